@@ -28,13 +28,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What computes in f64. */
-enum slc_arithmetic {
-    SLC_ARITHMETIC_F64,  /* all */
-    SLC_ARITHMETIC_F32,  /* nothing: factors, products and sums are f32 */
-    SLC_ARITHMETIC_MIXED /* products and sums; factors are f32 */
-};
-
 struct slc_device_info {
     char name[128];
     uint64_t total_bytes, free_bytes; /* free: under the cap of the device's options, too */
@@ -55,8 +48,8 @@ struct slc_device_problem {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     uint32_t rank;
-    enum slc_arithmetic arithmetic;
-    bool deterministic; /* sums do not depend on any order (gpu/exact_sum.h) */
+    enum slc_value_type precision; /* of factors; products and sums are f64 */
+    bool deterministic;            /* sums do not depend on any order (gpu/exact_sum.h) */
     unsigned layout_count;
     const struct slc_encoded_layout *layouts;
 
@@ -121,16 +114,16 @@ struct slc_device_product {
     const struct slc_encoded_layout *layout; /* of the tiles; plans may have none */
     /*
      * Of each mode that is summed over, what it is multiplied by: dims[n] rows; a vector is a
-     * matrix of one column. All have the same number of columns and one type, f64 under
-     * SLC_ARITHMETIC_F64 and f32 otherwise, and padding of zeros. NULL: the mode stays. One at
-     * least is there. Of plans the shapes alone are looked at.
+     * matrix of one column. All have the same number of columns, the type `precision` and padding
+     * of zeros. NULL: the mode stays. One at least is there. Of plans the shapes alone are looked
+     * at.
      */
     const struct slc_matrix *matrix[SLC_MAX_ORDER];
-    enum slc_arithmetic arithmetic; /* sums are f32 under SLC_ARITHMETIC_F32, else f64 */
-    unsigned lanes;                 /* 1 .. SLC_DEVICE_LANES */
-    uint64_t tile_bytes;            /* of the largest block that product_tile is given, or more */
-    uint64_t expanded_bytes;        /* the same, of expanded bytes */
-    uint32_t room;                  /* fibers delivered at a time: 1 .. SLC_TILE_NNZ */
+    enum slc_value_type precision; /* of matrices; products and sums are f64 */
+    unsigned lanes;                /* 1 .. SLC_DEVICE_LANES */
+    uint64_t tile_bytes;           /* of the largest block that product_tile is given, or more */
+    uint64_t expanded_bytes;       /* the same, of expanded bytes */
+    uint32_t room;                 /* fibers delivered at a time: 1 .. SLC_TILE_NNZ */
 };
 
 /* Some fibers of a tile and their sums, in the lane's memory: until the lane's next call. */
@@ -139,8 +132,7 @@ struct slc_device_fibers {
     bool more; /* the tile has others: product_more */
     /* Coordinates minus the tile's corner, one per fiber, of each mode that stays; else NULL. */
     const uint32_t *offset[SLC_MAX_ORDER];
-    enum slc_value_type type; /* of the sums, a row per fiber, without padding */
-    const void *sums;
+    const double *sums; /* a row per fiber, without padding */
 };
 
 /* Since the device was opened. */
@@ -198,7 +190,7 @@ struct slc_device_ops {
                                      struct slc_error *err);
     void (*host_unregister)(struct slc_device *device, void *memory);
 
-    /* A whole factor, of the type of the arithmetic's factors; any memory of the host. */
+    /* A whole factor, of the problem's precision; any memory of the host. */
     enum slc_status (*factor_write)(struct slc_device *device,
                                     unsigned mode,
                                     const struct slc_matrix *from,
@@ -257,8 +249,8 @@ struct slc_device_ops {
     enum slc_status (*mttkrp_end)(struct slc_device *device, struct slc_error *err);
     /*
      * After mttkrp_end, where the problem says adds_host: adds what the host has computed from
-     * other blocks to the output. `from` is of the type and shape that output_read gives without
-     * conversion. Errors: SLC_ERR_USAGE, SLC_ERR_SYSTEM; the output is then undefined.
+     * other blocks to the output. `from` has the output's shape and is f64 or f32. Errors:
+     * SLC_ERR_USAGE, SLC_ERR_SYSTEM; the output is then undefined.
      */
     enum slc_status (*output_add_host)(struct slc_device *device,
                                        const struct slc_matrix *from,

@@ -133,7 +133,6 @@ static enum slc_status next_given(struct work *work, struct terms *terms, struct
     const struct slc_contraction *contraction = work->contraction;
     const struct slc_tile_products *products = work->given->products;
     struct slc_device_fibers *fibers = &work->given->fibers;
-    const double *sums;
 
     while (work->taken == fibers->count && fibers->more) {
         const enum slc_status status = products->more(products->self, work->worker, fibers, err);
@@ -143,15 +142,13 @@ static enum slc_status next_given(struct work *work, struct terms *terms, struct
         }
         work->taken = 0;
     }
-    assert(fibers->type == SLC_F64);
-    sums = fibers->sums;
     terms->count = (uint32_t)slc_min_u64(fibers->count - work->taken, CHUNK_NNZ);
     for (unsigned k = 0; k < contraction->kept_count; k++) {
         const unsigned mode = contraction->kept_mode[k];
 
         terms->offset[mode] = fibers->offset[mode] + work->taken;
     }
-    memcpy(work->product, sums + work->taken, terms->count * sizeof *work->product);
+    memcpy(work->product, fibers->sums + work->taken, terms->count * sizeof *work->product);
     work->taken += terms->count;
     return SLC_OK;
 }

@@ -24,7 +24,7 @@ void slc_accelerator_problem(const struct slc_layouts *layouts,
     *problem = (struct slc_device_problem){
         .order = info->order,
         .rank = plan->request.rank,
-        .arithmetic = plan->request.precision == SLC_F32 ? SLC_ARITHMETIC_F32 : SLC_ARITHMETIC_F64,
+        .precision = plan->request.precision,
         .deterministic = plan->request.deterministic,
         .layout_count = layouts->count,
         .streams = accelerator->streams,

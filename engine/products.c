@@ -38,13 +38,12 @@ static void describe_product(const struct slc_reader *reader,
     const struct slc_layout_info *info = slc_reader_info(reader);
 
     memset(product, 0, sizeof *product);
-    product->device = (struct slc_device_product){
-        .order = info->order,
-        .arithmetic = shape->precision == SLC_F32 ? SLC_ARITHMETIC_MIXED : SLC_ARITHMETIC_F64,
-        .lanes = plan->streams,
-        .tile_bytes = plan->slot_bytes,
-        .expanded_bytes = plan->expanded_bytes,
-        .room = plan->fibers};
+    product->device = (struct slc_device_product){.order = info->order,
+                                                  .precision = shape->precision,
+                                                  .lanes = plan->streams,
+                                                  .tile_bytes = plan->slot_bytes,
+                                                  .expanded_bytes = plan->expanded_bytes,
+                                                  .room = plan->fibers};
     memcpy(product->device.dims, info->dims, sizeof product->device.dims);
     for (unsigned n = 0; n < info->order; n++) {
         if ((shape->modes >> n & 1U) != 0) {

@@ -70,11 +70,11 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     if (status != SLC_OK) {
         return status;
     }
-    SLC_GPU_TRY(slc_gpu_dense_update(&packed, gpu->problem.arithmetic, &gpu->job.mttkrp.output,
+    SLC_GPU_TRY(slc_gpu_dense_update(&packed, gpu->problem.precision, &gpu->job.mttkrp.output,
                                      factor, columns, gpu->memory.scratch, gpu->main),
                 err);
-    SLC_GPU_TRY(slc_gpu_dense_gram(factor, slc_gpu_factor_type(gpu->problem.arithmetic),
-                                   columns + 2 * rank, gpu->memory.scratch, gpu->main),
+    SLC_GPU_TRY(slc_gpu_dense_gram(factor, gpu->problem.precision, columns + 2 * rank,
+                                   gpu->memory.scratch, gpu->main),
                 err);
     return receive(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
 }
@@ -145,10 +145,10 @@ static enum slc_status update_units(struct slc_gpu *gpu,
     if (status != SLC_OK) {
         return status;
     }
-    SLC_GPU_TRY(slc_gpu_dense_update_units(&packed, gpu->problem.arithmetic,
-                                           &gpu->job.mttkrp.output, &gpu->memory.factor[mode],
-                                           &on_device, gpu->memory.unit_columns,
-                                           gpu->memory.scratch, gpu->main),
+    SLC_GPU_TRY(slc_gpu_dense_update_units(&packed, gpu->problem.precision, &gpu->job.mttkrp.output,
+                                           &gpu->memory.factor[mode], &on_device,
+                                           gpu->memory.unit_columns, gpu->memory.scratch,
+                                           gpu->main),
                 err);
     status = slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
                                   2 * solver->rank * sizeof *columns, err);
@@ -187,9 +187,8 @@ static enum slc_status gram_of(struct slc_gpu *gpu, unsigned mode, struct slc_er
 {
     const uint64_t rank = gpu->problem.rank;
 
-    SLC_GPU_TRY(slc_gpu_dense_gram(&gpu->memory.factor[mode],
-                                   slc_gpu_factor_type(gpu->problem.arithmetic), gpu->memory.sums,
-                                   gpu->memory.scratch, gpu->main),
+    SLC_GPU_TRY(slc_gpu_dense_gram(&gpu->memory.factor[mode], gpu->problem.precision,
+                                   gpu->memory.sums, gpu->memory.scratch, gpu->main),
                 err);
     return receive(gpu, gpu->memory.sums, rank * rank * sizeof(double), err);
 }
@@ -221,9 +220,8 @@ scale_by(struct slc_gpu *gpu, unsigned mode, const double *scale, struct slc_err
     if (status != SLC_OK) {
         return status;
     }
-    SLC_GPU_TRY(slc_gpu_dense_scale(&gpu->memory.factor[mode],
-                                    slc_gpu_factor_type(gpu->problem.arithmetic), gpu->memory.sums,
-                                    gpu->main),
+    SLC_GPU_TRY(slc_gpu_dense_scale(&gpu->memory.factor[mode], gpu->problem.precision,
+                                    gpu->memory.sums, gpu->main),
                 err);
     /* The place for small matrices is used again. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);

@@ -92,11 +92,10 @@ static inline dim3 slc_baseline_block(uint32_t rank)
     return dim3(vector, SLC_BASELINE_THREADS / vector);
 }
 
-/* function<type of factors, type of sums>(arguments), by the job's arithmetic. */
+/* function<type of factors, type of sums>(arguments), by the job's precision: sums are f64. */
 #define SLC_BASELINE_BY_TYPES(job, function, ...)                                                  \
-    ((job)->arithmetic == SLC_ARITHMETIC_F64   ? function<double, double>(__VA_ARGS__)             \
-     : (job)->arithmetic == SLC_ARITHMETIC_F32 ? function<float, float>(__VA_ARGS__)               \
-                                               : function<float, double>(__VA_ARGS__))
+    ((job)->precision == SLC_F64 ? function<double, double>(__VA_ARGS__)                           \
+                                 : function<float, double>(__VA_ARGS__))
 
 /* Kernels by files; see baselines.h. All options are there, and at least one nonzero. */
 cudaError_t slc_baseline_blco_registers(const struct slc_gpu_forms *forms,

@@ -34,7 +34,7 @@ static struct slc_gpu_baseline_options filled(const struct slc_gpu_baseline_opti
                                               enum slc_gpu_kernel kernel,
                                               const struct slc_gpu_mttkrp *job)
 {
-    const uint32_t sum_bytes = job->arithmetic == SLC_ARITHMETIC_F32 ? 4 : 8;
+    const uint32_t sum_bytes = sizeof(double);
     const uint32_t row_bytes = job->rank * sum_bytes + SLC_WARP * sizeof(uint32_t);
     const uint32_t tile_bytes = SLC_WARP * (sum_bytes + job->order * sizeof(uint32_t));
     const uint32_t rows_max = (stash_bytes_max - tile_bytes) / row_bytes;
@@ -66,8 +66,7 @@ static enum slc_gpu_kernel resolved(enum slc_gpu_kernel kernel,
 /* All copies of an output. */
 static uint64_t copies_bytes(const struct slc_gpu_mttkrp *job, uint32_t copies)
 {
-    return job->output.rows * job->output.pitch * copies *
-           (job->arithmetic == SLC_ARITHMETIC_F32 ? 4 : 8);
+    return job->output.rows * job->output.pitch * copies * sizeof(double);
 }
 
 /* Room for the copies of this job's output, where there is less. */

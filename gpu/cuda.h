@@ -72,29 +72,7 @@ enum { SLC_WARP = 32 };
 
 /* ---- reductions to memory that return nothing */
 
-/* Adds `count` (1, 2 or 4) f32 at `to`, aligned to all of them, each by itself. */
-template <int count> __device__ static inline void slc_reduce_add(float *to, const float *values)
-{
-#if !defined(SLC_EMULATED) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if constexpr (count == 4) {
-        asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(values[0]),
-                     "f"(values[1]), "f"(values[2]), "f"(values[3])
-                     : "memory");
-    } else if constexpr (count == 2) {
-        asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(values[0]),
-                     "f"(values[1])
-                     : "memory");
-    } else {
-        atomicAdd(to, values[0]);
-    }
-#else
-    for (int i = 0; i < count; i++) {
-        SLC_PLANT_OTHER(plain_add_f32, atomicAdd(to + i, values[i]), to[i] += values[i]);
-    }
-#endif
-}
-
-/* f64 has no vector form. */
+/* Adds `count` f64 at `to`, each by itself: f64 has no vector form. */
 template <int count> __device__ static inline void slc_reduce_add(double *to, const double *values)
 {
     for (int i = 0; i < count; i++) {

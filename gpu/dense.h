@@ -34,14 +34,13 @@ void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed);
 /*
  * factor = MTTKRP D V^-1 E. For each column r, columns[r] becomes the largest magnitude of what the
  * factor then holds, NaN ignored, and columns[rank + r] the sum over i of mttkrp(i, r) factor(i,
- * r). mttkrp: f64, or f32 under SLC_ARITHMETIC_F32; factor: f64 under SLC_ARITHMETIC_F64, else f32;
- * of one shape, and not the same memory. Accuracy: by substitution, as slc_dense_update. Cost: rows
- * * rank^2 multiply-adds; the MTTKRP is read twice, the second time from caches where they hold 64
- * rows for each multiprocessor's warps; one write of the factor. Beyond rank 64 rows are worked on
- * in scratch instead of shared memory.
+ * r). The MTTKRP is f64, the factor of `precision`; they have one shape and separate memory.
+ * Accuracy: by substitution, as slc_dense_update. Cost: rows * rank^2 multiply-adds; the MTTKRP is
+ * read twice, the second time from caches where they hold 64 rows for each multiprocessor's warps;
+ * one write of the factor. Beyond rank 64 rows are worked on in scratch instead of shared memory.
  */
 cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
-                                 enum slc_arithmetic arithmetic,
+                                 enum slc_value_type precision,
                                  const struct slc_gpu_matrix *mttkrp,
                                  const struct slc_gpu_matrix *factor,
                                  double *columns,
@@ -60,7 +59,7 @@ struct slc_gpu_units {
  * Order: those of a unit are what its rows and rows_most say, whatever the others are.
  */
 cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
-                                       enum slc_arithmetic arithmetic,
+                                       enum slc_value_type precision,
                                        const struct slc_gpu_matrix *mttkrp,
                                        const struct slc_gpu_matrix *factor,
                                        const struct slc_gpu_units *units,

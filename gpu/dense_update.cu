@@ -86,9 +86,8 @@ uint64_t slc_gpu_update_scratch_bytes(uint64_t rows, uint32_t rank)
 /* ---- a panel */
 
 /* Rows [row, row + valid) as f64 by columns; zeros in further rows and columns. */
-template <typename M>
 __device__ static inline void load_panel(const struct update_job *job,
-                                         const M *mttkrp,
+                                         const double *mttkrp,
                                          uint64_t row,
                                          unsigned valid,
                                          unsigned rows,
@@ -98,16 +97,16 @@ __device__ static inline void load_panel(const struct update_job *job,
 
     for (uint32_t c = threadIdx.x % lanes; c < job->width; c += lanes) {
         for (unsigned first = threadIdx.x / lanes; first < rows; first += LOADS * step) {
-            M loaded[LOADS];
+            double loaded[LOADS];
 
             for (int i = 0; i < LOADS; i++) {
                 const unsigned r = first + (unsigned)i * step;
 
                 loaded[i] =
-                    r < valid && c < job->rank ? mttkrp[(row + r) * job->mttkrp_pitch + c] : M(0);
+                    r < valid && c < job->rank ? mttkrp[(row + r) * job->mttkrp_pitch + c] : 0.0;
             }
             for (int i = 0; i < LOADS; i++) {
-                panel[c * PANEL_PITCH + first + (unsigned)i * step] = (double)loaded[i];
+                panel[c * PANEL_PITCH + first + (unsigned)i * step] = loaded[i];
             }
         }
     }
@@ -117,9 +116,9 @@ __device__ static inline void load_panel(const struct update_job *job,
  * Stores solved rows as rounded to their type, and takes them into the columns. `solved` is where
  * they begin in the panel; `first`: of the group.
  */
-template <typename M, typename X>
+template <typename X>
 __device__ static inline void store_panel(const struct update_job *job,
-                                          const M *mttkrp,
+                                          const double *mttkrp,
                                           X *factor,
                                           uint64_t row,
                                           unsigned valid,
@@ -136,12 +135,12 @@ __device__ static inline void store_panel(const struct update_job *job,
         double inner = first ? 0.0 : job->inner[column];
 
         for (unsigned start = threadIdx.x / lanes; start < valid; start += LOADS * step) {
-            M loaded[LOADS];
+            double loaded[LOADS];
 
             for (int i = 0; i < LOADS; i++) {
                 const unsigned r = start + (unsigned)i * step;
 
-                loaded[i] = r < valid ? mttkrp[(row + r) * job->mttkrp_pitch + c] : M(0);
+                loaded[i] = r < valid ? mttkrp[(row + r) * job->mttkrp_pitch + c] : 0.0;
             }
             for (int i = 0; i < LOADS; i++) {
                 const unsigned r = start + (unsigned)i * step;
@@ -152,7 +151,7 @@ __device__ static inline void store_panel(const struct update_job *job,
 
                     factor[(row + r) * job->factor_pitch + c] = rounded;
                     largest = fabs(x) > largest ? fabs(x) : largest;
-                    inner = fma((double)loaded[i], x, inner);
+                    inner = fma(loaded[i], x, inner);
                 }
             }
         }
@@ -250,9 +249,9 @@ __device__ static inline struct slc_row_span unit_rows(const struct update_job *
 }
 
 /* A block is a warp. */
-template <typename M, typename X>
+template <typename X>
 __global__ static void __launch_bounds__(SLC_WARP)
-    update_groups(struct update_job job, const M *mttkrp, X *factor)
+    update_groups(struct update_job job, const double *mttkrp, X *factor)
 {
     SLC_DYNAMIC_SHARED(double, shared);
     double *panel = job.panels == nullptr
@@ -313,7 +312,7 @@ __global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
     }
 }
 
-template <typename M, typename X>
+template <typename X>
 static cudaError_t launch_groups(const struct update_job *job,
                                  const void *mttkrp,
                                  void *factor,
@@ -324,8 +323,8 @@ static cudaError_t launch_groups(const struct update_job *job,
     const uint64_t groups = (uint64_t)job->unit_count * job->cut.groups;
     const unsigned grid = (unsigned)(panels == 0 ? groups : slc_min_u64(panels, groups));
 
-    return slc_launch(update_groups<M, X>, grid, SLC_WARP, shared_bytes, stream, *job,
-                      static_cast<const M *>(mttkrp), static_cast<X *>(factor));
+    return slc_launch(update_groups<X>, grid, SLC_WARP, shared_bytes, stream, *job,
+                      static_cast<const double *>(mttkrp), static_cast<X *>(factor));
 }
 
 /* What all groups have in common. */
@@ -351,7 +350,7 @@ static struct update_job job_of(const struct slc_gpu_solver *solver,
 
 /* Solves for the units of a job, and puts their columns together. */
 static cudaError_t run(struct update_job *job,
-                       enum slc_arithmetic arithmetic,
+                       enum slc_value_type precision,
                        const struct slc_gpu_matrix *mttkrp,
                        const struct slc_gpu_matrix *factor,
                        double *columns,
@@ -370,12 +369,10 @@ static cudaError_t run(struct update_job *job,
     job->largest = static_cast<double *>(scratch);
     job->inner = job->largest + elements;
     job->panels = panels == 0 ? nullptr : job->inner + elements;
-    if (job->cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F64) {
-        error = launch_groups<double, double>(job, mttkrp->data, factor->data, panels, stream);
-    } else if (job->cut.groups > 0 && arithmetic == SLC_ARITHMETIC_F32) {
-        error = launch_groups<float, float>(job, mttkrp->data, factor->data, panels, stream);
+    if (job->cut.groups > 0 && precision == SLC_F64) {
+        error = launch_groups<double>(job, mttkrp->data, factor->data, panels, stream);
     } else if (job->cut.groups > 0) {
-        error = launch_groups<double, float>(job, mttkrp->data, factor->data, panels, stream);
+        error = launch_groups<float>(job, mttkrp->data, factor->data, panels, stream);
     }
     if (error != cudaSuccess) {
         return error;
@@ -385,7 +382,7 @@ static cudaError_t run(struct update_job *job,
 }
 
 cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
-                                 enum slc_arithmetic arithmetic,
+                                 enum slc_value_type precision,
                                  const struct slc_gpu_matrix *mttkrp,
                                  const struct slc_gpu_matrix *factor,
                                  double *columns,
@@ -396,11 +393,11 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
 
     job.unit_count = 1;
     job.cut = slc_gpu_row_cut(mttkrp->rows, PANEL_ROWS, groups_max(solver->rank));
-    return run(&job, arithmetic, mttkrp, factor, columns, scratch, stream);
+    return run(&job, precision, mttkrp, factor, columns, scratch, stream);
 }
 
 cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
-                                       enum slc_arithmetic arithmetic,
+                                       enum slc_value_type precision,
                                        const struct slc_gpu_matrix *mttkrp,
                                        const struct slc_gpu_matrix *factor,
                                        const struct slc_gpu_units *units,
@@ -421,7 +418,7 @@ cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
     for (uint32_t first = 0; first < units->count && error == cudaSuccess; first += step) {
         job.units = units->rows + first;
         job.unit_count = units->count - first < step ? units->count - first : step;
-        error = run(&job, arithmetic, mttkrp, factor, columns + first * 2 * (uint64_t)rank, scratch,
+        error = run(&job, precision, mttkrp, factor, columns + first * 2 * (uint64_t)rank, scratch,
                     stream);
     }
     return error;

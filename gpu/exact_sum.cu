@@ -141,7 +141,6 @@ __device__ static double value_of(unsigned long long high, unsigned long long lo
     return (double)(long long)number * ldexp(1.0, -moved) * (1 / scale);
 }
 
-template <typename T>
 __global__ static void __launch_bounds__(THREADS) exact_finish(struct slc_exact_sum sum,
                                                                uint64_t rows,
                                                                uint64_t first,
@@ -150,7 +149,7 @@ __global__ static void __launch_bounds__(THREADS) exact_finish(struct slc_exact_
 {
     const uint32_t rank = output.cols;
     const unsigned long long *refused = sum.words + 2 * rows * rank;
-    T *data = static_cast<T *>(output.data);
+    double *data = static_cast<double *>(output.data);
 
     for (uint64_t row = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / lanes; row < output.rows;
          row += (uint64_t)gridDim.x * (THREADS / lanes)) {
@@ -161,7 +160,7 @@ __global__ static void __launch_bounds__(THREADS) exact_finish(struct slc_exact_
             const bool known = refused[column] == 0 && scale > 0; /* it may be NaN */
 
             data[row * output.pitch + column] =
-                known ? (T)value_of(words[0], words[1], scale) : (T)NAN;
+                known ? value_of(words[0], words[1], scale) : (double)NAN;
         }
     }
 }
@@ -229,12 +228,10 @@ cudaError_t slc_exact_sum_finish(const struct slc_exact_sum *sum,
                                  uint64_t rows,
                                  uint64_t first,
                                  const struct slc_gpu_matrix *output,
-                                 enum slc_value_type type,
                                  cudaStream_t stream)
 {
     const uint32_t lanes = row_lanes(output->cols);
     const dim3 grid(row_blocks(output->rows, lanes));
 
-    return slc_launch(type == SLC_F64 ? exact_finish<double> : exact_finish<float>, grid, THREADS,
-                      0, stream, *sum, rows, first, *output, lanes);
+    return slc_launch(exact_finish, grid, THREADS, 0, stream, *sum, rows, first, *output, lanes);
 }

@@ -76,7 +76,6 @@ cudaError_t slc_exact_sum_finish(const struct slc_exact_sum *sum,
                                  uint64_t rows,
                                  uint64_t first,
                                  const struct slc_gpu_matrix *output,
-                                 enum slc_value_type type,
                                  cudaStream_t stream);
 
 /* ---- device code */

@@ -102,18 +102,17 @@ void slc_fiber_groups_destroy(struct slc_fiber_groups *groups)
 }
 
 /* What is added, and to what. */
-template <typename Sum> struct carry_view {
+struct carry_view {
     const uint32_t *begin; /* of fibers */
     uint64_t fibers;
     struct slc_fiber_groups groups;
-    const Sum *carries;
+    const double *carries;
     uint32_t carry_pitch;
     struct slc_gpu_matrix rows;
 };
 
 /* Whether a fiber begins in the group that goes on behind it: the one that the group ends in. */
-template <typename Sum>
-__device__ static inline bool begins_carry(const struct carry_view<Sum> *view, uint32_t group)
+__device__ static inline bool begins_carry(const struct carry_view *view, uint32_t group)
 {
     const struct slc_fiber_cut *cuts = view->groups.cuts + group;
     const uint32_t fiber = cuts[1].fiber;
@@ -123,39 +122,34 @@ __device__ static inline bool begins_carry(const struct carry_view<Sum> *view, u
 }
 
 /* Whether group `g` is there and ends in the fiber, too. */
-template <typename Sum>
-__device__ static inline bool
-carries_to(const struct carry_view<Sum> *view, uint32_t g, uint32_t fiber)
+__device__ static inline bool carries_to(const struct carry_view *view, uint32_t g, uint32_t fiber)
 {
     return g < view->groups.count && view->groups.cuts[g + 1].fiber == fiber;
 }
 
-template <typename Sum>
-__device__ static inline Sum
-carry_of(const struct carry_view<Sum> *view, uint32_t group, uint32_t column)
+__device__ static inline double
+carry_of(const struct carry_view *view, uint32_t group, uint32_t column)
 {
     return view->carries[static_cast<uint64_t>(group) * view->carry_pitch + column];
 }
 
-template <typename Sum>
 __device__ static inline void
-add_to_row(const struct carry_view<Sum> *view, uint32_t fiber, uint32_t column, Sum sum)
+add_to_row(const struct carry_view *view, uint32_t fiber, uint32_t column, double sum)
 {
-    static_cast<Sum *>(view->rows.data)[static_cast<uint64_t>(fiber) * view->rows.pitch + column] +=
-        sum;
+    static_cast<double *>(
+        view->rows.data)[static_cast<uint64_t>(fiber) * view->rows.pitch + column] += sum;
 }
 
 /* The carries of group `group` and all that follow it in its fiber, by a whole block: its y share
  * them, and are added up in their order. */
-template <typename Sum>
 __device__ static inline void
-add_many(const struct carry_view<Sum> *view, uint32_t group, Sum *shared)
+add_many(const struct carry_view *view, uint32_t group, double *shared)
 {
     const uint32_t fiber = view->groups.cuts[group + 1].fiber;
 
     for (uint32_t first = 0; first < view->rows.cols; first += blockDim.x) {
         const uint32_t column = first + threadIdx.x;
-        Sum sum = 0;
+        double sum = 0;
 
         for (uint32_t g = group + threadIdx.y;
              column < view->rows.cols && carries_to(view, g, fiber); g += blockDim.y) {
@@ -178,11 +172,10 @@ add_many(const struct carry_view<Sum> *view, uint32_t group, Sum *shared)
  * adds up the carries if they are few, as nearly always; else the block does, one fiber after the
  * other.
  */
-template <typename Sum>
 __global__ static void __launch_bounds__(THREADS)
-    slc_fiber_add_carries(const struct carry_view<Sum> view)
+    slc_fiber_add_carries(const struct carry_view view)
 {
-    SLC_DYNAMIC_SHARED(Sum, shared);
+    SLC_DYNAMIC_SHARED(double, shared);
     uint32_t *many_count = reinterpret_cast<uint32_t *>(shared + THREADS);
     uint32_t *many = many_count + 1; /* groups: at most one in each FEW */
     const uint32_t group = blockIdx.x * blockDim.y + threadIdx.y;
@@ -202,7 +195,7 @@ __global__ static void __launch_bounds__(THREADS)
             many[atomicAdd(many_count, 1U)] = group;
         }
         for (uint32_t c = threadIdx.x; end - group <= FEW && c < view.rows.cols; c += blockDim.x) {
-            Sum sum = 0;
+            double sum = 0;
 
             for (uint32_t g = group; g < end; g++) {
                 sum += carry_of(&view, g, c);
@@ -216,18 +209,16 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-template <typename Sum>
-static cudaError_t launch_carries(const struct slc_gpu_fibers *fibers,
-                                  const struct slc_fiber_groups *groups,
-                                  const void *carries,
-                                  uint32_t carry_pitch,
-                                  const struct slc_gpu_matrix *rows,
-                                  cudaStream_t stream)
+cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
+                              const struct slc_fiber_groups *groups,
+                              const double *carries,
+                              uint32_t carry_pitch,
+                              const struct slc_gpu_matrix *rows,
+                              cudaStream_t stream)
 {
-    const struct carry_view<Sum> view = {
-        fibers->begin, fibers->count, *groups, static_cast<const Sum *>(carries), carry_pitch, *rows
-    };
-    const size_t shared = THREADS * sizeof(Sum) + (THREADS / FEW + 2) * sizeof(uint32_t);
+    const struct carry_view view = {fibers->begin, fibers->count, *groups,
+                                    carries,       carry_pitch,   *rows};
+    const size_t shared = THREADS * sizeof(double) + (THREADS / FEW + 2) * sizeof(uint32_t);
     uint32_t columns = 1;
 
     while (columns < rows->cols && columns < SLC_WARP) {
@@ -235,18 +226,6 @@ static cudaError_t launch_carries(const struct slc_gpu_fibers *fibers,
     }
     const dim3 block(columns, THREADS / columns);
 
-    return slc_launch(slc_fiber_add_carries<Sum>, dim3((groups->count + block.y - 1) / block.y),
-                      block, shared, stream, view);
-}
-
-cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
-                              const struct slc_fiber_groups *groups,
-                              const void *carries,
-                              uint32_t carry_pitch,
-                              const struct slc_gpu_matrix *rows,
-                              bool f32,
-                              cudaStream_t stream)
-{
-    return f32 ? launch_carries<float>(fibers, groups, carries, carry_pitch, rows, stream)
-               : launch_carries<double>(fibers, groups, carries, carry_pitch, rows, stream);
+    return slc_launch(slc_fiber_add_carries, dim3((groups->count + block.y - 1) / block.y), block,
+                      shared, stream, view);
 }

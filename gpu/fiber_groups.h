@@ -45,14 +45,13 @@ void slc_fiber_groups_destroy(struct slc_fiber_groups *groups);
 
 /*
  * Adds carries to rows of sums: that of group g, at g * carry_pitch, to the row of the fiber in
- * which the group ends. f64, or f32 with `f32`.
+ * which the group ends. Both are f64.
  */
 cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
                               const struct slc_fiber_groups *groups,
-                              const void *carries,
+                              const double *carries,
                               uint32_t carry_pitch,
                               const struct slc_gpu_matrix *rows,
-                              bool f32,
                               cudaStream_t stream);
 
 #endif

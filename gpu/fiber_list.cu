@@ -232,11 +232,9 @@ static enum slc_status prepare(struct slc_gpu_fiber_list *list,
     if (status != SLC_OK || vector) {
         return status == SLC_OK ? prepare_vector(list, product, err) : status;
     }
-    SLC_GPU_TRY(
-        slc_gpu_ttm_create(&product->ttm, &list->fibers, run->matrix->cols,
-                           run->matrix->type == SLC_F32 ? SLC_ARITHMETIC_F32 : SLC_ARITHMETIC_F64,
-                           0, &list->machine),
-        err);
+    SLC_GPU_TRY(slc_gpu_ttm_create(&product->ttm, &list->fibers, run->matrix->cols,
+                                   run->matrix->type, 0, &list->machine),
+                err);
     SLC_GPU_TRY(slc_gpu_ttm_prepare(&product->ttm, list->stream), err);
     return SLC_OK;
 }
@@ -300,7 +298,7 @@ static enum slc_status check(const struct slc_gpu_fiber_list *list,
 
     if (run->product < SLC_GPU_PRODUCTS && matrix->rows == list->length &&
         rows->rows == list->fibers.count && rows->cols == matrix->cols && matrix->cols > 0 &&
-        rows->type == matrix->type &&
+        rows->type == SLC_F64 &&
         (!slc_gpu_product_of_vector(run->product) ||
          (matrix->cols == 1 && matrix->type == SLC_F64))) {
         return SLC_OK;
@@ -315,14 +313,15 @@ static enum slc_status check(const struct slc_gpu_fiber_list *list,
 static uint64_t bytes_of(const struct slc_gpu_fiber_list *list, const struct product *product)
 {
     const struct slc_gpu_fibers *fibers = &list->fibers;
-    const uint64_t element = product->ttm.arithmetic == SLC_ARITHMETIC_F32 ? 4 : 8;
 
     if (product->cusparse == nullptr && slc_gpu_product_of_vector(product->kind)) {
         return slc_gpu_sptv_bytes(&product->sptv, list->length);
     }
     return fibers->nnz * (sizeof(uint32_t) + slc_value_bytes(fibers->type)) +
            fibers->count * sizeof(uint32_t) +
-           (fibers->count + list->length) * product->matrix.cols * element;
+           (fibers->count * sizeof(double) +
+            list->length * slc_value_bytes(product->ttm.precision)) *
+               product->matrix.cols;
 }
 
 static enum slc_status multiply(struct slc_gpu_fiber_list *list,

@@ -62,7 +62,7 @@ uint64_t slc_gpu_fiber_list_count(const struct slc_gpu_fiber_list *list);
 struct slc_gpu_product_run {
     enum slc_gpu_product product;
     const struct slc_matrix *matrix; /* a row for each index of the mode */
-    struct slc_matrix *rows;         /* overwritten; a row for each fiber, of the matrix' type */
+    struct slc_matrix *rows;         /* overwritten; a row for each fiber, f64 */
     unsigned repeats;                /* timed, after one that is not */
 };
 

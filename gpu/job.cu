@@ -53,7 +53,7 @@ static enum slc_status begin_exact(struct slc_gpu *gpu, double magnitude, struct
 
     for (unsigned n = 0; n < job->order; n++) {
         if (n != job->mode && !gpu->largest_known[n]) {
-            SLC_GPU_TRY(slc_exact_sum_largest(&job->factor[n], slc_gpu_factor_type(job->arithmetic),
+            SLC_GPU_TRY(slc_exact_sum_largest(&job->factor[n], job->precision,
                                               gpu->memory.largest + (uint64_t)n * job->rank,
                                               gpu->main),
                         err);
@@ -74,7 +74,7 @@ static enum slc_status begin_exact(struct slc_gpu *gpu, double magnitude, struct
 static enum slc_status begin(struct slc_gpu *gpu, double magnitude, struct slc_error *err)
 {
     const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
-    const uint64_t element = slc_value_bytes(slc_gpu_output_type(gpu->problem.arithmetic));
+    const uint64_t element = sizeof(double);
     enum slc_status status = SLC_OK;
 
     if (gpu->problem.deterministic) {
@@ -115,7 +115,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     mttkrp->order = gpu->problem.order;
     mttkrp->mode = job->mode;
     mttkrp->rank = gpu->problem.rank;
-    mttkrp->arithmetic = gpu->problem.arithmetic;
+    mttkrp->precision = gpu->problem.precision;
     memcpy(mttkrp->factor, gpu->memory.factor, sizeof mttkrp->factor);
     mttkrp->output = gpu->memory.output;
     mttkrp->output.rows = gpu->problem.dims[job->mode];
@@ -171,9 +171,7 @@ enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err
                                       job->rank, gpu->main),
                     err);
     }
-    SLC_GPU_TRY(slc_exact_sum_finish(&job->exact, rows, 0, &job->output,
-                                     slc_gpu_output_type(job->arithmetic), gpu->main),
-                err);
+    SLC_GPU_TRY(slc_exact_sum_finish(&job->exact, rows, 0, &job->output, gpu->main), err);
     gpu->job.unfinished = false;
     return SLC_OK;
 }

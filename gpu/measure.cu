@@ -119,8 +119,8 @@ __global__ static void __launch_bounds__(THREADS)
 
 extern "C" const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling)
 {
-    static const char *const names[] = {"read", "copy",       "to-device", "to-host",
-                                        "rows", "reduce-f32", "reduce-f64"};
+    static const char *const names[] = {"read",    "copy", "to-device",
+                                        "to-host", "rows", "reduce-f64"};
 
     return names[ceiling];
 }
@@ -144,8 +144,7 @@ static bool on_host(enum slc_gpu_ceiling ceiling)
 
 static bool of_rows(enum slc_gpu_ceiling ceiling)
 {
-    return ceiling == SLC_GPU_CEILING_ROWS || ceiling == SLC_GPU_CEILING_REDUCE_F32 ||
-           ceiling == SLC_GPU_CEILING_REDUCE_F64;
+    return ceiling == SLC_GPU_CEILING_ROWS || ceiling == SLC_GPU_CEILING_REDUCE_F64;
 }
 
 static enum slc_status take(struct measuring *m, unsigned ordinal, struct slc_error *err)
@@ -236,9 +235,6 @@ static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
     case SLC_GPU_CEILING_ROWS:
         return slc_launch(rows_kernel, grid, block, 0, m->stream, data, rows, lanes, draws,
                           m->sink);
-    case SLC_GPU_CEILING_REDUCE_F32:
-        return slc_launch(reduce_kernel<float>, grid, block, 0, m->stream,
-                          static_cast<float *>(m->device), rows, lanes, draws);
     case SLC_GPU_CEILING_REDUCE_F64:
         break;
     }

@@ -13,13 +13,12 @@ extern "C" {
 #endif
 
 enum slc_gpu_ceiling {
-    SLC_GPU_CEILING_READ,       /* of a working set, front to back, again and again */
-    SLC_GPU_CEILING_COPY,       /* from one half of it to the other: bytes read and written */
-    SLC_GPU_CEILING_TO_DEVICE,  /* from registered memory of the host */
-    SLC_GPU_CEILING_TO_HOST,    /* to it */
-    SLC_GPU_CEILING_ROWS,       /* rows at random places of a working set */
-    SLC_GPU_CEILING_REDUCE_F32, /* rows added to at random places, by slc_reduce_add */
-    SLC_GPU_CEILING_REDUCE_F64
+    SLC_GPU_CEILING_READ,      /* of a working set, front to back, again and again */
+    SLC_GPU_CEILING_COPY,      /* from one half of it to the other: bytes read and written */
+    SLC_GPU_CEILING_TO_DEVICE, /* from registered memory of the host */
+    SLC_GPU_CEILING_TO_HOST,   /* to it */
+    SLC_GPU_CEILING_ROWS,      /* rows at random places of a working set */
+    SLC_GPU_CEILING_REDUCE_F64 /* rows added to at random places, by slc_reduce_add */
 };
 const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling); /* "read", "to-device" */
 

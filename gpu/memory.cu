@@ -50,13 +50,11 @@ static void device_parts(const struct slc_device_problem *problem,
 {
     const uint64_t rows = longest(problem);
     const uint64_t rank = problem->rank;
-    const enum slc_value_type factor_type = slc_gpu_factor_type(problem->arithmetic);
 
     for (unsigned n = 0; n < problem->order; n++) {
-        matrix_part(piece, factor_type, problem->dims[n], problem->rank, &memory->factor[n]);
+        matrix_part(piece, problem->precision, problem->dims[n], problem->rank, &memory->factor[n]);
     }
-    matrix_part(piece, slc_gpu_output_type(problem->arithmetic), rows, problem->rank,
-                &memory->output);
+    matrix_part(piece, SLC_F64, rows, problem->rank, &memory->output);
     if (problem->deterministic) {
         const uint64_t words = slc_exact_sum_words(rows, problem->rank);
 

@@ -84,16 +84,6 @@ static inline uint64_t slc_gpu_resident_table(const struct slc_device_problem *p
     return 2 * (uint64_t)problem->resident_tiles;
 }
 
-/* The types that factors and outputs have. */
-static inline enum slc_value_type slc_gpu_factor_type(enum slc_arithmetic arithmetic)
-{
-    return arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
-}
-static inline enum slc_value_type slc_gpu_output_type(enum slc_arithmetic arithmetic)
-{
-    return arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
-}
-
 /*
  * Says what taking the memory of a problem takes, and where its parts would be if the pieces began
  * at 0. False on overflow.

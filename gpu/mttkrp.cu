@@ -39,7 +39,5 @@ cudaError_t slc_gpu_mttkrp_batch(const struct slc_gpu_mttkrp *job,
     if (job->exact.words != NULL) {
         return slc_gpu_mttkrp_exact(job, batch, machine, &plan, stream);
     }
-    return job->arithmetic == SLC_ARITHMETIC_F32
-               ? slc_gpu_mttkrp_f32(job, batch, machine, &plan, stream)
-               : slc_gpu_mttkrp_f64(job, batch, machine, &plan, stream);
+    return slc_gpu_mttkrp_f64(job, batch, machine, &plan, stream);
 }

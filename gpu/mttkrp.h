@@ -16,7 +16,7 @@ struct slc_gpu_machine {
 
 /*
  * Sums are ordinary ones in `output`, in any order; or, where exact.words is not NULL, exact ones,
- * whose bits depend on the layout, the rank and the arithmetic alone:
+ * whose bits depend on the layout, the rank and the precision alone:
  *     slc_exact_sum_largest per factor, slc_exact_sum_begin -> batches, on any streams after it ->
  *     slc_exact_sum_finish to the output.
  * The squares of the values that exact sums were made of add up in the fault's record (batch.h).
@@ -24,16 +24,16 @@ struct slc_gpu_machine {
 struct slc_gpu_mttkrp {
     unsigned order, mode;
     uint32_t rank;
-    enum slc_arithmetic arithmetic;
+    enum slc_value_type precision;               /* of factors; products and sums are f64 */
     struct slc_gpu_matrix factor[SLC_MAX_ORDER]; /* of one pitch; that of `mode` is not read */
-    /* f64, or f32 under SLC_ARITHMETIC_F32. Added to; with exact sums only its rows are read. */
+    /* f64. Added to; with exact sums only its rows are read. */
     struct slc_gpu_matrix output;
     struct slc_exact_sum exact;
 };
 
 /*
  * How many runs a chunk of the job's batches has: slc_gpu_batch.chunk_runs. Depends on the job's
- * shape, its arithmetic and on whether its sums are exact, not on where its memory is.
+ * shape, its precision and on whether its sums are exact, not on where its memory is.
  */
 uint32_t slc_gpu_mttkrp_chunk_runs(const struct slc_gpu_mttkrp *job,
                                    const struct slc_gpu_machine *machine);

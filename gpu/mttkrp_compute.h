@@ -72,11 +72,6 @@ __device__ static inline void slc_mttkrp_load(const double *from, double (&to)[2
 }
 
 /* Fused by name, so that every device, and none, has the same bits. */
-__device__ static inline float slc_mttkrp_fused(float a, float b, float sum)
-{
-    return fmaf(a, b, sum);
-}
-
 __device__ static inline double slc_mttkrp_fused(double a, double b, double sum)
 {
     return fma(a, b, sum);

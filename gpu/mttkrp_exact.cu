@@ -1,4 +1,4 @@
-/* Exact sums, of factors and products in every arithmetic; see mttkrp.cu. */
+/* Exact sums, of factors in f64 or f32; see mttkrp.cu. */
 #include "gpu/mttkrp_kernel.h"
 
 cudaError_t slc_gpu_mttkrp_exact(const struct slc_gpu_mttkrp *job,
@@ -7,13 +7,7 @@ cudaError_t slc_gpu_mttkrp_exact(const struct slc_gpu_mttkrp *job,
                                  const struct slc_gpu_mttkrp_plan *plan,
                                  cudaStream_t stream)
 {
-    switch (job->arithmetic) {
-    case SLC_ARITHMETIC_F64:
-        return slc_mttkrp_launch<double, double, true>(job, batch, machine, plan, stream);
-    case SLC_ARITHMETIC_F32:
-        return slc_mttkrp_launch<float, float, true>(job, batch, machine, plan, stream);
-    case SLC_ARITHMETIC_MIXED:
-        break;
-    }
-    return slc_mttkrp_launch<float, double, true>(job, batch, machine, plan, stream);
+    return job->precision == SLC_F64
+               ? slc_mttkrp_launch<double, double, true>(job, batch, machine, plan, stream)
+               : slc_mttkrp_launch<float, double, true>(job, batch, machine, plan, stream);
 }

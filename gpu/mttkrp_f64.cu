@@ -7,7 +7,7 @@ cudaError_t slc_gpu_mttkrp_f64(const struct slc_gpu_mttkrp *job,
                                const struct slc_gpu_mttkrp_plan *plan,
                                cudaStream_t stream)
 {
-    return job->arithmetic == SLC_ARITHMETIC_F64
+    return job->precision == SLC_F64
                ? slc_mttkrp_launch<double, double, false>(job, batch, machine, plan, stream)
                : slc_mttkrp_launch<float, double, false>(job, batch, machine, plan, stream);
 }

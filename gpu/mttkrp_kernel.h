@@ -1,7 +1,6 @@
 /*
- * The kernel of MTTKRP: see mttkrp.cu. Included by one file for each kind of sums: they are
- * compiled side by side, and only sums in f32 have something to gain from newer devices
- * (slc_reduce_add).
+ * The kernel of MTTKRP: see mttkrp.cu. Included by one file for each kind of sums, ordinary and
+ * exact: they are compiled side by side.
  */
 #ifndef SLC_GPU_MTTKRP_KERNEL_H
 #define SLC_GPU_MTTKRP_KERNEL_H

@@ -18,15 +18,10 @@ static uint32_t aligned(uint64_t bytes)
     return (uint32_t)((bytes + 15) / 16 * 16);
 }
 
-static uint32_t sum_bytes(const struct slc_gpu_mttkrp *job)
-{
-    return job->arithmetic == SLC_ARITHMETIC_F32 ? sizeof(float) : sizeof(double);
-}
-
 /* Of a row in the stash; exact sums are two words. */
 static uint64_t stash_row_bytes(const struct slc_gpu_mttkrp *job)
 {
-    return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sum_bytes(job));
+    return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sizeof(double));
 }
 
 /* Lays out everything but the stash. Returns its bytes. */
@@ -46,7 +41,7 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
         work = plan->buckets * (uint32_t)sizeof(uint4);
     }
     plan->values_at = nnz * job->order * (uint32_t)sizeof(uint32_t);
-    plan->sorted_at = plan->values_at + aligned(nnz * sum_bytes(job));
+    plan->sorted_at = plan->values_at + aligned(nnz * sizeof(double));
     plan->work_at = plan->sorted_at + aligned(nnz * sizeof(uint16_t));
     /* Behind the counters, a sum of every warp. */
     plan->tags_at = plan->work_at + aligned(work) + SLC_MTTKRP_WARPS * (uint32_t)sizeof(uint32_t);
@@ -138,7 +133,7 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
      * Two blocks per multiprocessor: while one decodes, the other has rows on their way. Words of
      * f64 sums of f32 rows take more than the 128 registers that a thread of two blocks has.
      */
-    const bool two = job->exact.words == NULL || job->arithmetic != SLC_ARITHMETIC_MIXED;
+    const bool two = job->exact.words == NULL || job->precision != SLC_F32;
     const uint64_t half = (all + RESERVED_BYTES) / 2 - RESERVED_BYTES;
     uint32_t cut = 0;
 

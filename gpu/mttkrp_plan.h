@@ -58,21 +58,13 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
                          const struct slc_gpu_machine *machine,
                          struct slc_gpu_mttkrp_plan *plan);
 
-/*
- * Launch the kernel for a batch of at least one chunk, by its plan: of exact sums, of sums in f64,
- * of sums in f32.
- */
+/* Launch the kernel for a batch of at least one chunk, by its plan: of exact sums, of ordinary. */
 cudaError_t slc_gpu_mttkrp_exact(const struct slc_gpu_mttkrp *job,
                                  const struct slc_gpu_batch *batch,
                                  const struct slc_gpu_machine *machine,
                                  const struct slc_gpu_mttkrp_plan *plan,
                                  cudaStream_t stream);
 cudaError_t slc_gpu_mttkrp_f64(const struct slc_gpu_mttkrp *job,
-                               const struct slc_gpu_batch *batch,
-                               const struct slc_gpu_machine *machine,
-                               const struct slc_gpu_mttkrp_plan *plan,
-                               cudaStream_t stream);
-cudaError_t slc_gpu_mttkrp_f32(const struct slc_gpu_mttkrp *job,
                                const struct slc_gpu_batch *batch,
                                const struct slc_gpu_machine *machine,
                                const struct slc_gpu_mttkrp_plan *plan,

@@ -11,10 +11,11 @@ static const uint32_t slot_tiles_max = 1U << 24;
 static bool sound(const struct slc_device_problem *problem)
 {
     bool good = problem->order >= 1 && problem->order <= SLC_MAX_ORDER && problem->rank >= 1 &&
-                problem->rank <= SLC_MAX_RANK && problem->layout_count >= 1 &&
-                problem->streams >= 1 && problem->streams <= SLC_DEVICE_STREAMS &&
-                problem->slot_bytes >= 1 && problem->slot_tiles >= 1 &&
-                problem->slot_tiles <= slot_tiles_max;
+                problem->rank <= SLC_MAX_RANK &&
+                (problem->precision == SLC_F64 || problem->precision == SLC_F32) &&
+                problem->layout_count >= 1 && problem->streams >= 1 &&
+                problem->streams <= SLC_DEVICE_STREAMS && problem->slot_bytes >= 1 &&
+                problem->slot_tiles >= 1 && problem->slot_tiles <= slot_tiles_max;
 
     for (unsigned n = 0; good && n < problem->order; n++) {
         good = problem->dims[n] >= 1 && problem->dims[n] <= SLC_MAX_MODE_LENGTH;
@@ -58,7 +59,8 @@ check(const struct slc_gpu *gpu, const struct slc_device_problem *problem, struc
         return slc_fail(err, SLC_ERR_USAGE,
                         "a device cannot be opened for %u modes, rank %" PRIu32
                         ", %u layouts, %u streams with slots of %" PRIu64 " bytes and %" PRIu32
-                        " tiles: modes have a length, ranks are 1 to %d, streams 1 to %d",
+                        " tiles: modes have a length, ranks are 1 to %d, streams 1 to %d, factors "
+                        "f32 or f64",
                         problem->order, problem->rank, problem->layout_count, problem->streams,
                         problem->slot_bytes, problem->slot_tiles, SLC_MAX_RANK, SLC_DEVICE_STREAMS);
     }
@@ -110,7 +112,7 @@ static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)
 /* Factors are zero, padding included, before anybody writes them. */
 static enum slc_status clear_factors(struct slc_gpu *gpu, struct slc_error *err)
 {
-    const uint64_t element = slc_value_bytes(slc_gpu_factor_type(gpu->problem.arithmetic));
+    const uint64_t element = slc_value_bytes(gpu->problem.precision);
 
     for (unsigned n = 0; n < gpu->problem.order; n++) {
         const struct slc_gpu_matrix *factor = &gpu->memory.factor[n];

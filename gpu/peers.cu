@@ -20,7 +20,7 @@ enum {
     ADD_BLOCKS_MAX = 8192
 };
 
-template <typename T> __global__ static void add_arrived(T *to, const T *from, uint64_t count)
+__global__ static void add_arrived(double *to, const double *from, uint64_t count)
 {
     for (uint64_t i = (uint64_t)blockIdx.x * ADD_THREADS + threadIdx.x; i < count;
          i += (uint64_t)gridDim.x * ADD_THREADS) {
@@ -42,7 +42,7 @@ enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error
         gpu->problem.unit_most == 0 || other->problem.order != gpu->problem.order ||
         memcmp(other->problem.dims, gpu->problem.dims, sizeof gpu->problem.dims) != 0 ||
         other->problem.rank != gpu->problem.rank ||
-        other->problem.arithmetic != gpu->problem.arithmetic ||
+        other->problem.precision != gpu->problem.precision ||
         other->problem.deterministic != gpu->problem.deterministic || gpu->job.active) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "device %d shares no problem with the one that it is given rows of",
@@ -96,8 +96,7 @@ static enum slc_status copy_factor(struct slc_gpu *gpu,
 {
     const struct slc_gpu_matrix *to = &gpu->memory.factor[mode],
                                 *from = &other->memory.factor[mode];
-    const uint64_t row_bytes =
-        to->pitch * (uint64_t)slc_value_bytes(slc_gpu_factor_type(gpu->problem.arithmetic));
+    const uint64_t row_bytes = to->pitch * (uint64_t)slc_value_bytes(gpu->problem.precision);
     enum slc_status status = meet(gpu, other, err);
 
     for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
@@ -144,19 +143,13 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
 cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
 {
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
-    const uint64_t element = slc_value_bytes(slc_gpu_output_type(job->arithmetic));
-    const uint64_t count = bytes / element;
+    const uint64_t count = bytes / sizeof(double);
     const unsigned blocks =
         (unsigned)slc_min_u64(slc_div_up_u64(count, ADD_THREADS), ADD_BLOCKS_MAX);
     unsigned char *output = static_cast<unsigned char *>(job->output.data) + at;
     const void *arrived = gpu->memory.arrival;
 
-    if (element == sizeof(float)) {
-        return slc_launch(add_arrived<float>, blocks, ADD_THREADS, 0, gpu->main,
-                          reinterpret_cast<float *>(output), static_cast<const float *>(arrived),
-                          count);
-    }
-    return slc_launch(add_arrived<double>, blocks, ADD_THREADS, 0, gpu->main,
+    return slc_launch(add_arrived, blocks, ADD_THREADS, 0, gpu->main,
                       reinterpret_cast<double *>(output), static_cast<const double *>(arrived),
                       count);
 }
@@ -224,9 +217,8 @@ static enum slc_status add_output(struct slc_gpu *gpu,
 {
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
     const bool exact = gpu->problem.deterministic;
-    const uint64_t row_bytes =
-        exact ? 2 * (uint64_t)job->rank * sizeof *job->exact.words
-              : job->output.pitch * (uint64_t)slc_value_bytes(slc_gpu_output_type(job->arithmetic));
+    const uint64_t row_bytes = exact ? 2 * (uint64_t)job->rank * sizeof *job->exact.words
+                                     : job->output.pitch * (uint64_t)sizeof(double);
     enum slc_status status = meet(gpu, other, err);
 
     if (status == SLC_OK && exact) {

@@ -11,25 +11,20 @@ extern "C" {
 #include <cinttypes>
 #include <cstring>
 
-static enum slc_value_type matrix_type(const struct slc_device_product *product)
-{
-    return slc_gpu_factor_type(product->arithmetic);
-}
-
 /* Whether a mode can be multiplied by the matrix, where it has one. */
 static bool is_sound_matrix(const struct slc_device_product *product, unsigned mode, uint32_t cols)
 {
     const struct slc_matrix *matrix = product->matrix[mode];
 
     return matrix == nullptr ||
-           (matrix->type == matrix_type(product) && matrix->rows == product->dims[mode] &&
+           (matrix->type == product->precision && matrix->rows == product->dims[mode] &&
             matrix->cols == cols && matrix->pitch >= cols);
 }
 
 /* Fills in what follows from the product. False where it is none that can be. */
 static bool learn(const struct slc_device_product *product, struct slc_gpu_product *made)
 {
-    const uint32_t together = 16 / slc_value_bytes(matrix_type(product));
+    const uint32_t together = 16 / slc_value_bytes(product->precision);
     bool sound = product->order >= 1 && product->order <= SLC_MAX_ORDER && product->lanes >= 1 &&
                  product->lanes <= SLC_DEVICE_LANES && product->tile_bytes >= 1 &&
                  product->room >= 1 && product->room <= SLC_TILE_NNZ;
@@ -58,8 +53,7 @@ static uint64_t input_bytes(const struct slc_device_product *product)
 static void device_parts(struct slc_gpu_product *made, struct slc_gpu_piece *piece)
 {
     const struct slc_device_product *product = &made->product;
-    const uint64_t element = slc_value_bytes(matrix_type(product));
-    const uint64_t sum = slc_value_bytes(slc_gpu_output_type(product->arithmetic));
+    const uint64_t element = slc_value_bytes(product->precision);
 
     for (unsigned n = 0; n < product->order; n++) {
         uint64_t bytes = 0;
@@ -80,7 +74,7 @@ static void device_parts(struct slc_gpu_product *made, struct slc_gpu_piece *pie
         job->list.heads = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_WORDS);
         job->list.counts = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_GROUPS);
         job->carry_fiber = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_GROUPS);
-        job->carries = slc_gpu_part<uint8_t>(piece, SLC_PRODUCT_GROUPS * sum * made->cols);
+        job->carries = slc_gpu_part<double>(piece, (uint64_t)SLC_PRODUCT_GROUPS * made->cols);
         job->result = slc_gpu_part<uint8_t>(piece, slc_product_result_bytes(made, product->room));
     }
 }
@@ -199,7 +193,7 @@ static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane
     job->layout = made->layout;
     job->cols = made->cols;
     job->room = made->product.room;
-    job->arithmetic = made->product.arithmetic;
+    job->precision = made->product.precision;
     job->pitch = made->pitch;
     for (unsigned n = 0; n < made->product.order; n++) {
         if (made->sums_over[n]) {

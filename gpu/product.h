@@ -68,8 +68,8 @@ struct slc_gpu_product {
     struct slc_gpu_lane lanes[SLC_DEVICE_LANES];
 
     /*
-     * How long lanes were at work, as unions of spans. Their lengths are of the device's clock; they
-     * end when the host has seen that they did: lanes are never without somebody who waits.
+     * How long lanes were at work, as unions of spans. Their lengths are of the device's clock;
+     * they end when the host has seen that they did: lanes are never without somebody who waits.
      */
     pthread_mutex_t times_mutex;
     uint64_t opened_ns;
@@ -80,9 +80,7 @@ struct slc_gpu_product {
 static inline uint64_t slc_product_result_bytes(const struct slc_gpu_product *product,
                                                 uint64_t fibers)
 {
-    return slc_product_sums_at(fibers, product->kept) +
-           fibers * product->cols *
-               slc_value_bytes(slc_gpu_output_type(product->product.arithmetic));
+    return slc_product_sums_at(fibers, product->kept) + fibers * product->cols * sizeof(double);
 }
 
 #endif

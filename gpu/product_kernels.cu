@@ -79,8 +79,8 @@ cudaError_t slc_product_decode(const struct slc_product_job *job, cudaStream_t s
 {
     const uint32_t runs = (job->nnz + SLC_RUN_NNZ - 1) / SLC_RUN_NNZ;
 
-    return slc_launch(job->arithmetic == SLC_ARITHMETIC_F64 ? slc_product_decode_runs<double>
-                                                            : slc_product_decode_runs<float>,
+    return slc_launch(job->precision == SLC_F64 ? slc_product_decode_runs<double>
+                                                : slc_product_decode_runs<float>,
                       dim3((runs + DECODE_WARPS - 1) / DECODE_WARPS), dim3(SLC_WARP * DECODE_WARPS),
                       DECODE_WARPS * sizeof(struct slc_decode_scratch), stream, *job);
 }
@@ -143,7 +143,7 @@ heads_at(const struct slc_product_job *job, const struct slc_product_group *grou
 /* Of the fibers that are wanted. */
 struct slc_product_place {
     uint32_t *offsets;
-    void *sums;
+    double *sums;
     uint32_t fibers;
 };
 
@@ -153,7 +153,8 @@ __device__ static inline struct slc_product_place place_of(const struct slc_prod
     const uint32_t fibers = slc_least(all - job->first, job->room);
 
     return {reinterpret_cast<uint32_t *>(job->result + SLC_PRODUCT_OFFSETS_AT),
-            job->result + slc_product_sums_at(fibers, job->kept), fibers};
+            reinterpret_cast<double *>(job->result + slc_product_sums_at(fibers, job->kept)),
+            fibers};
 }
 
 __device__ static inline void put_header(const struct slc_product_job *job, uint32_t all)
@@ -191,17 +192,15 @@ __device__ static inline void put_offsets(const struct slc_product_job *job,
 }
 
 /* Where a sum goes: the row of a fiber, counted from the first one wanted, or a group's carry. */
-template <typename Sum>
-__device__ static inline Sum *
+__device__ static inline double *
 row_of(const struct slc_product_job *job, const struct slc_product_place *place, uint32_t fiber)
 {
-    return static_cast<Sum *>(place->sums) + static_cast<uint64_t>(fiber) * job->cols;
+    return place->sums + static_cast<uint64_t>(fiber) * job->cols;
 }
 
-template <typename Sum>
-__device__ static inline Sum *carry_of(const struct slc_product_job *job, uint32_t group)
+__device__ static inline double *carry_of(const struct slc_product_job *job, uint32_t group)
 {
-    return static_cast<Sum *>(job->carries) + static_cast<uint64_t>(group) * job->cols;
+    return job->carries + static_cast<uint64_t>(group) * job->cols;
 }
 
 /* ---- several columns */
@@ -210,19 +209,19 @@ __device__ static inline Sum *carry_of(const struct slc_product_job *job, uint32
  * Terms of BATCH nonzeros from `at` on, in the columns of a pack from `column` on. Beyond `end`
  * they are of the last nonzero.
  */
-template <typename Element, typename Sum>
+template <typename Element>
 __device__ static inline void load_terms(const struct slc_product_job *job,
                                          uint32_t at,
                                          uint32_t end,
                                          uint32_t column,
-                                         Sum terms[BATCH][slc_pack<Element>::COUNT])
+                                         double terms[BATCH][slc_pack<Element>::COUNT])
 {
     enum { COUNT = slc_pack<Element>::COUNT };
     const Element *values = static_cast<const Element *>(job->list.values);
 
     SLC_UNROLL
     for (int b = 0; b < BATCH; b++) {
-        const Sum value = static_cast<Sum>(values[slc_least(at + b, end - 1)]);
+        const double value = static_cast<double>(values[slc_least(at + b, end - 1)]);
 
         for (int k = 0; k < COUNT; k++) {
             terms[b][k] = value;
@@ -242,15 +241,15 @@ __device__ static inline void load_terms(const struct slc_product_job *job,
         SLC_UNROLL
         for (int b = 0; b < BATCH; b++) {
             for (int k = 0; k < COUNT; k++) {
-                terms[b][k] *= static_cast<Sum>(row[b][k]);
+                terms[b][k] *= static_cast<double>(row[b][k]);
             }
         }
     }
 }
 
-template <typename Sum, int count>
+template <int count>
 __device__ static inline void
-store_columns(const struct slc_product_job *job, Sum *row, uint32_t column, const Sum *sum)
+store_columns(const struct slc_product_job *job, double *row, uint32_t column, const double *sum)
 {
     for (int k = 0; k < count; k++) {
         if (column + static_cast<uint32_t>(k) < job->cols) {
@@ -260,7 +259,7 @@ store_columns(const struct slc_product_job *job, Sum *row, uint32_t column, cons
 }
 
 /* A thread's columns of all fibers of a group. */
-template <typename Element, typename Sum>
+template <typename Element>
 __device__ static inline void multiply_columns(const struct slc_product_job *job,
                                                const struct slc_product_group *group,
                                                const struct slc_product_place *place,
@@ -268,23 +267,23 @@ __device__ static inline void multiply_columns(const struct slc_product_job *job
 {
     enum { COUNT = slc_pack<Element>::COUNT };
     uint32_t fiber = group->before - job->first - 1; /* that the sum is of */
-    Sum sum[COUNT] = {};
-    Sum *to = carry_of<Sum>(job, group->number);
+    double sum[COUNT] = {};
+    double *to = carry_of(job, group->number);
 
     SLC_ROLL
     for (uint32_t at = group->begin; at < group->end; at += BATCH) {
         const unsigned word = heads_at(job, group, at / SLC_WARP * SLC_WARP) >> at % SLC_WARP;
-        Sum terms[BATCH][COUNT];
+        double terms[BATCH][COUNT];
 
-        load_terms<Element, Sum>(job, at, group->end, column, terms);
+        load_terms<Element>(job, at, group->end, column, terms);
         SLC_UNROLL
         for (int b = 0; b < BATCH; b++) {
             if ((word >> b & 1U) != 0) {
                 if (at + b > group->begin && fiber < place->fibers) {
-                    store_columns<Sum, COUNT>(job, to, column, sum);
+                    store_columns<COUNT>(job, to, column, sum);
                 }
                 fiber++;
-                to = row_of<Sum>(job, place, fiber);
+                to = row_of(job, place, fiber);
                 for (int k = 0; k < COUNT; k++) {
                     sum[k] = 0;
                 }
@@ -295,12 +294,12 @@ __device__ static inline void multiply_columns(const struct slc_product_job *job
         }
     }
     if (fiber < place->fibers) {
-        store_columns<Sum, COUNT>(job, to, column, sum);
+        store_columns<COUNT>(job, to, column, sum);
     }
 }
 
 /* A vector of `threads` threads, a power of two up to a warp, takes a group. */
-template <typename Element, typename Sum>
+template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_product_columns(const struct slc_product_job job, uint32_t threads)
 {
@@ -341,21 +340,21 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     }
     SLC_ROLL
     for (uint32_t column = thread * COUNT; column < job.cols; column += threads * COUNT) {
-        multiply_columns<Element, Sum>(&job, &group, &place, column);
+        multiply_columns<Element>(&job, &group, &place, column);
     }
 }
 
 /* ---- one column */
 
-template <typename Element, typename Sum>
-__device__ static inline Sum term_of(const struct slc_product_job *job, uint32_t i)
+template <typename Element>
+__device__ static inline double term_of(const struct slc_product_job *job, uint32_t i)
 {
-    Sum term = static_cast<Sum>(static_cast<const Element *>(job->list.values)[i]);
+    double term = static_cast<double>(static_cast<const Element *>(job->list.values)[i]);
 
     for (uint32_t s = 0; s < job->summed; s++) {
         const uint32_t offset = job->list.offsets[job->summed_mode[s] * (uint32_t)SLC_TILE_NNZ + i];
 
-        term *= static_cast<Sum>(static_cast<const Element *>(job->rows[s])[offset]);
+        term *= static_cast<double>(static_cast<const Element *>(job->rows[s])[offset]);
     }
     return term;
 }
@@ -364,7 +363,7 @@ __device__ static inline Sum term_of(const struct slc_product_job *job, uint32_t
  * A warp takes a group, 32 nonzeros at a time. `open` is what has been added up of the fiber that
  * goes on from one window to the next: `fiber`, or, before the first one begins, the carry's.
  */
-template <typename Element, typename Sum>
+template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
     slc_product_vector(const struct slc_product_job job)
 {
@@ -387,10 +386,10 @@ __global__ static void __launch_bounds__(THREADS)
     }
     put_offsets(&job, &group, &place, lane, SLC_WARP);
 
-    Sum *const sums = static_cast<Sum *>(place.sums);
-    Sum *const carry = carry_of<Sum>(&job, group.number);
+    double *const sums = place.sums;
+    double *const carry = carry_of(&job, group.number);
     uint32_t fiber = begun.before - job.first - 1;
-    Sum open = 0;
+    double open = 0;
     bool carries = true; /* the open sum is the carry */
 
     SLC_ROLL
@@ -400,14 +399,14 @@ __global__ static void __launch_bounds__(THREADS)
         /* Lanes back to the one where this lane's fiber begins, or to the window's first. */
         const unsigned upto = word & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
         const uint32_t back = upto == 0 ? lane : lane - (31 - (uint32_t)__clz((int)upto));
-        Sum term = lane <= last ? term_of<Element, Sum>(&job, at + lane) : 0;
+        double term = lane <= last ? term_of<Element>(&job, at + lane) : 0;
 
         for (uint32_t delta = 1; delta < SLC_WARP; delta *= 2) {
-            const Sum before = __shfl_up_sync(SLC_ALL_LANES, term, delta);
+            const double before = __shfl_up_sync(SLC_ALL_LANES, term, delta);
 
             term += back >= delta ? before : 0;
         }
-        const Sum tail = __shfl_sync(SLC_ALL_LANES, term, static_cast<int>(last));
+        const double tail = __shfl_sync(SLC_ALL_LANES, term, static_cast<int>(last));
 
         /* What was open ends where the window's first fiber begins: before it, or in it. */
         if (lane == 0 && at > group.begin && (word & 1U) != 0) {
@@ -464,7 +463,6 @@ count_carries(const struct slc_product_job *job, uint32_t group, uint32_t fiber,
  * A warp takes the group where the carries of a fiber begin: lanes are `columns` columns, a power
  * of two up to a warp, of several carries side by side.
  */
-template <typename Sum>
 __global__ static void __launch_bounds__(THREADS)
     slc_product_carry(const struct slc_product_job job, uint32_t columns)
 {
@@ -487,14 +485,14 @@ __global__ static void __launch_bounds__(THREADS)
         return;
     }
     const uint32_t count = count_carries(&job, group, fiber, lane);
-    Sum *row = row_of<Sum>(&job, &place, fiber - job.first);
+    double *row = row_of(&job, &place, fiber - job.first);
 
     for (uint32_t first = 0; first < job.cols; first += columns) {
         const uint32_t column = first + lane % columns;
-        Sum sum = 0;
+        double sum = 0;
 
         for (uint32_t c = lane / columns; c < count && column < job.cols; c += SLC_WARP / columns) {
-            sum += carry_of<Sum>(&job, group + c)[column];
+            sum += carry_of(&job, group + c)[column];
         }
         for (uint32_t lanes = columns; lanes < SLC_WARP; lanes *= 2) {
             sum += __shfl_xor_sync(SLC_ALL_LANES, sum, static_cast<int>(lanes));
@@ -516,7 +514,7 @@ static uint32_t power_of_two(uint32_t count)
     return power;
 }
 
-template <typename Element, typename Sum>
+template <typename Element>
 static cudaError_t multiply(const struct slc_product_job *job, cudaStream_t stream)
 {
     const uint32_t groups = (job->nnz + SLC_GROUP_NNZ - 1) / SLC_GROUP_NNZ;
@@ -526,27 +524,19 @@ static cudaError_t multiply(const struct slc_product_job *job, cudaStream_t stre
     cudaError_t error;
 
     if (job->cols == 1) {
-        error = slc_launch(slc_product_vector<Element, Sum>, grid, dim3(THREADS), 0, stream, *job);
+        error = slc_launch(slc_product_vector<Element>, grid, dim3(THREADS), 0, stream, *job);
     } else {
-        error = slc_launch(slc_product_columns<Element, Sum>, grid, dim3(THREADS), 0, stream, *job,
-                           threads);
+        error =
+            slc_launch(slc_product_columns<Element>, grid, dim3(THREADS), 0, stream, *job, threads);
     }
     if (error != cudaSuccess || groups == 1) {
         return error;
     }
-    return slc_launch(slc_product_carry<Sum>, dim3((groups * SLC_WARP + THREADS - 1) / THREADS),
+    return slc_launch(slc_product_carry, dim3((groups * SLC_WARP + THREADS - 1) / THREADS),
                       dim3(THREADS), 0, stream, *job, power_of_two(job->cols));
 }
 
 cudaError_t slc_product_multiply(const struct slc_product_job *job, cudaStream_t stream)
 {
-    switch (job->arithmetic) {
-    case SLC_ARITHMETIC_F64:
-        return multiply<double, double>(job, stream);
-    case SLC_ARITHMETIC_F32:
-        return multiply<float, float>(job, stream);
-    case SLC_ARITHMETIC_MIXED:
-        break;
-    }
-    return multiply<float, double>(job, stream);
+    return job->precision == SLC_F64 ? multiply<double>(job, stream) : multiply<float>(job, stream);
 }

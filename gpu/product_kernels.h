@@ -68,7 +68,7 @@ struct slc_product_job {
 
     uint32_t nnz, cols;
     uint32_t first, room; /* fibers first .. first + room - 1 are wanted, as far as there are any */
-    enum slc_arithmetic arithmetic;
+    enum slc_value_type precision;      /* of the matrices and of list.values */
     uint32_t kept, summed;              /* modes */
     uint8_t kept_mode[SLC_MAX_ORDER];   /* each that stays */
     uint8_t summed_mode[SLC_MAX_ORDER]; /* each with a matrix .. */
@@ -76,7 +76,7 @@ struct slc_product_job {
     uint32_t pitch;                     /* elements, of all matrices; 1 of one column */
 
     uint32_t *carry_fiber; /* per group: whose carry it has; UINT32_MAX: none. SLC_PRODUCT_GROUPS */
-    void *carries;         /* per group a row; of the sums' type */
+    double *carries;       /* per group a row */
     uint8_t *result;
 };
 

@@ -81,7 +81,7 @@ static enum slc_status decode_tile(const struct slc_gpu_product *product,
                                    struct slc_error *err)
 {
     const struct slc_encoded_tile *tile = block->tiles;
-    const uint64_t element = slc_value_bytes(slc_gpu_factor_type(product->product.arithmetic));
+    const uint64_t element = slc_value_bytes(product->product.precision);
     struct slc_product_job *job = &lane->job;
 
     job->nnz = tile->nnz;
@@ -174,8 +174,8 @@ static void deliver(const struct slc_gpu_product *product,
 
     fibers->count = left < lane->job.room ? left : lane->job.room;
     fibers->more = left > fibers->count;
-    fibers->type = slc_gpu_output_type(product->product.arithmetic);
-    fibers->sums = lane->host_result + slc_product_sums_at(fibers->count, product->kept);
+    fibers->sums = reinterpret_cast<const double *>(
+        lane->host_result + slc_product_sums_at(fibers->count, product->kept));
     for (uint32_t k = 0; k < lane->job.kept; k++) {
         fibers->offset[lane->job.kept_mode[k]] = offsets + (uint64_t)k * fibers->count;
     }

@@ -199,7 +199,7 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
             dim3(blocks), dim3(THREADS), 0, stream, view, sptv->groups, sums, sptv->carries);
     }
     if (error == cudaSuccess) {
-        error = slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, false, stream);
+        error = slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, stream);
     }
     return error;
 }

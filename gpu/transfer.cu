@@ -99,6 +99,25 @@ static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
            row * host->pitch * slc_value_bytes(host->type);
 }
 
+/* A device has sums in f64, and so has a host, or it has rounded them to f32. */
+static void widen_row(const struct slc_matrix *host, uint64_t row, double *to)
+{
+    const float *from = slc_matrix_row_f32(host, row);
+
+    for (uint32_t r = 0; r < host->cols; r++) {
+        to[r] = (double)from[r];
+    }
+}
+
+static void narrow_row(struct slc_matrix *host, uint64_t row, const double *from)
+{
+    float *to = slc_matrix_row_f32(host, row);
+
+    for (uint32_t r = 0; r < host->cols; r++) {
+        to[r] = (float)from[r];
+    }
+}
+
 static void pack_matrix(unsigned char *piece, uint64_t first, uint64_t count, void *context)
 {
     const struct matrix_rows *rows = static_cast<const struct matrix_rows *>(context);
@@ -106,18 +125,12 @@ static void pack_matrix(unsigned char *piece, uint64_t first, uint64_t count, vo
     const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
 
     for (uint64_t i = 0; i < count; i++) {
-        memcpy(piece + i * bytes, host_row(rows->host, first + i), used);
+        if (rows->host->type == rows->type) {
+            memcpy(piece + i * bytes, host_row(rows->host, first + i), used);
+        } else {
+            widen_row(rows->host, first + i, reinterpret_cast<double *>(piece + i * bytes));
+        }
         memset(piece + i * bytes + used, 0, bytes - used);
-    }
-}
-
-static void
-convert_row(struct slc_matrix *host, uint64_t row, const struct matrix_rows *rows, const void *from)
-{
-    for (uint32_t r = 0; r < host->cols; r++) {
-        slc_matrix_set(host, row, r,
-                       rows->type == SLC_F64 ? static_cast<const double *>(from)[r]
-                                             : (double)static_cast<const float *>(from)[r]);
     }
 }
 
@@ -131,7 +144,7 @@ static void unpack_matrix(unsigned char *piece, uint64_t first, uint64_t count, 
         if (rows->host->type == rows->type) {
             memcpy(host_row(rows->host, first + i), piece + i * bytes, used);
         } else {
-            convert_row(rows->host, first + i, rows, piece + i * bytes);
+            narrow_row(rows->host, first + i, reinterpret_cast<double *>(piece + i * bytes));
         }
     }
 }
@@ -166,8 +179,7 @@ static enum slc_status enter_factor(const struct slc_gpu *gpu,
     if (status != SLC_OK) {
         return status;
     }
-    if (gpu->job.active || mode >= gpu->problem.order ||
-        host->type != slc_gpu_factor_type(gpu->problem.arithmetic) ||
+    if (gpu->job.active || mode >= gpu->problem.order || host->type != gpu->problem.precision ||
         host->rows != gpu->problem.dims[mode] || host->cols != gpu->problem.rank) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a matrix of %" PRIu64 " x %" PRIu32 " is no factor of mode %u on device "
@@ -245,8 +257,7 @@ enum slc_status slc_gpu_output_rows(struct slc_device *device,
 
     for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
         struct slc_matrix part = *to;
-        struct matrix_rows moved = {&part, slc_gpu_output_type(gpu->problem.arithmetic),
-                                    output->pitch};
+        struct matrix_rows moved = {&part, SLC_F64, output->pitch};
 
         part.buffer.data = host_row(to, rows[i].first);
         part.rows = rows[i].end - rows[i].first;
@@ -288,8 +299,7 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
     struct slc_gpu *gpu = slc_gpu_of(device);
     enum slc_status status = enter_output(gpu, from, err);
 
-    if (status == SLC_OK && (!gpu->problem.adds_host || gpu->problem.deterministic ||
-                             from->type != slc_gpu_output_type(gpu->problem.arithmetic))) {
+    if (status == SLC_OK && (!gpu->problem.adds_host || gpu->problem.deterministic)) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "device %d was not opened to have sums of the host added to its own",
                           gpu->ordinal);
@@ -298,7 +308,7 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
         return status;
     }
     struct slc_matrix part = *from;
-    struct matrix_rows rows = {&part, from->type, gpu->job.mttkrp.output.pitch};
+    struct matrix_rows rows = {&part, SLC_F64, gpu->job.mttkrp.output.pitch};
     const uint64_t step = SLC_GPU_ARRIVAL_BYTES / row_bytes(&rows);
 
     for (uint64_t first = 0; first < from->rows && status == SLC_OK; first += step) {

@@ -21,13 +21,13 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
 }
 
 /* sum = values times rows of the matrix, over nonzeros [begin, end), from `column` on. */
-template <typename Element, typename Sum>
+template <typename Element>
 __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
                                            const struct slc_gpu_matrix *matrix,
                                            uint32_t begin,
                                            uint32_t end,
                                            uint32_t column,
-                                           Sum *sum)
+                                           double *sum)
 {
     const Element *columns = static_cast<const Element *>(matrix->data) + column;
 
@@ -35,18 +35,18 @@ __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
         sum[k] = 0;
     }
     for (uint32_t i = begin; i < end; i++) {
-        const Sum value = slc_baseline_value<Sum>(fibers->type, fibers->values, i);
+        const double value = slc_baseline_value<double>(fibers->type, fibers->values, i);
         const slc_pack<Element> row = *reinterpret_cast<const slc_pack<Element> *>(
             columns + static_cast<uint64_t>(fibers->index[i]) * matrix->pitch);
 
         for (int k = 0; k < slc_pack<Element>::COUNT; k++) {
-            sum[k] += value * static_cast<Sum>(row[k]);
+            sum[k] += value * static_cast<double>(row[k]);
         }
     }
 }
 
-template <typename Sum, int count>
-__device__ static inline void store(Sum *row, uint32_t column, uint32_t cols, const Sum *sum)
+template <int count>
+__device__ static inline void store(double *row, uint32_t column, uint32_t cols, const double *sum)
 {
     for (int k = 0; k < count; k++) {
         if (column + static_cast<uint32_t>(k) < cols) {
@@ -56,13 +56,13 @@ __device__ static inline void store(Sum *row, uint32_t column, uint32_t cols, co
 }
 
 /* A vector of threads (x) takes a group, 16 bytes of each row for each thread. */
-template <typename Element, typename Sum>
+template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_ttm_groups(const struct slc_gpu_fibers fibers,
                    const struct slc_fiber_groups groups,
                    const struct slc_gpu_matrix matrix,
                    const struct slc_gpu_matrix rows,
-                   Sum *carries,
+                   double *carries,
                    uint32_t carry_pitch)
 {
     enum { COUNT = slc_pack<Element>::COUNT };
@@ -75,24 +75,23 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
 
     for (uint32_t c = threadIdx.x * COUNT; c < matrix.cols; c += blockDim.x * COUNT) {
         uint32_t at = first.nonzero;
-        Sum sum[COUNT];
+        double sum[COUNT];
 
         for (uint32_t f = first.fiber; f < last.fiber; f++) {
             const uint32_t end = fibers.begin[f + 1];
 
             sum_nonzeros<Element>(&fibers, &matrix, at, end, c, sum);
-            store<Sum, COUNT>(static_cast<Sum *>(rows.data) + static_cast<uint64_t>(f) * rows.pitch,
-                              c, matrix.cols, sum);
+            store<COUNT>(static_cast<double *>(rows.data) + static_cast<uint64_t>(f) * rows.pitch,
+                         c, matrix.cols, sum);
             at = end;
         }
         sum_nonzeros<Element>(&fibers, &matrix, at, last.nonzero, c, sum);
-        store<Sum, COUNT>(carries + static_cast<uint64_t>(group) * carry_pitch, c, matrix.cols,
-                          sum);
+        store<COUNT>(carries + static_cast<uint64_t>(group) * carry_pitch, c, matrix.cols, sum);
     }
 }
 
 /* A vector of threads takes a nonzero. */
-template <typename Element, typename Sum>
+template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
     slc_ttm_elements(const struct slc_gpu_fibers fibers,
                      const struct slc_gpu_matrix matrix,
@@ -103,18 +102,18 @@ __global__ static void __launch_bounds__(THREADS)
     if (i >= fibers.nnz) {
         return;
     }
-    const Sum value = slc_baseline_value<Sum>(fibers.type, fibers.values, i);
+    const double value = slc_baseline_value<double>(fibers.type, fibers.values, i);
     const Element *from = static_cast<const Element *>(matrix.data) +
                           static_cast<uint64_t>(fibers.index[i]) * matrix.pitch;
-    Sum *to =
-        static_cast<Sum *>(rows.data) + static_cast<uint64_t>(fibers.fiber_of[i]) * rows.pitch;
+    double *to =
+        static_cast<double *>(rows.data) + static_cast<uint64_t>(fibers.fiber_of[i]) * rows.pitch;
 
     for (uint32_t c = threadIdx.x; c < matrix.cols; c += blockDim.x) {
-        atomicAdd(to + c, value * static_cast<Sum>(from[c]));
+        atomicAdd(to + c, value * static_cast<double>(from[c]));
     }
 }
 
-template <typename Element, typename Sum>
+template <typename Element>
 static cudaError_t multiply_fibers(const struct slc_gpu_ttm *ttm,
                                    const struct slc_gpu_matrix *matrix,
                                    const struct slc_gpu_matrix *rows,
@@ -124,17 +123,17 @@ static cudaError_t multiply_fibers(const struct slc_gpu_ttm *ttm,
     const dim3 block = slc_baseline_block(packs);
     const dim3 grid((ttm->groups.count + block.y - 1) / block.y);
     const cudaError_t error =
-        slc_launch(slc_ttm_groups<Element, Sum>, grid, block, 0, stream, *ttm->fibers, ttm->groups,
-                   *matrix, *rows, static_cast<Sum *>(ttm->carries), ttm->carry_pitch);
+        slc_launch(slc_ttm_groups<Element>, grid, block, 0, stream, *ttm->fibers, ttm->groups,
+                   *matrix, *rows, ttm->carries, ttm->carry_pitch);
 
     if (error != cudaSuccess) {
         return error;
     }
     return slc_fiber_carries(ttm->fibers, &ttm->groups, ttm->carries, ttm->carry_pitch, rows,
-                             ttm->arithmetic == SLC_ARITHMETIC_F32, stream);
+                             stream);
 }
 
-template <typename Element, typename Sum>
+template <typename Element>
 static cudaError_t multiply_elements(const struct slc_gpu_ttm *ttm,
                                      const struct slc_gpu_matrix *matrix,
                                      const struct slc_gpu_matrix *rows,
@@ -143,12 +142,12 @@ static cudaError_t multiply_elements(const struct slc_gpu_ttm *ttm,
     const dim3 block = slc_baseline_block(matrix->cols);
     const uint64_t blocks = (ttm->fibers->nnz + block.y - 1) / block.y;
     const cudaError_t error =
-        cudaMemsetAsync(rows->data, 0, ttm->fibers->count * rows->pitch * sizeof(Sum), stream);
+        cudaMemsetAsync(rows->data, 0, ttm->fibers->count * rows->pitch * sizeof(double), stream);
 
     if (error != cudaSuccess || blocks == 0) {
         return error;
     }
-    return slc_launch(slc_ttm_elements<Element, Sum>, dim3(static_cast<unsigned>(blocks)), block, 0,
+    return slc_launch(slc_ttm_elements<Element>, dim3(static_cast<unsigned>(blocks)), block, 0,
                       stream, *ttm->fibers, *matrix, *rows);
 }
 
@@ -165,28 +164,31 @@ cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
     if (ttm->groups.count == 0) {
         return cudaSuccess;
     }
-    return form == SLC_GPU_TTM_FIBERS
-               ? SLC_BASELINE_BY_TYPES(ttm, multiply_fibers, ttm, matrix, rows, stream)
-               : SLC_BASELINE_BY_TYPES(ttm, multiply_elements, ttm, matrix, rows, stream);
+    if (ttm->precision == SLC_F64) {
+        return form == SLC_GPU_TTM_FIBERS ? multiply_fibers<double>(ttm, matrix, rows, stream)
+                                          : multiply_elements<double>(ttm, matrix, rows, stream);
+    }
+    return form == SLC_GPU_TTM_FIBERS ? multiply_fibers<float>(ttm, matrix, rows, stream)
+                                      : multiply_elements<float>(ttm, matrix, rows, stream);
 }
 
 cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
                                const struct slc_gpu_fibers *fibers,
                                uint32_t cols,
-                               enum slc_arithmetic arithmetic,
+                               enum slc_value_type precision,
                                uint32_t group_items,
                                const struct slc_gpu_machine *machine)
 {
     const cudaError_t error = slc_fiber_groups_reserve(&ttm->groups, fibers, group_items, machine);
 
     ttm->fibers = fibers;
-    ttm->arithmetic = arithmetic;
+    ttm->precision = precision;
     ttm->carry_pitch = cols;
     if (error != cudaSuccess) {
         return error;
     }
-    return cudaMalloc(&ttm->carries, (ttm->groups.room + UINT64_C(1)) * cols *
-                                         (arithmetic == SLC_ARITHMETIC_F32 ? 4 : 8));
+    return cudaMalloc(reinterpret_cast<void **>(&ttm->carries),
+                      (ttm->groups.room + UINT64_C(1)) * cols * sizeof(double));
 }
 
 cudaError_t slc_gpu_ttm_prepare(struct slc_gpu_ttm *ttm, cudaStream_t stream)

@@ -20,9 +20,9 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form); /* "fibers", "ele
 
 struct slc_gpu_ttm {
     const struct slc_gpu_fibers *fibers;
-    enum slc_arithmetic arithmetic; /* the matrix is of its factors' type */
+    enum slc_value_type precision; /* of the matrix; products and sums are f64 */
     struct slc_fiber_groups groups;
-    void *carries; /* a row for each group */
+    double *carries; /* a row for each group */
     uint32_t carry_pitch;
 };
 
@@ -34,7 +34,7 @@ struct slc_gpu_ttm {
 cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
                                const struct slc_gpu_fibers *fibers,
                                uint32_t cols,
-                               enum slc_arithmetic arithmetic,
+                               enum slc_value_type precision,
                                uint32_t group_items,
                                const struct slc_gpu_machine *machine);
 /* Prepares products of what the fibers are now: again whenever others have been found. */
@@ -43,9 +43,8 @@ cudaError_t slc_gpu_ttm_prepare(struct slc_gpu_ttm *ttm, cudaStream_t stream);
 void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm);
 
 /*
- * `rows` (a row for each fiber or more; f64, or f32 under SLC_ARITHMETIC_F32) is overwritten, its
- * padding is not. Errors: cudaErrorInvalidValue where rows or columns are too few; those of
- * launches.
+ * `rows` (a row for each fiber or more; f64) is overwritten, its padding is not. Errors:
+ * cudaErrorInvalidValue where rows or columns are too few; those of launches.
  */
 cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
                                  enum slc_gpu_ttm_form form,

@@ -59,10 +59,10 @@ def bench(folder):
     text = emulated("bench", "device", made(folder), "--rank", 5, "--precision", "all", "--kernel", "all", "-n", 1, "--warm-up",
                     0, "--largest", "256KiB", "--moved", "64KiB", "--streams", 2, "--json")
     told = json.loads(text)
-    check(len(told["ceilings"]) == 8 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
+    check(len(told["ceilings"]) == 7 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
     check(len(told["rows"]) == 2 * 3 * 10, str(len(told["rows"])))
     for row in told["rows"]:
-        check(row["median_ms"] > 0 and row.get("differs", 0) < (1e-12 if row["precision"] == "f64" else 1e-4), str(row))
+        check(row["median_ms"] > 0 and row.get("differs", 0) < 1e-12, str(row))
     # Products from fibers: every kernel in three modes, a matrix of two widths; no cuSPARSE for an emulated device.
     told = json.loads(emulated("bench", "device", made(folder), "--operation", "products", "--rank", "1,5", "-n", 1, "--largest",
                                "4KiB", "--json"))
@@ -175,6 +175,13 @@ def shared(folder):
         sluice("mttkrp", store, "--mode", 2, "--factors", start, "-o", made_by[1], "-q")
         for a, b in zip(*map(numbers, made_by), strict=True):
             check(abs(a - b) <= 1e-12 * abs(b), f"{split}: {a} and {b}")
+    # Sums of f32 factors are f64 on the device and come rounded from the CPU.
+    fits = []
+    for command, more in ((sluice, []), (emulated, ["--device", "gpu", "--no-cache", "--split", "static=0.5"])):
+        out = os.path.join(folder, "f32-" + command.__name__)
+        command(*options, "--precision", "f32", *more, "-o", out)
+        fits.append(record(out)["fit"])
+    check(abs(fits[0] - fits[1]) < 1e-6 and record(out)["share"]["modes"][0]["nnz"]["cpu"] > 0, str(fits))
     for wrong, told in ((["--split", "static=2"], "with F from 0 to 1"), (["--split", "rows"], "is none of partitions, nnz"),
                         (["--split", "queue", "--deterministic"], "leave it or --deterministic out"),
                         (["--split", "queue", "--devices", "0,0"], "the CPU and one GPU"),

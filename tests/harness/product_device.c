@@ -117,7 +117,7 @@ static uint64_t memory_bytes(const struct slc_device *device,
 /* Whether the product is one that the contract allows. */
 static bool is_sound(const struct slc_device_product *product)
 {
-    const enum slc_value_type type = product->arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
+    const enum slc_value_type type = product->precision;
     bool sound = product->layout != NULL && product->layout->order == product->order &&
                  product->lanes >= 1 && product->lanes <= SLC_DEVICE_LANES && product->room >= 1 &&
                  product->room <= SLC_TILE_NNZ && cols_of(product) > 0;
@@ -261,7 +261,7 @@ add_run(const struct product_device *own, struct lane *lane, const struct slc_en
         for (uint32_t r = 0; r < own->cols; r++) {
             double term = lane->run.values[i];
 
-            if (product->arithmetic != SLC_ARITHMETIC_F64) {
+            if (product->precision != SLC_F64) {
                 term = (float)term;
             }
             for (unsigned n = 0; n < product->order; n++) {
@@ -282,7 +282,6 @@ static void
 deliver(const struct product_device *own, struct lane *lane, struct slc_device_fibers *fibers)
 {
     const struct slc_device_product *product = &own->product;
-    const bool narrow = product->arithmetic == SLC_ARITHMETIC_F32;
     const uint32_t left = lane->count - lane->delivered;
     const uint32_t count = left < product->room ? left : product->room;
     const uint64_t numbers = (uint64_t)count * own->cols;
@@ -294,19 +293,10 @@ deliver(const struct product_device *own, struct lane *lane, struct slc_device_f
         stay += product->matrix[n] == NULL;
     }
     free(lane->out);
-    lane->out = take(NULL, numbers * (narrow ? 4 : 8) + (uint64_t)stay * count * 4);
-    *fibers = (struct slc_device_fibers){.count = count,
-                                         .more = count < left,
-                                         .type = narrow ? SLC_F32 : SLC_F64,
-                                         .sums = lane->out};
-    for (uint64_t i = 0; i < numbers; i++) {
-        if (narrow) {
-            ((float *)lane->out)[i] = (float)sums[i];
-        } else {
-            ((double *)lane->out)[i] = sums[i];
-        }
-    }
-    at = (uint32_t *)(void *)((char *)lane->out + numbers * (narrow ? 4 : 8));
+    lane->out = take(NULL, numbers * sizeof *sums + (uint64_t)stay * count * 4);
+    *fibers = (struct slc_device_fibers){.count = count, .more = count < left, .sums = lane->out};
+    memcpy(lane->out, sums, numbers * sizeof *sums);
+    at = (uint32_t *)(void *)((char *)lane->out + numbers * sizeof *sums);
     for (unsigned n = 0; n < product->order; n++) {
         if (product->matrix[n] == NULL) {
             memcpy(at, lane->offset[n] + lane->delivered, count * sizeof *at);

@@ -204,7 +204,7 @@ static enum slc_status measure_products(struct sorted *sorted,
     enum slc_status status = fill_matrix(&sorted->matrix, type, length, cols, err);
 
     if (status == SLC_OK) {
-        status = slc_matrix_create(&sorted->result, type, slc_gpu_fiber_list_count(sorted->list),
+        status = slc_matrix_create(&sorted->result, SLC_F64, slc_gpu_fiber_list_count(sorted->list),
                                    cols, err);
     }
     for (int p = (int)first; p < (int)end && status == SLC_OK; p++) {

@@ -123,7 +123,6 @@ give(const struct fake_products *fake, struct fake_lane *lane, struct slc_device
         fibers->offset[mode] =
             fake->vectors[mode] == NULL ? lane->offset[mode] + lane->given : NULL;
     }
-    fibers->type = SLC_F64;
     fibers->sums = lane->sums + lane->given;
     fibers->count = (uint32_t)slc_min_u64(lane->count - lane->given, fake->room);
     lane->given += fibers->count;

@@ -83,11 +83,9 @@ static enum slc_status fake_open(struct slc_device *device,
                  "open for more than its memory");
     fake->problem = *problem;
     for (unsigned n = 0; n < problem->order; n++) {
-        SLC_ASSERT_OK(
-            slc_matrix_create(&fake->factors[n],
-                              problem->arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32,
-                              problem->dims[n], problem->rank, err),
-            err);
+        SLC_ASSERT_OK(slc_matrix_create(&fake->factors[n], problem->precision, problem->dims[n],
+                                        problem->rank, err),
+                      err);
         rows = problem->dims[n] > rows ? problem->dims[n] : rows;
     }
     SLC_ASSERT_OK(slc_matrix_create(&fake->output, SLC_F64, rows, problem->rank, err), err);

@@ -19,32 +19,22 @@ extern "C" {
 /* What memory around a factor holds. */
 static const unsigned char canary = 0x6b;
 
-static inline enum slc_value_type type_of_mttkrp(enum slc_arithmetic arithmetic)
-{
-    return arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
-}
-
-static inline enum slc_value_type type_of_factor(enum slc_arithmetic arithmetic)
-{
-    return arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
-}
-
 /* One system and an MTTKRP. */
 struct problem {
-    enum slc_arithmetic arithmetic;
+    enum slc_value_type precision;
     uint32_t rank;
     std::vector<double> v, left, right;
     struct slc_matrix m;
     struct slc_solver solver = {};
 
-    problem(enum slc_arithmetic arithmetic_, uint64_t rows, uint32_t rank_)
-        : arithmetic(arithmetic_), rank(rank_), v((size_t)rank_ * rank_), left(rank_, 1.0),
+    problem(enum slc_value_type precision_, uint64_t rows, uint32_t rank_)
+        : precision(precision_), rank(rank_), v((size_t)rank_ * rank_), left(rank_, 1.0),
           right(rank_, 1.0)
     {
         struct slc_error err = SLC_ERROR_INIT;
 
         regular_gram(rank, v.data());
-        random_matrix(&m, type_of_mttkrp(arithmetic), rows, rank);
+        random_matrix(&m, SLC_F64, rows, rank);
         SLC_ASSERT_OK(slc_solver_create(&solver, rank, &err), &err);
     }
     ~problem()

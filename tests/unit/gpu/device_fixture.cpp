@@ -94,7 +94,7 @@ struct slc_device_problem device_problem_of(const device_tensor &tensor, const d
     problem.order = (unsigned)tensor.dims.size();
     std::copy(tensor.dims.begin(), tensor.dims.end(), problem.dims);
     problem.rank = how.rank;
-    problem.arithmetic = how.arithmetic;
+    problem.precision = how.precision;
     problem.deterministic = how.deterministic;
     problem.layout_count = 1;
     problem.layouts = &tensor.encoded.layout;
@@ -114,8 +114,8 @@ device_run::device_run(const device_tensor &of, const device_case &by, bool any_
     : tensor(of), how(by), keep(of.count(), SLC_NOT_RESIDENT), random(by.seed)
 {
     for (size_t n = 0; n < of.dims.size(); n++) {
-        factors.push_back(new device_factor(by.arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32,
-                                            of.dims[n], by.rank, slc_test_seed() + n, any_numbers));
+        factors.push_back(
+            new device_factor(by.precision, of.dims[n], by.rank, slc_test_seed() + n, any_numbers));
     }
 }
 

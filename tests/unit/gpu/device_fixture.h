@@ -54,7 +54,7 @@ struct device_case {
     unsigned slot_blocks; /* of the largest size that fit a slot */
     unsigned thirds;      /* of all blocks that may stay */
     uint32_t rank;
-    enum slc_arithmetic arithmetic;
+    enum slc_value_type precision;
     bool deterministic;
     unsigned seed; /* of the order of blocks */
     uint32_t unit_most = 0;

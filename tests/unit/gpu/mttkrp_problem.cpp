@@ -30,14 +30,14 @@ struct mttkrp_way mttkrp_plain_way(void)
 void mttkrp_problem_make(struct mttkrp_problem *problem,
                          unsigned mode,
                          uint32_t rank,
-                         enum slc_arithmetic arithmetic,
+                         enum slc_value_type precision,
                          bool integers)
 {
     const struct slc_encoded_layout *layout = &problem->batch.layout;
 
     problem->mode = mode;
     problem->rank = rank;
-    problem->arithmetic = arithmetic;
+    problem->precision = precision;
     for (unsigned n = 0; n < layout->order; n++) {
         problem->factor[n].resize(layout->dims[n] * rank);
         for (size_t i = 0; i < problem->factor[n].size(); i++) {
@@ -91,14 +91,9 @@ uint64_t mttkrp_wrong(const struct mttkrp_problem *problem,
 
 /* ---- matrices on the device */
 
-static size_t factor_bytes(enum slc_arithmetic arithmetic)
+static size_t factor_bytes(enum slc_value_type precision)
 {
-    return arithmetic == SLC_ARITHMETIC_F64 ? sizeof(double) : sizeof(float);
-}
-
-static size_t output_bytes(enum slc_arithmetic arithmetic)
-{
-    return arithmetic == SLC_ARITHMETIC_F32 ? sizeof(float) : sizeof(double);
+    return precision == SLC_F64 ? sizeof(double) : sizeof(float);
 }
 
 /* Rows of `cols` numbers (NULL: zeros) of `bytes` bytes each, with `padding` behind them. */
@@ -128,18 +123,11 @@ static struct slc_gpu_matrix upload(struct batch_fixture *batch,
 
 static void download_output(struct batch_fixture *batch,
                             const struct slc_gpu_matrix *output,
-                            size_t bytes,
                             struct mttkrp_result *result)
 {
     std::vector<double> wide(output->rows * output->pitch);
-    std::vector<float> narrow(wide.size());
 
-    if (bytes == sizeof(float)) {
-        batch_download(batch, narrow.data(), output->data, narrow.size() * bytes);
-        wide.assign(narrow.begin(), narrow.end());
-    } else {
-        batch_download(batch, wide.data(), output->data, wide.size() * bytes);
-    }
+    batch_download(batch, wide.data(), output->data, wide.size() * sizeof(double));
     result->padding_lives = true;
     for (uint64_t i = 0; i < output->rows; i++) {
         for (uint32_t c = 0; c < output->pitch; c++) {
@@ -182,9 +170,8 @@ static void begin_exact(struct mttkrp_problem *problem, struct slc_gpu_mttkrp *j
         static_cast<double *>(batch_to_device(batch, nullptr, problem->rank * sizeof(double)));
     for (unsigned n = 0; n < layout->order; n++) {
         if (n != problem->mode) {
-            must(slc_exact_sum_largest(
-                     &job->factor[n], problem->arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32,
-                     largest + (size_t)n * problem->rank, batch->stream),
+            must(slc_exact_sum_largest(&job->factor[n], problem->precision,
+                                       largest + (size_t)n * problem->rank, batch->stream),
                  "largest magnitudes");
         }
     }
@@ -207,7 +194,6 @@ static void end_exact(struct mttkrp_problem *problem,
              "adding exact sums");
     }
     must(slc_exact_sum_finish(&first->exact, first->output.rows, 0, &first->output,
-                              problem->arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64,
                               problem->batch.stream),
          "finishing exact sums");
     result->words.resize(words);
@@ -273,7 +259,7 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     job.order = order;
     job.mode = problem->mode;
     job.rank = problem->rank;
-    job.arithmetic = problem->arithmetic;
+    job.precision = problem->precision;
     job.output.rows = batch->layout.dims[problem->mode];
     job.exact.words = way->exact ? &somewhere : nullptr;
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &way->machine, &result.plan));
@@ -282,11 +268,10 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     for (unsigned n = 0; n < order; n++) {
         if (n != problem->mode) {
             job.factor[n] = upload(batch, problem->factor[n].data(), batch->layout.dims[n],
-                                   problem->rank, factor_bytes(problem->arithmetic), 0);
+                                   problem->rank, factor_bytes(problem->precision), 0);
         }
     }
-    job.output = upload(batch, nullptr, job.output.rows, problem->rank,
-                        output_bytes(problem->arithmetic), NAN);
+    job.output = upload(batch, nullptr, job.output.rows, problem->rank, sizeof(double), NAN);
     for (unsigned d = 0; d < way->devices; d++) {
         if (way->exact) {
             begin_exact(problem, &job);
@@ -301,7 +286,7 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     if (way->exact) {
         end_exact(problem, launches.jobs, &result);
     }
-    download_output(batch, &job.output, output_bytes(problem->arithmetic), &result);
+    download_output(batch, &job.output, &result);
     result.fault = batch_fault(batch, &fault);
     batch_release(batch);
     slc_emulation_reset();

@@ -12,7 +12,7 @@ struct mttkrp_problem {
     struct batch_fixture batch;
     unsigned mode;
     uint32_t rank;
-    enum slc_arithmetic arithmetic;
+    enum slc_value_type precision;
     std::vector<double> factor[SLC_MAX_ORDER]; /* rows of `rank`, each number exactly a float */
     std::vector<double> want, magnitude;       /* rows of `rank`, by the oracle */
 };
@@ -44,7 +44,7 @@ struct mttkrp_way mttkrp_plain_way(void);
 void mttkrp_problem_make(struct mttkrp_problem *problem,
                          unsigned mode,
                          uint32_t rank,
-                         enum slc_arithmetic arithmetic,
+                         enum slc_value_type precision,
                          bool integers);
 /* After factors were changed. */
 void mttkrp_problem_ask(struct mttkrp_problem *problem);

@@ -17,11 +17,9 @@ void product_encode(struct batch_fixture *tensor,
 product_run::product_run(const struct batch_fixture &of, const product_case &by, bool any)
     : tensor(of), how(by)
 {
-    const enum slc_value_type type = by.arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
-
     product.order = of.coo.order;
     product.layout = &of.layout;
-    product.arithmetic = by.arithmetic;
+    product.precision = by.precision;
     product.lanes = by.lanes;
     product.tile_bytes = of.tile_bytes;
     product.expanded_bytes = of.tile_expanded_bytes;
@@ -29,8 +27,8 @@ product_run::product_run(const struct batch_fixture &of, const product_case &by,
     for (unsigned n = 0; n < product.order; n++) {
         product.dims[n] = of.layout.dims[n];
         if ((by.modes >> n & 1) != 0) {
-            matrices.push_back(std::make_unique<device_factor>(type, product.dims[n], by.cols,
-                                                               slc_test_seed() + n, any));
+            matrices.push_back(std::make_unique<device_factor>(by.precision, product.dims[n],
+                                                               by.cols, slc_test_seed() + n, any));
             product.matrix[n] = &matrices.back()->matrix;
         }
     }
@@ -61,12 +59,6 @@ enum slc_status product_run::open(void)
     return device->ops->product_open(device, &product, &err);
 }
 
-static double sum_at(const struct slc_device_fibers &fibers, uint64_t i)
-{
-    return fibers.type == SLC_F32 ? (double)static_cast<const float *>(fibers.sums)[i]
-                                  : static_cast<const double *>(fibers.sums)[i];
-}
-
 enum slc_status product_run::tile(unsigned lane,
                                   const struct slc_encoded_block &block,
                                   product_sums *made,
@@ -90,9 +82,8 @@ enum slc_status product_run::tile(unsigned lane,
                 k++;
             }
         }
-        for (uint64_t i = 0; i < (uint64_t)fibers.count * how.cols; i++) {
-            made->sums.push_back(sum_at(fibers, i));
-        }
+        made->sums.insert(made->sums.end(), fibers.sums,
+                          fibers.sums + (uint64_t)fibers.count * how.cols);
         more = fibers.more;
         if (more) {
             status = device->ops->product_more(device, lane, &fibers, error);

@@ -16,7 +16,7 @@
 struct product_case {
     unsigned modes; /* bit n: mode n is summed over */
     uint32_t cols;
-    enum slc_arithmetic arithmetic;
+    enum slc_value_type precision;
     unsigned lanes;
     uint32_t room;
 };

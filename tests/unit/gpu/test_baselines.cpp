@@ -15,24 +15,16 @@ extern "C" {
 struct problem {
     host_list list;
     uint32_t rank;
-    enum slc_arithmetic arithmetic;
+    enum slc_value_type precision;
     slc_gpu_baseline_options options = {};
     std::vector<std::unique_ptr<host_matrix>> factors;
 
-    problem(const host_list &list_, uint32_t rank_, enum slc_arithmetic arithmetic_)
-        : list(list_), rank(rank_), arithmetic(arithmetic_)
+    problem(const host_list &list_, uint32_t rank_, enum slc_value_type precision_)
+        : list(list_), rank(rank_), precision(precision_)
     {
         for (unsigned m = 0; m < list.order(); m++) {
-            factors.emplace_back(new host_matrix(type(), list.dims[m], rank, 100 + m));
+            factors.emplace_back(new host_matrix(precision, list.dims[m], rank, 100 + m));
         }
-    }
-    enum slc_value_type type(void) const
-    {
-        return arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
-    }
-    enum slc_value_type output_type(void) const
-    {
-        return arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
     }
     std::vector<double> oracle(unsigned mode) const
     {
@@ -54,7 +46,7 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
 {
     emulated_device device(seed);
     device_list list(p.list, seed % 2 == 0 ? SLC_F32 : SLC_F64, device.stream);
-    device_matrix output(p.output_type(), p.list.dims[mode], p.rank, device.stream);
+    device_matrix output(SLC_F64, p.list.dims[mode], p.rank, device.stream);
     std::vector<std::unique_ptr<device_matrix>> factors;
     const slc_gpu_machine machine = {3, 160 << 10, 90};
     slc_gpu_forms forms = {};
@@ -63,7 +55,7 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
     job.order = p.list.order();
     job.mode = mode;
     job.rank = p.rank;
-    job.arithmetic = p.arithmetic;
+    job.precision = p.precision;
     job.output = output.matrix;
     for (unsigned m = 0; m < job.order; m++) {
         factors.emplace_back(new device_matrix(&p.factors[m]->matrix, device.stream));
@@ -77,7 +69,7 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
         SLC_MUST(slc_gpu_baseline_run(kernel, &forms, &job, &p.options, &machine, device.stream));
     }
     slc_gpu_forms_destroy(&forms);
-    return output.read(p.output_type(), device.stream);
+    return output.read(SLC_F64, device.stream);
 }
 
 static void check(const problem &p, unsigned mode, unsigned seed)
@@ -93,18 +85,17 @@ static void check(const problem &p, unsigned mode, unsigned seed)
             wrong += got[i] != 2 * want[i];
         }
         if (wrong > 0) {
-            printf("# %s, order %u, mode %u, rank %u, arithmetic %d: %llu of %zu\n",
+            printf("# %s, order %u, mode %u, rank %u, precision %d: %llu of %zu\n",
                    slc_gpu_kernel_name(static_cast<enum slc_gpu_kernel>(k)), p.list.order(), mode,
-                   p.rank, p.arithmetic, (unsigned long long)wrong, want.size());
+                   p.rank, p.precision, (unsigned long long)wrong, want.size());
         }
         CU_ASSERT_EQUAL(wrong, 0);
     }
 }
 
-static const enum slc_arithmetic arithmetics[] = {SLC_ARITHMETIC_F64, SLC_ARITHMETIC_F32,
-                                                  SLC_ARITHMETIC_MIXED};
+static const enum slc_value_type precisions[] = {SLC_F64, SLC_F32};
 
-/* Every rank, order and arithmetic, each in some combination. */
+/* Every rank, order and precision, each in some combination. */
 static void test_shapes(void)
 {
     static const uint32_t ranks[] = {1, 3, 7, 8, 16, 24, 32, 33, 48, 64, 100, 128};
@@ -115,7 +106,7 @@ static void test_shapes(void)
         const unsigned order = 2 + r % 7;
         const std::vector<uint64_t> dims(lengths.begin(), lengths.begin() + order);
         problem p(random_list(dims, (few ? 150 : 400) / (1 + ranks[r] / 32), r), ranks[r],
-                  arithmetics[r % 3]);
+                  precisions[r / 2 % 2]);
 
         p.options.fiber_mode = (r + 1) % order;
         check(p, r % order, r);
@@ -130,7 +121,7 @@ static void test_options(void)
 {
     for (unsigned mode = 0; mode < 3; mode++) {
         problem p(random_list({300, 3, 8}, slc_test_threads_only() ? 500 : 2500, mode), 40,
-                  arithmetics[mode]);
+                  precisions[(mode + 1) / 2 % 2]);
 
         sort_fibers(&p.list, 2 - mode);
         p.options.coarsening = 3;
@@ -141,18 +132,17 @@ static void test_options(void)
         check(p, mode, mode);
     }
     /* A rank whose rows fill the stash. */
-    problem wide(random_list({3, 2}, slc_test_threads_only() ? 10 : 40, 7), SLC_MAX_RANK,
-                 SLC_ARITHMETIC_F64);
+    problem wide(random_list({3, 2}, slc_test_threads_only() ? 10 : 40, 7), SLC_MAX_RANK, SLC_F64);
     check(wide, 0, 1);
 }
 
 static void test_edges(void)
 {
-    const problem empty(random_list({4, 5, 6}, 0, 1), 3, SLC_ARITHMETIC_F64);
-    const problem one(random_list({4, 5, 6}, 1, 1), 17, SLC_ARITHMETIC_F64);
-    const problem single_row(random_list({1, 50, 60}, 1000, 1), 5, SLC_ARITHMETIC_F64);
-    const problem ones(random_list({1, 1, 1}, 40, 1), 2, SLC_ARITHMETIC_F32);
-    const problem vector(random_list({30}, 100, 1), 4, SLC_ARITHMETIC_F64);
+    const problem empty(random_list({4, 5, 6}, 0, 1), 3, SLC_F64);
+    const problem one(random_list({4, 5, 6}, 1, 1), 17, SLC_F64);
+    const problem single_row(random_list({1, 50, 60}, 1000, 1), 5, SLC_F64);
+    const problem ones(random_list({1, 1, 1}, 40, 1), 2, SLC_F32);
+    const problem vector(random_list({30}, 100, 1), 4, SLC_F64);
 
     check(empty, 1, 1);
     check(one, 0, 1);
@@ -176,6 +166,7 @@ static void test_refused(void)
     forms.coo = &list.coo;
     job.order = 2;
     job.rank = 2;
+    job.precision = SLC_F64;
     job.output = output.matrix;
     for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
         if (k != SLC_GPU_AMPED && k != SLC_GPU_GENTEN_EACH && k != SLC_GPU_GENTEN_TILES) {
@@ -208,7 +199,7 @@ static void test_names(void)
 }
 
 static const struct slc_test tests[] = {
-    {"orders, ranks and arithmetics agree with the oracle", test_shapes},
+    {"orders, ranks and precisions agree with the oracle", test_shapes},
     {"options, long fibers, the largest rank", test_options},
     {"empty, single, one row, modes of length 1, one mode", test_edges},
     {"what was not prepared, or fits no index, is refused", test_refused},

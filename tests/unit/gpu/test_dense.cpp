@@ -24,7 +24,7 @@ static void solve_on_device(const problem &given, unsigned seed, solved *result)
     const device_array<double> columns(result->columns, stream), gram(result->gram, stream);
     const slc_gpu_solver solver = {on_device.data, given.rank, given.solver.singular};
 
-    SLC_MUST(slc_gpu_dense_update(&solver, given.arithmetic, &m.matrix, &x.matrix, columns.data,
+    SLC_MUST(slc_gpu_dense_update(&solver, given.precision, &m.matrix, &x.matrix, columns.data,
                                   scratch.data, stream));
     SLC_MUST(slc_gpu_dense_gram(&x.matrix, x.type, gram.data, scratch.data, stream));
     result->columns = columns.read(result->columns.size(), stream);
@@ -79,11 +79,10 @@ static void solve_twice(const problem &given, solved *got)
     check_sums(given, *got);
 }
 
-static void check_regular(enum slc_arithmetic arithmetic, uint64_t rows, uint32_t rank)
+static void check_regular(enum slc_value_type precision, uint64_t rows, uint32_t rank)
 {
-    const enum slc_value_type type = type_of_factor(arithmetic);
-    problem given(arithmetic, rows, rank);
-    solved got(type, given);
+    problem given(precision, rows, rank);
+    solved got(precision, given);
     double error;
 
     for (uint32_t r = 0; r < rank; r++) {
@@ -94,15 +93,14 @@ static void check_regular(enum slc_arithmetic arithmetic, uint64_t rows, uint32_
     CU_ASSERT_FALSE(given.solver.singular);
     solve_twice(given, &got);
     error = error_of(given, &got.x);
-    if (!(error <= (type == SLC_F32 ? 1e-7 : 2.0 * rank * DBL_EPSILON))) {
-        printf("# arithmetic %d, %llu x %u: backward error %.1e\n", (int)arithmetic,
+    if (!(error <= (precision == SLC_F32 ? 1e-7 : 2.0 * rank * DBL_EPSILON))) {
+        printf("# precision %d, %llu x %u: backward error %.1e\n", (int)precision,
                (unsigned long long)rows, rank, error);
         CU_FAIL("a row is not the solution");
     }
 }
 
-static const enum slc_arithmetic arithmetics[] = {SLC_ARITHMETIC_F64, SLC_ARITHMETIC_F32,
-                                                  SLC_ARITHMETIC_MIXED};
+static const enum slc_value_type precisions[] = {SLC_F64, SLC_F32};
 
 static void test_ranks(void)
 {
@@ -112,14 +110,14 @@ static void test_ranks(void)
 
     for (size_t r = 0; r < SLC_COUNT(ranks); r++) {
         for (size_t i = r % step; i < SLC_COUNT(rows); i += step) {
-            for (size_t a = 0; a < SLC_COUNT(arithmetics); a++) {
-                if ((!slc_test_quick() && ranks[r] < 100) || (r + i) % 3 == a) {
-                    check_regular(arithmetics[a], rows[i], ranks[r]);
+            for (size_t a = 0; a < SLC_COUNT(precisions); a++) {
+                if ((!slc_test_quick() && ranks[r] < 100) || (r + i) % 2 == a) {
+                    check_regular(precisions[a], rows[i], ranks[r]);
                 }
             }
         }
     }
-    check_regular(SLC_ARITHMETIC_F64, 3, slc_test_threads_only() ? 210 : 520);
+    check_regular(SLC_F64, 3, slc_test_threads_only() ? 210 : 520);
 }
 
 static void test_rows(void)
@@ -127,7 +125,7 @@ static void test_rows(void)
     static const uint32_t ranks[] = {1, 5, 16, 20, 33, 66};
 
     for (size_t r = 0; r < SLC_COUNT(ranks); r++) {
-        check_regular(arithmetics[r % 3], slc_test_quick() ? 140 : 1000, ranks[r]);
+        check_regular(precisions[r % 2], slc_test_quick() ? 140 : 1000, ranks[r]);
     }
 }
 
@@ -135,11 +133,11 @@ static void test_rows(void)
  * More panels than groups, and more groups than scratch has panels. Rows repeat, so that what
  * comes of few of them says what is to come of all.
  */
-static void check_many_rows(enum slc_arithmetic arithmetic, uint64_t repeats, uint32_t rank)
+static void check_many_rows(enum slc_value_type precision, uint64_t repeats, uint32_t rank)
 {
     enum { PERIOD = 77 };
-    problem few(arithmetic, PERIOD, rank), many(arithmetic, PERIOD * repeats, rank);
-    solved want(type_of_factor(arithmetic), few), got(type_of_factor(arithmetic), many);
+    problem few(precision, PERIOD, rank), many(precision, PERIOD * repeats, rank);
+    solved want(precision, few), got(precision, many);
     const uint64_t row_bytes = want.x.pitch * (uint64_t)slc_value_bytes(want.x.type);
     uint64_t wrong = 0;
 
@@ -175,8 +173,8 @@ static void test_many_rows(void)
         slc_test_skip("half a million rows, in builds without sanitizers");
         return;
     }
-    check_many_rows(SLC_ARITHMETIC_F32, 8192 * 64 / 77 + 9, 1);
-    check_many_rows(SLC_ARITHMETIC_MIXED, 1024 * 64 / 77 + 3, 65);
+    check_many_rows(SLC_F32, 8192 * 64 / 77 + 9, 1);
+    check_many_rows(SLC_F32, 1024 * 64 / 77 + 3, 65);
 }
 
 static void solve_on_cpu(const problem &given, struct slc_matrix *x)
@@ -199,7 +197,7 @@ static void test_conditions(void)
     for (size_t c = 0; c < SLC_COUNT(ranks); c++) {
         /* At high ranks 1e13 counts as singular. */
         for (size_t d = 0; d < SLC_COUNT(digits) - (ranks[c] > 64); d++) {
-            problem given(SLC_ARITHMETIC_F64, 40, ranks[c]);
+            problem given(SLC_F64, 40, ranks[c]);
             solved got(SLC_F64, given), want(SLC_F64, given);
 
             conditioned_gram(given.rank, digits[d], given.v.data());
@@ -215,10 +213,10 @@ static void test_conditions(void)
 }
 
 /* V of rank 2, or zero: one product. */
-static void check_singular(enum slc_arithmetic arithmetic, uint64_t rows, uint32_t rank, bool zero)
+static void check_singular(enum slc_value_type precision, uint64_t rows, uint32_t rank, bool zero)
 {
-    problem given(arithmetic, rows, rank);
-    solved got(type_of_factor(arithmetic), given);
+    problem given(precision, rows, rank);
+    solved got(precision, given);
     std::vector<double> have, want;
     struct slc_matrix b;
 
@@ -254,8 +252,8 @@ static void test_singular(void)
     static const uint32_t ranks[] = {3, 9, 16, 33, 70};
 
     for (size_t r = 0; r < SLC_COUNT(ranks); r++) {
-        check_singular(arithmetics[r % 3], 100, ranks[r], false);
-        check_singular(arithmetics[(r + 1) % 3], 33, ranks[r], true);
+        check_singular(precisions[r % 2], 100, ranks[r], false);
+        check_singular(precisions[(r + 1) % 2], 33, ranks[r], true);
     }
 }
 
@@ -264,14 +262,14 @@ static void test_not_finite(void)
 {
     static const double values[] = {(double)NAN, (double)INFINITY};
 
-    for (size_t c = 0; c < 6; c++) {
-        problem given(arithmetics[c % 3], 77, 16);
-        solved clean(type_of_factor(given.arithmetic), given);
-        solved got(type_of_factor(given.arithmetic), given);
+    for (size_t c = 0; c < 4; c++) {
+        problem given(precisions[c % 2], 77, 16);
+        solved clean(given.precision, given);
+        solved got(given.precision, given);
 
         given.factorize();
         solve_on_device(given, 1, &clean);
-        slc_matrix_set(&given.m, 40, 1, values[c / 3]);
+        slc_matrix_set(&given.m, 40, 1, values[c / 2]);
         solve_on_device(given, 1, &got);
         CU_ASSERT_FALSE(std::isfinite(got.gram[16 + 1]));
         CU_ASSERT_FALSE(std::isfinite(got.columns[16 + 1]));

@@ -48,11 +48,11 @@ static void any_streams(void)
 
     CU_ASSERT(tensor.count() >= 8);
     for (unsigned streams = 1; streams <= SLC_DEVICE_STREAMS; streams += streams < 3 ? 1 : 5) {
-        check_case(tensor, {streams, 1, 0, 5, SLC_ARITHMETIC_F64, false, streams}, 2);
-        check_case(tensor, {streams, 3, 0, 16, SLC_ARITHMETIC_F64, false, streams + 10}, 1);
+        check_case(tensor, {streams, 1, 0, 5, SLC_F64, false, streams}, 2);
+        check_case(tensor, {streams, 3, 0, 16, SLC_F64, false, streams + 10}, 1);
     }
     /* More copies in a slot than have events, and all of them in one batch. */
-    check_case(tensor, {1, 40, 0, 1, SLC_ARITHMETIC_F64, false, 30}, 1);
+    check_case(tensor, {1, 40, 0, 1, SLC_F64, false, 30}, 1);
 }
 
 static void every_codec(void)
@@ -64,21 +64,20 @@ static void every_codec(void)
         for (unsigned v = 0; v < SLC_COUNT(values); v++) {
             const device_tensor tensor(static_cast<enum slc_codec>(codec), values[v], 2000, 700);
 
-            check_case(tensor, {2, 2, v, 8, SLC_ARITHMETIC_F64, false, 40 + v},
+            check_case(tensor, {2, 2, v, 8, SLC_F64, false, 40 + v},
                        slc_test_threads_only() ? 1 : 2);
         }
     }
 }
 
-static void arithmetics(void)
+static void precisions(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);
 
     for (unsigned seed = 0; seed < (slc_test_threads_only() ? 1U : 2U); seed++) {
-        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_F32, false, 50 + seed}, 3);
-        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_MIXED, false, 60 + seed}, 3);
-        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_F64, true, 70 + seed}, 3);
-        check_case(tensor, {2, 1, 1, 7, SLC_ARITHMETIC_MIXED, true, 80 + seed}, 3);
+        check_case(tensor, {2, 1, 1, 7, SLC_F32, false, 60 + seed}, 3);
+        check_case(tensor, {2, 1, 1, 7, SLC_F64, true, 70 + seed}, 3);
+        check_case(tensor, {2, 1, 1, 7, SLC_F32, true, 80 + seed}, 3);
     }
 }
 
@@ -90,7 +89,7 @@ static void deterministic(void)
 
     for (unsigned seed = 1; seed <= (slc_test_threads_only() ? 2U : 4U); seed++) {
         const device_emulation emulation(seed);
-        device_run run(tensor, {seed, seed, seed - 1, 9, SLC_ARITHMETIC_F64, true, 2 * seed}, true);
+        device_run run(tensor, {seed, seed, seed - 1, 9, SLC_F64, true, 2 * seed}, true);
         std::vector<double> rows;
 
         assert_ok(&run, run.open());
@@ -115,7 +114,7 @@ static void resident(void)
     CU_ASSERT(tensor.count() >= 3);
     for (unsigned thirds = 0; thirds <= 3; thirds++) {
         const device_emulation emulation(thirds + 1);
-        device_run run(tensor, {2, 2, thirds, 6, SLC_ARITHMETIC_F64, false, 90 + thirds});
+        device_run run(tensor, {2, 2, thirds, 6, SLC_F64, false, 90 + thirds});
         uint64_t kept = 0;
 
         assert_ok(&run, run.open());
@@ -142,7 +141,7 @@ static void resident_in_order(void)
 {
     const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 1500, 90);
     const device_emulation emulation(4);
-    device_run run(tensor, {2, 3, 3, 4, SLC_ARITHMETIC_F64, false, 4});
+    device_run run(tensor, {2, 3, 3, 4, SLC_F64, false, 4});
     std::vector<double> rows;
     uint64_t to_device = 0;
 
@@ -172,7 +171,7 @@ static void cleared_first(void)
     for (unsigned thirds = 0; thirds <= 3; thirds += 3) {
         for (unsigned seed = 1; seed <= 25; seed++) {
             const device_emulation emulation(seed);
-            device_run run(tensor, {1, 1, thirds, 2, SLC_ARITHMETIC_F64, false, 2 * seed});
+            device_run run(tensor, {1, 1, thirds, 2, SLC_F64, false, 2 * seed});
 
             assert_ok(&run, run.open());
             for (unsigned mode = 0; mode < 3; mode++) {
@@ -195,7 +194,7 @@ static void resident_launches(void)
     for (unsigned seed = 1; seed <= 3; seed++) {
         const device_emulation emulation(seed);
         /* Slots for one block alone do not cut them. */
-        device_run run(tensor, {seed, 1, 3, 4, SLC_ARITHMETIC_F64, false, seed});
+        device_run run(tensor, {seed, 1, 3, 4, SLC_F64, false, seed});
         uint64_t before;
 
         assert_ok(&run, run.open());
@@ -224,7 +223,7 @@ static void times(void)
 
     for (unsigned thirds = 0; thirds < 3; thirds++) {
         const device_emulation emulation(thirds + 1);
-        device_run run(tensor, {4, 1, thirds, 5, SLC_ARITHMETIC_F64, false, thirds});
+        device_run run(tensor, {4, 1, thirds, 5, SLC_F64, false, thirds});
 
         assert_ok(&run, run.open());
         for (unsigned pass = 0; pass < 3; pass++) {
@@ -259,7 +258,7 @@ static void resident_at_once(void)
     for (unsigned slot_blocks = 1; slot_blocks <= 3; slot_blocks++) {
         for (unsigned seed = 1; seed <= (slc_test_threads_only() ? 2U : 4U); seed++) {
             const device_emulation emulation(seed);
-            device_run run(tensor, {3, slot_blocks, 3, 4, SLC_ARITHMETIC_F64, false, seed});
+            device_run run(tensor, {3, slot_blocks, 3, 4, SLC_F64, false, seed});
             const struct slc_device_job job = {0, 1, tensor.magnitude, true};
             std::vector<double> rows, twice;
 
@@ -366,7 +365,7 @@ static void update(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);
     const device_emulation emulation(3);
-    device_run run(tensor, {2, 1, 1, 6, SLC_ARITHMETIC_F64, false, 3});
+    device_run run(tensor, {2, 1, 1, 6, SLC_F64, false, 3});
     struct slc_dense *dense = nullptr;
     struct slc_solver solver = {};
     std::vector<double> gram(36), ones(6, 1);
@@ -394,7 +393,7 @@ static void factors(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_ONES, 50, 0);
     const device_emulation emulation(5);
-    device_run run(tensor, {1, 1, 0, 131, SLC_ARITHMETIC_MIXED, false, 5}, true);
+    device_run run(tensor, {1, 1, 0, 131, SLC_F32, false, 5}, true);
 
     assert_ok(&run, run.open());
     for (unsigned n = 0; n < 3; n++) {
@@ -423,7 +422,7 @@ static void two_devices(void)
 
     /* The first two are one device of the machine; all are, where it has no other. */
     for (unsigned d = 0; d < 3; d++) {
-        runs.emplace_back(new device_run(tensor, {2, 1, d, 4, SLC_ARITHMETIC_F64, false, d}));
+        runs.emplace_back(new device_run(tensor, {2, 1, d, 4, SLC_F64, false, d}));
         assert_ok(runs[d].get(), runs[d]->open(d / 2 % emulation.devices));
     }
     for (unsigned mode = 0; mode < 3; mode++) {
@@ -458,7 +457,7 @@ static void two_threads(void)
     enum slc_status statuses[2];
 
     for (unsigned d = 0; d < 2; d++) {
-        runs[d].reset(new device_run(tensor, {2, 1, d, 4, SLC_ARITHMETIC_F64, false, d}));
+        runs[d].reset(new device_run(tensor, {2, 1, d, 4, SLC_F64, false, d}));
         assert_ok(runs[d].get(), runs[d]->open(d % emulation.devices));
     }
     for (unsigned d = 0; d < 2; d++) {
@@ -481,7 +480,7 @@ int main(int argc, char **argv)
     static const struct slc_test tests[] = {
         {"MTTKRP on any number of streams, by small batches and large ones", any_streams},
         {"blocks of every codec", every_codec},
-        {"every arithmetic", arithmetics},
+        {"every precision", precisions},
         {"deterministic sums have the same bits in any order", deterministic},
         {"blocks that stay are copied once", resident},
         {"blocks that stay are computed in order", resident_in_order},

@@ -14,7 +14,7 @@ extern "C" {
 #include <functional>
 #include <string>
 
-static const device_case plain = {2, 1, 1, 4, SLC_ARITHMETIC_F64, false, 2};
+static const device_case plain = {2, 1, 1, 4, SLC_F64, false, 2};
 
 static void no_device(void)
 {
@@ -136,6 +136,7 @@ static void refused_problems(void)
         [](struct slc_device_problem *p) { p->dims[1] = 0; },
         [](struct slc_device_problem *p) { p->dims[1] = UINT64_MAX; },
         [](struct slc_device_problem *p) { p->rank = 0; },
+        [](struct slc_device_problem *p) { p->precision = static_cast<enum slc_value_type>(0); },
         [](struct slc_device_problem *p) { p->rank = SLC_MAX_RANK + 1; },
         [](struct slc_device_problem *p) { p->layout_count = 0; },
         [](struct slc_device_problem *p) { p->streams = 0; },
@@ -200,7 +201,7 @@ static void wrong_calls(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 500, 200);
     const device_emulation emulation(1);
-    device_run run(tensor, {1, 1, 0, 4, SLC_ARITHMETIC_F64, true, 2});
+    device_run run(tensor, {1, 1, 0, 4, SLC_F64, true, 2});
     const struct slc_device_problem problem = device_problem_of(tensor, run.how);
     const device_factor other(SLC_F64, 41, 4, 1, false), narrow(SLC_F32, 40, 4, 1, false);
     device_factor to(SLC_F64, 40, 4, 1, false);
@@ -320,7 +321,7 @@ static void damaged(enum slc_codec codec,
 {
     device_tensor tensor(codec, values, 2500, 300);
     const device_emulation emulation(1);
-    device_run run(tensor, {2, 2, 0, 3, SLC_ARITHMETIC_F64, false, 2});
+    device_run run(tensor, {2, 2, 0, 3, SLC_F64, false, 2});
     struct batch_block *block = &tensor.encoded.blocks.back();
     const size_t at = where(block->tiles[0]);
     std::vector<double> rows;
@@ -442,7 +443,7 @@ static void refused_runtime(bool deterministic)
     CU_ASSERT(tensor.count() > 1);
     for (unsigned long long k = 0; k <= calls; k += k == 0 ? 1 : step) {
         const device_emulation emulation((unsigned)k % 7);
-        device_run run(tensor, {2, 1, 1, 4, SLC_ARITHMETIC_F64, deterministic, (unsigned)k});
+        device_run run(tensor, {2, 1, 1, 4, SLC_F64, deterministic, (unsigned)k});
         const std::vector<double> expected = run.expected(1);
         std::vector<double> rows;
 

@@ -142,8 +142,8 @@ static summed sum_up(const std::vector<double> &addends,
         MUST(slc_exact_sum_add(sum.words, other.words, words, d.stream));
         MUST(cudaStreamSynchronize(d.stream));
     }
-    MUST(slc_exact_sum_finish(&sum, rows, 0, &first, SLC_F64, d.stream));
-    MUST(slc_exact_sum_finish(&sum, rows, 1, &out, SLC_F64, d.stream));
+    MUST(slc_exact_sum_finish(&sum, rows, 0, &first, d.stream));
+    MUST(slc_exact_sum_finish(&sum, rows, 1, &out, d.stream));
     summed result = {total.get(), output.get()};
     for (uint64_t row = 0; row < rows; row++) {
         for (uint32_t c = 0; c < pitch; c++) {

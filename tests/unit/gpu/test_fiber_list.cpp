@@ -63,10 +63,11 @@ static enum slc_status multiply(slc_gpu_fiber_list *list,
                                 enum slc_gpu_product product,
                                 const host_matrix &matrix,
                                 std::vector<double> *got,
-                                struct slc_error *err)
+                                struct slc_error *err,
+                                enum slc_value_type rows_type = SLC_F64)
 {
     const uint64_t count = slc_gpu_fiber_list_count(list);
-    const host_matrix rows(matrix.matrix.type, count, matrix.matrix.cols, 5);
+    const host_matrix rows(rows_type, count, matrix.matrix.cols, 5);
     struct slc_matrix result = rows.matrix;
     const slc_gpu_product_run run = {product, &matrix.matrix, &result, 2};
     double seconds[2] = {-1, -1};
@@ -165,6 +166,9 @@ static void refused(void)
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(multiply(list, SLC_GPU_PRODUCTS, vector, &got, &err), SLC_ERR_USAGE, &err,
                      "product ?");
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(multiply(list, SLC_GPU_PRODUCT_TTM_FIBERS, vector, &got, &err, SLC_F32),
+                     SLC_ERR_USAGE, &err, "does not take");
     slc_gpu_fiber_list_destroy(list);
     slc_gpu_fiber_list_destroy(nullptr);
 }

@@ -130,14 +130,12 @@ static void test_sptv_edges(void)
 static void check_ttm(const host_list &list,
                       unsigned mode,
                       uint32_t cols,
-                      enum slc_arithmetic arithmetic,
+                      enum slc_value_type precision,
                       uint32_t group_items,
                       unsigned seed)
 {
-    const enum slc_value_type type = arithmetic == SLC_ARITHMETIC_F64 ? SLC_F64 : SLC_F32;
-    const enum slc_value_type sums = arithmetic == SLC_ARITHMETIC_F32 ? SLC_F32 : SLC_F64;
     const oracle_fibers oracle(list, mode);
-    const host_matrix matrix(type, list.dims[mode], cols, seed);
+    const host_matrix matrix(precision, list.dims[mode], cols, seed);
     std::vector<double> want(oracle.count * cols);
 
     slc_reference_ttm(&oracle.wide.view, mode, &matrix.matrix, oracle.order.data(),
@@ -150,15 +148,15 @@ static void check_ttm(const host_list &list,
         slc_gpu_ttm ttm = {};
 
         make_fibers(&fibers, &on_device.coo, mode, device.stream);
-        SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, arithmetic, group_items, &machine));
+        SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, precision, group_items, &machine));
         SLC_MUST(slc_gpu_ttm_prepare(&ttm, device.stream));
-        const device_matrix rows(sums, fibers.count, cols, device.stream);
+        const device_matrix rows(SLC_F64, fibers.count, cols, device.stream);
         /* Twice: rows are overwritten. */
         for (unsigned again = 0; again < 2; again++) {
             SLC_MUST(slc_gpu_ttm_multiply(&ttm, static_cast<enum slc_gpu_ttm_form>(form),
                                           &on_matrix.matrix, &rows.matrix, device.stream));
         }
-        const std::vector<double> got = rows.read(sums, device.stream);
+        const std::vector<double> got = rows.read(SLC_F64, device.stream);
         CU_ASSERT(got == want);
         slc_gpu_ttm_destroy(&ttm);
         slc_gpu_fibers_destroy(&fibers);
@@ -169,19 +167,18 @@ static void test_ttm(void)
 {
     static const uint32_t widths[] = {1, 3, 7, 8, 16, 24, 32, 33, 48, 64, 100, 128, 300};
     static const uint32_t group_items[] = {0, 1, 7, 64, 100000};
-    static const enum slc_arithmetic arithmetics[] = {SLC_ARITHMETIC_F64, SLC_ARITHMETIC_F32,
-                                                      SLC_ARITHMETIC_MIXED};
+    static const enum slc_value_type precisions[] = {SLC_F64, SLC_F32};
 
     for (unsigned w = 0; w < SLC_COUNT(widths); w++) {
         const unsigned mode = w % 3;
 
         check_ttm(fibers_list({20, 9, 30}, slc_test_threads_only() ? 100 : 400, mode, w), mode,
-                  widths[w], arithmetics[w % 3], group_items[w % SLC_COUNT(group_items)], w + 1);
+                  widths[w], precisions[w / 2 % 2], group_items[w % SLC_COUNT(group_items)], w + 1);
     }
-    check_ttm(fibers_list({5, 1, 3, 2, 4, 1, 6, 7}, 300, 5, 1), 5, 4, SLC_ARITHMETIC_F64, 0, 1);
-    check_ttm(fibers_list({20, 9}, 0, 1, 1), 1, 4, SLC_ARITHMETIC_F64, 0, 1);
-    check_ttm(fibers_list({20, 9}, 1, 1, 1), 1, 4, SLC_ARITHMETIC_F64, 0, 1);
-    check_ttm(fibers_list({50}, 300, 0, 1), 0, 5, SLC_ARITHMETIC_F64, 20, 1);
+    check_ttm(fibers_list({5, 1, 3, 2, 4, 1, 6, 7}, 300, 5, 1), 5, 4, SLC_F64, 0, 1);
+    check_ttm(fibers_list({20, 9}, 0, 1, 1), 1, 4, SLC_F64, 0, 1);
+    check_ttm(fibers_list({20, 9}, 1, 1, 1), 1, 4, SLC_F64, 0, 1);
+    check_ttm(fibers_list({50}, 300, 0, 1), 0, 5, SLC_F64, 20, 1);
 }
 
 /* Fibers as they were met: their coordinates, and a row of sums each. */
@@ -230,7 +227,7 @@ static void test_pieces(void)
     slc_gpu_ttm ttm = {};
 
     SLC_MUST(slc_gpu_fibers_reserve(&fibers, order, 1000));
-    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, SLC_ARITHMETIC_F64, 0, &machine));
+    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, cols, SLC_F64, 0, &machine));
     for (uint64_t nnz : pieces) {
         host_list piece = {list.dims, {}, {}};
 
@@ -309,7 +306,7 @@ static void test_refused(void)
     SLC_MUST(slc_gpu_fibers_find(&fibers, &on_device.coo, 1, device.stream));
     SLC_MUST(slc_gpu_sptv_create(&sptv, &fibers, &dropping, &machine));
     CU_ASSERT_EQUAL(slc_gpu_sptv_prepare(&sptv, 5, device.stream), cudaErrorInvalidValue);
-    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, 4, SLC_ARITHMETIC_F64, 0, &machine));
+    SLC_MUST(slc_gpu_ttm_create(&ttm, &fibers, 4, SLC_F64, 0, &machine));
     SLC_MUST(slc_gpu_ttm_prepare(&ttm, device.stream));
     CU_ASSERT_EQUAL(
         slc_gpu_ttm_multiply(&ttm, SLC_GPU_TTM_FIBERS, &matrix.matrix, &rows.matrix, device.stream),

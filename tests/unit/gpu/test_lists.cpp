@@ -27,6 +27,7 @@ static struct slc_device *open_device(bool deterministic)
         problem.dims[n] = dims[n];
     }
     problem.rank = rank;
+    problem.precision = SLC_F64;
     problem.deterministic = deterministic;
     problem.layout_count = 1;
     problem.layouts = &layout;

@@ -108,9 +108,9 @@ static void outputs(void)
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS,
                                slc_test_threads_only() ? 600 : 2500, 200);
     static const device_case cases[] = {
-        {2, 1, 1, 7, SLC_ARITHMETIC_F64, false, 4, 50},
-        {1, 2, 0, 5, SLC_ARITHMETIC_F32, false, 6, 50},
-        {2, 1, 3, 9, SLC_ARITHMETIC_MIXED, true, 8, 50},
+        {2, 1, 1, 7, SLC_F64, false, 4, 50},
+        {1, 2, 0, 5, SLC_F32, false, 6, 50},
+        {2, 1, 3, 9, SLC_F32, true, 8, 50},
     };
 
     for (size_t c = slc_test_threads_only() ? 1 : 0; c < SLC_COUNT(cases); c++) {
@@ -215,7 +215,7 @@ static void deterministic(void)
 
     for (size_t count = 1; count <= 4; count *= slc_test_threads_only() ? 4 : 2) {
         const device_emulation emulation((unsigned)count, count == 2 ? 1 : (int)count);
-        const device_case how = {2, 2, 1, 9, SLC_ARITHMETIC_F64, true, (unsigned)count, 40};
+        const device_case how = {2, 2, 1, 9, SLC_F64, true, (unsigned)count, 40};
         device_group group(tensor, how, count, true);
         solution found;
 
@@ -240,14 +240,14 @@ static void not_finite(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 100);
     const device_emulation emulation(3, 2);
-    device_group group(tensor, {1, 1, 0, 4, SLC_ARITHMETIC_F32, true, 2, 50}, 2, false);
+    device_group group(tensor, {1, 1, 0, 4, SLC_F64, true, 2, 50}, 2, false);
 
     for (std::unique_ptr<device_run> &run : group.runs) {
-        /* Few blocks have the row; products with it are beyond f32, their bound is not. */
+        /* Few blocks have the row; products with it are beyond f64, and no bound says so. */
         for (uint64_t i = 0; i < tensor.dims[1]; i++) {
-            slc_matrix_set(&run->factors[1]->matrix, i, 2, 1e30);
+            slc_matrix_set(&run->factors[1]->matrix, i, 2, 1e200);
         }
-        slc_matrix_set(&run->factors[2]->matrix, tensor.encoded.coo.coords[2][0], 2, 1e30);
+        slc_matrix_set(&run->factors[2]->matrix, tensor.encoded.coo.coords[2][0], 2, 1e200);
     }
     open_group(&group, emulation);
     group.mttkrp(0, tensor.dims[0], 5);
@@ -268,7 +268,7 @@ static void misuse(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 800, 200);
     const device_emulation emulation(1);
-    const device_case how = {1, 1, 0, 3, SLC_ARITHMETIC_F64, true, 2, 2};
+    const device_case how = {1, 1, 0, 3, SLC_F64, true, 2, 2};
     device_case lower = how, alone = how;
     const slc_row_span rows[] = {{0, 1}, {1, 2}, {2, 3}};
     const struct slc_device_units units = {rows, 3, 1};
@@ -315,7 +315,7 @@ static void failures(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 300, 100);
     const device_emulation emulation(5, 2);
-    const device_case how = {1, 1, 0, 3, SLC_ARITHMETIC_F64, true, 2, 50};
+    const device_case how = {1, 1, 0, 3, SLC_F64, true, 2, 50};
     device_group group(tensor, how, 2, false);
     device_run *run = group.runs[0].get();
     struct slc_solver solver = solver_for(3);

@@ -48,7 +48,6 @@ FAULTS = {
     "mttkrp_plain_count": ("test_gpu_mttkrp", "every order", RACE),
     "mttkrp_stash_unsettled": ("test_gpu_mttkrp", "three places", RACE),
     "piece_overwritten": ("test_gpu_device", "go and come back", RACE),
-    "plain_add_f32": ("test_gpu_mttkrp", "every order", RACE),
     "plain_add_f64": ("test_gpu_mttkrp", "every order", RACE),
     "product_not_awaited": ("test_gpu_product", "codec and form", WRONG),
     "product_run_unfinished": ("test_gpu_product", "codec and form", RACE),

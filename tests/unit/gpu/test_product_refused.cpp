@@ -13,7 +13,7 @@ extern "C" {
 #include <functional>
 #include <string>
 
-static const product_case plain = {2, 3, SLC_ARITHMETIC_F64, 2, 16};
+static const product_case plain = {2, 3, SLC_F64, 2, 16};
 
 static void encode(struct batch_fixture *tensor, enum slc_codec codec, enum slc_made_values values)
 {
@@ -129,8 +129,7 @@ static void wrong_calls(void)
 {
     const device_emulation emulation(1);
     const device_tensor other(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 500, 200);
-    struct slc_device_problem problem =
-        device_problem_of(other, {1, 1, 0, 4, SLC_ARITHMETIC_F64, false, 2});
+    struct slc_device_problem problem = device_problem_of(other, {1, 1, 0, 4, SLC_F64, false, 2});
     struct batch_fixture tensor;
     struct slc_device_fibers fibers;
 
@@ -270,7 +269,7 @@ static void hostile(void)
         struct batch_fixture tensor;
 
         encode(&tensor, codecs[trial % 3], trial % 2 == 0 ? SLC_MADE_COUNTS : SLC_MADE_EVEN_FLOATS);
-        product_run run(tensor, {2, trial % 4 < 2 ? 1U : 3U, SLC_ARITHMETIC_F64, 1, 64});
+        product_run run(tensor, {2, trial % 4 < 2 ? 1U : 3U, SLC_F64, 1, 64});
         const struct slc_encoded_block &tile = tile_of(tensor, 1);
         altered_tile altered(tile);
         std::vector<uint8_t> &bytes = altered.which();
