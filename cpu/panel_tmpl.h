@@ -3,8 +3,9 @@
  * by panels_tmpl.h once per width. Needs ELEMENT, ELEMENT_LOG2, TYPE (f32 or f64) and
  * SET_VECTOR_BYTES.
  *
- * Products are formed in ELEMENT, sums in f64: a row of a short mode adds up millions of products,
- * and in f32 their rounding would show in the fifth digit (2e-5, flights-4d, 100,000 a row).
+ * Products of a nonzero are formed in ELEMENT, sums in f64: a row of a short mode adds up millions
+ * of products, and in f32 their rounding would show in the fifth digit (2e-5, flights-4d, 100,000 a
+ * row). docs/PERFORMANCE.md, "Numbers", names every rounding of f32.
  */
 #define PANEL_BYTES (1 << PANEL_LOG2)
 /* f64 elements per element: how many times longer a row of sums is than a row of factors. */

@@ -59,7 +59,7 @@ struct slc_plan_request {
     enum slc_operation operation;
     unsigned mode;                 /* of MTTKRP and TTM; ignored for CPD, which does all */
     uint32_t rank;                 /* of TTM: columns of the matrix */
-    enum slc_value_type precision; /* of factors and arithmetic in the kernels */
+    enum slc_value_type precision; /* of factors, or of a product's matrix; sums are f64 */
     unsigned threads;              /* 0: all; of each device where there are several */
     unsigned devices;              /* engine/devices.h; 0: none, the backend alone */
     enum slc_split split;          /* between them */

@@ -141,6 +141,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
                               json_integer((json_int_t)plan->request.read_limit));
     (void)json_object_set_new(object, "precision",
                               json_string(plan->request.precision == SLC_F32 ? "f32" : "f64"));
+    (void)json_object_set_new(object, "sums", json_string("f64"));
     (void)json_object_set_new(object, "deterministic", json_boolean(plan->request.deterministic));
     (void)json_object_set_new(object, "pin", json_string(slc_pin_name(plan->request.pin)));
     (void)json_object_set_new(object, "pinned_to", pinned_to(&plan->placement));

@@ -284,7 +284,7 @@ void report_factoring(const struct slc_plan *plan,
 
 void report_device(const struct slc_plan *plan, const struct slc_error *no_accelerator)
 {
-    const char *precision = plan->request.precision == SLC_F32 ? "f32" : "f64";
+    const char *precision = plan->request.precision == SLC_F32 ? "f32, sums in f64" : "f64";
     const char *deterministic = plan->request.deterministic ? ", deterministic" : "";
     char several[16] = "";
 

@@ -83,7 +83,7 @@ extern const char *const session_device_choices[];
          .value = "TYPE",                                                                          \
          .fallback = "f64",                                                                        \
          .choices = session_precision_choices,                                                     \
-         .help = "arithmetic and factors: f64 or f32",                                             \
+         .help = "type of factors: f64 or f32; sums are f64",                                      \
          .offset = offsetof(struct type, session.precision)},                                      \
         {.name = "deterministic",                                                                  \
          .kind = OPTION_FLAG,                                                                      \

@@ -79,14 +79,15 @@ enum slc_status ttm_print_json(const struct ttm_product *product, struct slc_err
 {
     const struct slc_ttm_report *report = &product->report;
     json_t *record = json_pack(
-        "{s:s, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "schema",
+        "{s:s, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "schema",
         "sluice-ttm-1", "mode", (int)product->mode + 1, "nnz",
         (json_int_t)product->store.manifest.nnz, "fibers", (json_int_t)report->fibers, "columns",
         (json_int_t)product->cols, "layout", layout_text(product), "kernel", kernel_name(product),
-        "precision", product->args->session.precision, "threads", (int)product->plan.threads,
-        "bytes_read", (json_int_t)product->stats.bytes_read, "bytes_written",
-        (json_int_t)report->output.bytes, "memory_peak_bytes", (json_int_t)slc_memory_peak(),
-        "memory_budget_bytes", (json_int_t)product->plan.budget_bytes);
+        "precision", product->args->session.precision, "sums", "f64", "threads",
+        (int)product->plan.threads, "bytes_read", (json_int_t)product->stats.bytes_read,
+        "bytes_written", (json_int_t)report->output.bytes, "memory_peak_bytes",
+        (json_int_t)slc_memory_peak(), "memory_budget_bytes",
+        (json_int_t)product->plan.budget_bytes);
     json_t *seconds =
         json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->total_seconds,
                   "sort", product->sort_seconds, "multiply", product->multiply_seconds, "pass",

@@ -13,7 +13,7 @@ struct sluice_compute_options {
     uint64_t struct_bytes;
     uint64_t memory_bytes;           /* 0: 80 % of memory */
     uint32_t threads;                /* 0: all */
-    enum sluice_precision precision; /* of factors and kernels; sums of fits are f64 always */
+    enum sluice_precision precision; /* of factors and matrices; sums are f64 always */
     enum sluice_io io;
     enum sluice_schedule schedule;
     uint32_t deterministic;    /* non-zero: the same bits for any threads, I/O, codec and budget */

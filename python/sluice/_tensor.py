@@ -32,7 +32,7 @@ class Tensor(Stored):
 
     memory          bytes, or text such as "2GiB" or "50%", that the process may take; None: 80 % of memory
     threads         0: all
-    precision       "f64" or "f32", of factors and kernels
+    precision       "f64" or "f32", of factors and matrices; sums are f64, which the record of a run tells as "sums"
     io              "auto", "uring", "pread" or "mmap"
     deterministic   the same bits for any threads, I/O and memory
     device          "cpu", "gpu", or "auto": a GPU where there is one that can do what is asked

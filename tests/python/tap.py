@@ -122,10 +122,10 @@ def crowded(args, folder, output):
     return child.returncode, out + messages
 
 
-def bundled(name):
+def bundled(name, suffix=".tns.xz"):
     """Path of a real tensor: bundled, or among the data shared beside the checkout."""
     for folder in (os.path.join(SOURCE, "data"), os.path.join(SOURCE, "..", "shared", "data")):
-        path = os.path.join(folder, name + ".tns.xz")
+        path = os.path.join(folder, name + suffix)
         if os.path.exists(path):
             return path
     raise Skip(f"{name} is not bundled and not beside the checkout")

@@ -67,7 +67,7 @@ static const struct option options[] = {{.name = "rank",
                                          .value = "TYPE",
                                          .fallback = "f64",
                                          .choices = session_precision_choices,
-                                         .help = "arithmetic and factors: f64 or f32",
+                                         .help = "type of factors: f64 or f32; sums are f64",
                                          .offset = offsetof(struct arguments, precision)},
                                         BENCH_OPTION_ROWS(arguments, "5"),
                                         {.name = NULL}};

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""--precision f32: factors in f32 and sums in f64, on the CPU and on an emulated device; what is recorded of it."""
+
+import array
+import json
+import math
+import os
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+from tap import FULL, QUICK, bundled, check, emulated, load_json, npy, run, sluice  # noqa: E402
+
+RANK = 16
+# Nonzeros of each: an emulated device computes about a million a second. SparTen's is text.
+TENSORS = {"splatt-small": 6, "splatt-small4": 8, "parti-3d_dense": 48, "sparten-poisson-10": 892,
+           "genten-aminoacid_data": 61_282, "tkg-icews14": 90_730, "splatt-med4": 100_000, "kg-fb15k-237": 310_116,
+           "uber-part": 353_031, "wordnet30-srs": 364_552, "gitlog-petsc-5d": 399_126, "cmudict-wpp": 860_134,
+           "flights-4d": 2_607_931}
+LARGEST = max(TENSORS.values()) if FULL else 1_000 if QUICK else 100_000
+FAR = 1e-6  # relative in norm: more than any f32 result may differ
+
+
+def numbers(path):
+    """Those of an .npy file of f32 or f64."""
+    with open(path, "rb") as file:
+        data = file.read()
+    begin = 10 + struct.unpack("<H", data[8:10])[0]
+    found = array.array("f" if b"'<f4'" in data[:begin] else "d")
+    found.frombytes(data[begin:])
+    return found
+
+
+def apart(found, wanted):
+    """Relative, in norm."""
+    norm = math.sqrt(math.fsum(b * b for b in wanted))
+    return math.sqrt(math.fsum((a - b) ** 2 for a, b in zip(found, wanted, strict=True))) / norm
+
+
+def as_close_as_the_cpu(name):
+    def test(folder):
+        store, start = os.path.join(folder, "t.slc"), os.path.join(folder, "start")
+        text = bundled(name, ".sptensor.txt" if name.startswith("sparten") else ".tns.xz")
+        sluice("convert", text, store, "-q")
+        # Numbers of f32: nothing but products, sums and the output is rounded.
+        sluice("cpd", store, "-r", RANK, "-i", 0, "--precision", "f32", "-o", start, "-q")
+        for mode in range(1, 1 + len(json.loads(sluice("info", store, "--json")[0])["dims"])):
+            outputs = []
+            for command, precision, device in ((sluice, "f64", "cpu"), (sluice, "f32", "cpu"), (emulated, "f32", "gpu")):
+                out = os.path.join(folder, f"{device}-{precision}.npy")
+                command("mttkrp", store, "--mode", mode, "--factors", start, "--precision", precision, "--device", device,
+                        "-o", out, "-q")
+                outputs.append(numbers(out))
+            cpu, gpu = (apart(each, outputs[0]) for each in outputs[1:])
+            print(f"# {name}, mode {mode}: f32 differs from f64 by {cpu:.2e} on the CPU, {gpu:.2e} on the device")
+            check(outputs[1].typecode == outputs[2].typecode == "f", "not f32")
+            check(gpu <= 2 * cpu, f"mode {mode}: {gpu:.2e} on the device, {cpu:.2e} on the CPU")
+            check(0 < cpu < FAR, f"mode {mode}: {cpu:.2e} on the CPU")
+    return test
+
+
+def recorded(folder):
+    """The plan and records name the type of factors and that of sums."""
+    store, matrix = os.path.join(folder, "t.slc"), os.path.join(folder, "u.npy")
+    sluice("generate", store, "--dims", "20x30x40", "--nnz", 2000, "-q", "-f")
+    npy(matrix, [1.0] * 60, 30, 2)
+    for command, device in ((sluice, "cpu"), (emulated, "gpu")):
+        for precision, line in (("f64", r"f64"), ("f32", r"f32, sums in f64")):
+            out = os.path.join(folder, device + precision)
+            options = ["--precision", precision, "--device", device]
+            told = command("cpd", store, "-r", 3, "-i", 1, *options, "-o", out)
+            record = load_json(os.path.join(out, "run.json"))
+            text = told if command is emulated else "".join(told)
+            lines = [each for each in text.splitlines() if each.startswith("  device ")]
+            check(len(lines) == 1 and f", {line}" in lines[0] and ("sums" in lines[0]) == (precision == "f32"), text)
+            check(record["plan"]["precision"] == precision and record["plan"]["sums"] == "f64", str(record["plan"]))
+            told = command("plan", store, "-r", 3, *options, "--json")
+            plan = json.loads(told if command is emulated else told[0])
+            check(plan["precision"] == precision and plan["sums"] == "f64", str(plan))
+            told = command("ttm", store, "--mode", 2, "--matrix", matrix, out + ".ttm", *options, "--json", "-q")
+            product = json.loads(told if command is emulated else told[0])
+            check(product["precision"] == precision and product["sums"] == "f64", str(product))
+
+
+run([("what is recorded", recorded)] +
+    [(f"as close as the CPU: {name}", as_close_as_the_cpu(name)) for name, nnz in TENSORS.items() if nnz <= LARGEST])
