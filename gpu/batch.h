@@ -16,6 +16,8 @@ struct slc_gpu_tile {
     struct slc_encoded_tile tile;
 };
 
+struct slc_gpu_transcoded; /* gpu/transcode.h */
+
 /*
  * Tiles of one launch, cut into chunks of `chunk_runs` runs of SLC_RUN_NNZ nonzeros (the last of a
  * tile may be shorter): tile t has chunks [chunk_begin[t], chunk_begin[t + 1]).
@@ -27,7 +29,8 @@ struct slc_gpu_batch {
     /* Thread blocks, in as many as the device runs at a time: 1 keeps all of it until the end of
      * the launch, more let other launches have some of it in between. */
     uint32_t waves;
-    const struct slc_encoded_layout *layout; /* in the device's memory */
+    const struct slc_encoded_layout *layout;     /* in the device's memory */
+    const struct slc_gpu_transcoded *transcoded; /* of each tile, for SLC_MTTKRP_TRANSCODED alone */
     struct slc_gpu_fault *fault;
 };
 

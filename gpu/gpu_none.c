@@ -3,6 +3,7 @@
 #include "gpu/gpu.h"
 #include "gpu/lists.h"
 #include "gpu/measure.h"
+#include "gpu/variants.h"
 
 static enum slc_status no_cuda(struct slc_error *err)
 {
@@ -133,5 +134,24 @@ enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list *list,
     (void)run;
     (void)seconds;
     *bytes = 0;
+    return no_cuda(err);
+}
+
+unsigned slc_gpu_variants(void)
+{
+    return 0;
+}
+
+const char *slc_gpu_variant_name(unsigned variant)
+{
+    (void)variant;
+    return "?";
+}
+
+enum slc_status
+slc_gpu_variant_use(struct slc_device *device, unsigned variant, struct slc_error *err)
+{
+    (void)device;
+    (void)variant;
     return no_cuda(err);
 }

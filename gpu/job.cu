@@ -122,6 +122,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     mttkrp->exact = gpu->memory.exact;
     gpu->job.layout = gpu->memory.layouts + job->layout;
     gpu->job.copies = job->copies;
+    mttkrp->form = gpu->form;
     gpu->job.chunk_runs = slc_gpu_mttkrp_chunk_runs(mttkrp, &gpu->machine);
     if (gpu->job.chunk_runs == 0) {
         return slc_fail(
@@ -136,6 +137,19 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     }
     gpu->job.active = true;
     return SLC_OK;
+}
+
+/* ---- batches */
+
+cudaError_t
+slc_gpu_job_batch(const struct slc_gpu *gpu, const struct slc_gpu_batch *batch, cudaStream_t stream)
+{
+    struct slc_gpu_mttkrp mttkrp = gpu->job.mttkrp;
+
+    if ((mttkrp.form.code & SLC_MTTKRP_TRANSCODED) != 0 && batch->transcoded == nullptr) {
+        mttkrp.form = {0, gpu->job.chunk_runs, false};
+    }
+    return slc_gpu_mttkrp_batch(&mttkrp, batch, &gpu->machine, stream);
 }
 
 /* ---- end */

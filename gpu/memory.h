@@ -30,7 +30,8 @@ struct slc_gpu_resident_block {
     /* By which it came: until that batch has been computed, other streams have to wait for it. */
     unsigned slot;
     uint64_t batch;
-    bool wanted; /* by the job, and not launched yet */
+    bool wanted;                             /* by the job, and not launched yet */
+    const struct slc_encoded_layout *layout; /* that its tiles are of */
 };
 
 struct slc_gpu_slot_memory {

@@ -4,11 +4,11 @@
  *
  * A persistent grid; every thread block takes a contiguous range of the batch's chunks, whose
  * nonzeros share rows of the factors with their neighbours. Per chunk its warps decode a run each
- * into shared memory; the nonzeros are sorted by output row (mttkrp_group.h); then groups of lanes
- * take equal shares of them. A lane has 16 bytes of a row of every factor, so that a group has as
- * many lanes as a row has 16 bytes, and wider rows are taken in panels of 32 lanes. Products are
- * added up in registers while the output row stays the same, and a segment's sum goes where
- * mttkrp_sums.h puts it.
+ * into shared memory; the nonzeros are brought into the order of their output rows
+ * (mttkrp_group.h); then groups of lanes take equal shares of them. A lane has 16 bytes of a row of
+ * every factor, so that a group has as many lanes as a row has 16 bytes, and wider rows are taken
+ * in panels of 32 lanes. Products are added up in registers while the output row stays the same,
+ * and a segment's sum goes where mttkrp_sums.h puts it.
  *
  * Cuts of chunks and shares depend on the tile, the rank and the types alone, and so do the sums of
  * segments: with exact sums the bits of the result depend on nothing else.
@@ -39,5 +39,6 @@ cudaError_t slc_gpu_mttkrp_batch(const struct slc_gpu_mttkrp *job,
     if (job->exact.words != NULL) {
         return slc_gpu_mttkrp_exact(job, batch, machine, &plan, stream);
     }
-    return slc_gpu_mttkrp_f64(job, batch, machine, &plan, stream);
+    return job->form.code != 0 ? slc_gpu_mttkrp_forms(job, batch, machine, &plan, stream)
+                               : slc_gpu_mttkrp_f64(job, batch, machine, &plan, stream);
 }

@@ -14,6 +14,23 @@ struct slc_gpu_machine {
     unsigned architecture; /* 90: sm_90 */
 };
 
+/* Forms of the kernel that have code of their own. */
+enum slc_gpu_mttkrp_code {
+    SLC_MTTKRP_WITHOUT_STASH = 1, /* sums of segments go to global memory, all of them */
+    SLC_MTTKRP_FULL_SECTORS = 2,  /* neighbouring lanes add neighbouring numbers */
+    SLC_MTTKRP_SHARED_FIELDS = 4, /* descriptions of tile and layout are copied to shared memory */
+    SLC_MTTKRP_TRANSCODED = 8,    /* batch.transcoded is read in place of the blocks' bytes */
+    SLC_MTTKRP_THREE_BLOCKS = 16  /* per multiprocessor; needs chunks of 2 runs */
+};
+
+/* Ways to compute that benchmarks compare (gpu/forms.h); all-zero: the default. Not with exact
+ * sums, and code only of f64 factors. */
+struct slc_gpu_mttkrp_form {
+    unsigned code;       /* a set of enum slc_gpu_mttkrp_code */
+    uint32_t chunk_runs; /* at most; 0: SLC_MTTKRP_USUAL_RUNS */
+    bool interleaved;    /* thread blocks take chunks in turn; else neighbouring ones */
+};
+
 /*
  * Sums are ordinary ones in `output`, in any order; or, where exact.words is not NULL, exact ones,
  * whose bits depend on the layout, the rank and the precision alone:
@@ -29,6 +46,7 @@ struct slc_gpu_mttkrp {
     /* f64. Added to; with exact sums only its rows are read. */
     struct slc_gpu_matrix output;
     struct slc_exact_sum exact;
+    struct slc_gpu_mttkrp_form form;
 };
 
 /*

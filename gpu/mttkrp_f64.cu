@@ -8,6 +8,6 @@ cudaError_t slc_gpu_mttkrp_f64(const struct slc_gpu_mttkrp *job,
                                cudaStream_t stream)
 {
     return job->precision == SLC_F64
-               ? slc_mttkrp_launch<double, double, false>(job, batch, machine, plan, stream)
-               : slc_mttkrp_launch<float, double, false>(job, batch, machine, plan, stream);
+               ? slc_mttkrp_launch<double, false>(job, batch, machine, plan, stream)
+               : slc_mttkrp_launch<float, false>(job, batch, machine, plan, stream);
 }

@@ -1,6 +1,10 @@
 /* See mttkrp_plan.h. Of the host alone. */
 #include "gpu/mttkrp_plan.h"
 
+extern "C" {
+#include "base/checked.h"
+}
+
 enum {
     /* Shared memory of a multiprocessor that the system takes for each thread block. */
     RESERVED_BYTES = 1024,
@@ -41,21 +45,31 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
         work = plan->buckets * (uint32_t)sizeof(uint4);
     }
     plan->values_at = nnz * job->order * (uint32_t)sizeof(uint32_t);
-    plan->sorted_at = plan->values_at + aligned(nnz * sizeof(double));
-    plan->work_at = plan->sorted_at + aligned(nnz * sizeof(uint16_t));
-    /* Behind the counters, a sum of every warp. */
+    plan->work_at = plan->values_at + aligned(nnz * sizeof(double));
+    /* After the counters, a sum of every warp. */
     plan->tags_at = plan->work_at + aligned(work) + SLC_MTTKRP_WARPS * (uint32_t)sizeof(uint32_t);
-    plan->stash_at =
+    plan->corner_at =
         plan->tags_at + SLC_MTTKRP_MOST_STASHED * (uint32_t)(sizeof(uint64_t) + sizeof(uint32_t));
+    plan->fields_at = plan->corner_at + aligned(job->order * sizeof(uint64_t));
+    plan->stash_at = plan->fields_at;
+    if ((job->form.code & SLC_MTTKRP_SHARED_FIELDS) != 0) {
+        plan->stash_at += aligned(sizeof(struct slc_encoded_layout) + sizeof(struct slc_gpu_tile));
+    }
     return plan->stash_at;
 }
 
-/* The most runs of a chunk, `least` to SLC_MTTKRP_MOST_RUNS, that fit beside `stash_bytes`; or 0.
- */
+/* What chunks have at most. Bits of exact sums depend on it. */
+static uint32_t runs_wanted(const struct slc_gpu_mttkrp *job)
+{
+    return job->form.chunk_runs == 0 || job->exact.words != NULL ? +SLC_MTTKRP_USUAL_RUNS
+                                                                 : job->form.chunk_runs;
+}
+
+/* The most runs of a chunk that fit next to `stash_bytes`; or 0. */
 static uint32_t most_runs(const struct slc_gpu_mttkrp *job, uint64_t bytes, uint64_t stash_bytes)
 {
     struct slc_gpu_mttkrp_plan plan;
-    uint32_t runs = SLC_MTTKRP_MOST_RUNS;
+    uint32_t runs = runs_wanted(job);
 
     while (runs > 0 && lay_out(job, runs, &plan) + stash_bytes > bytes) {
         runs--;
@@ -74,6 +88,7 @@ static void settle(const struct slc_gpu_mttkrp *job,
     plan->stash_rows = (uint32_t)stash_rows;
     plan->whole = stash_rows == job->output.rows;
     plan->blocks_each = blocks_each;
+    plan->interleaved = job->form.interleaved;
     plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
 }
 
@@ -91,7 +106,7 @@ static bool settle_whole(const struct slc_gpu_mttkrp *job,
         return false;
     }
     runs = most_runs(job, bytes, aligned(stash));
-    if (runs < (cut != 0 ? cut : (uint32_t)SLC_MTTKRP_WHOLE_RUNS)) {
+    if (runs < (cut != 0 ? cut : (uint32_t)slc_min_u64(SLC_MTTKRP_WHOLE_RUNS, runs_wanted(job)))) {
         return false;
     }
     settle(job, cut != 0 ? cut : runs, job->output.rows, blocks_each, plan);
@@ -105,7 +120,7 @@ static bool settle_hot(const struct slc_gpu_mttkrp *job,
                        uint32_t cut,
                        struct slc_gpu_mttkrp_plan *plan)
 {
-    uint32_t rows = SLC_MTTKRP_MOST_STASHED;
+    uint32_t rows = (job->form.code & SLC_MTTKRP_WITHOUT_STASH) != 0 ? 0 : SLC_MTTKRP_MOST_STASHED;
     uint32_t runs;
 
     while (rows != 0 && rows * stash_row_bytes(job) > bytes / STASH_PART) {
@@ -141,6 +156,24 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
         cut = most_runs(job, EXACT_BYTES, 0);
         cut = cut == 0 ? 1 : cut;
     }
-    return (two && settle_whole(job, half, 2, cut, plan)) || settle_whole(job, all, 1, cut, plan) ||
-           (two && settle_hot(job, half, 2, cut, plan)) || settle_hot(job, all, 1, cut, plan);
+    if ((job->form.code & SLC_MTTKRP_THREE_BLOCKS) != 0) {
+        const uint64_t third = (all + RESERVED_BYTES) / 3 - RESERVED_BYTES;
+
+        return settle_hot(job, third, 3, cut, plan) || settle_hot(job, half, 2, cut, plan);
+    }
+    if ((job->form.code & SLC_MTTKRP_WITHOUT_STASH) == 0 &&
+        ((two && settle_whole(job, half, 2, cut, plan)) || settle_whole(job, all, 1, cut, plan))) {
+        return true;
+    }
+    return (two && settle_hot(job, half, 2, cut, plan)) || settle_hot(job, all, 1, cut, plan);
+}
+
+uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
+                                 const struct slc_gpu_machine *machine)
+{
+    const uint32_t all = machine->shared_bytes + RESERVED_BYTES;
+    const uint32_t taken = plan->blocks_each * (plan->shared_bytes + RESERVED_BYTES);
+    const uint32_t percent = (taken * 100 + all - 1) / all;
+
+    return percent < 100 ? percent : 100;
 }

@@ -19,11 +19,15 @@
 enum {
     SLC_MTTKRP_THREADS = 256,
     SLC_MTTKRP_WARPS = SLC_MTTKRP_THREADS / SLC_WARP,
-    /*
-     * Runs of a chunk at most: one per warp. Sorting 2048 and more nonzeros at a time in place of
-     * 32 was modelled to cut flushes of the output 2 to 4 times; a warp has one run to decode.
-     */
+    /* Runs of a chunk at most: one per warp, which decodes it. */
     SLC_MTTKRP_MOST_RUNS = SLC_MTTKRP_WARPS,
+    /*
+     * Runs of a chunk unless a job says otherwise. Sorting 2048 nonzeros at a time in place of 32
+     * was modelled to cut flushes of the output 2 to 4 times. Larger chunks would leave too little
+     * of a multiprocessor's cache for rows of the factors: with these it has 92 KiB (sm_90; f64,
+     * rank 32, three modes).
+     */
+    SLC_MTTKRP_USUAL_RUNS = 4,
     /* Runs of a chunk beside the whole output: 2048 nonzeros, below which sorting gains less. */
     SLC_MTTKRP_WHOLE_RUNS = 4,
     /* Buckets of the counting sort. Each takes 16 bytes and a thread scans a whole number. */
@@ -42,13 +46,15 @@ struct slc_gpu_mttkrp_plan {
     uint32_t buckets;     /* at most */
     uint32_t stash_rows;  /* that a thread block keeps sums of: a power of two, unless `whole` */
     bool whole;           /* all of the output */
+    bool interleaved;     /* struct slc_gpu_mttkrp_form */
     uint32_t blocks_each; /* per multiprocessor */
 
     /* Shared memory: u32 offsets of every mode, one after the other, at 0; then: */
     uint32_t values_at; /* of the type of sums */
-    uint32_t sorted_at; /* u16 places of nonzeros in the order of their rows */
     uint32_t work_at;   /* scratch of decoding, then counters of the sort */
     uint32_t tags_at;   /* u64 rows that the stash holds, u32 places of those that it is to hold */
+    uint32_t corner_at; /* u64 of each mode */
+    uint32_t fields_at; /* with SLC_MTTKRP_SHARED_FIELDS */
     uint32_t stash_at;  /* sums */
     uint32_t shared_bytes;
 };
@@ -58,7 +64,13 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
                          const struct slc_gpu_machine *machine,
                          struct slc_gpu_mttkrp_plan *plan);
 
-/* Launch the kernel for a batch of at least one chunk, by its plan: of exact sums, of ordinary. */
+/* Percent of a multiprocessor's shared memory that its thread blocks need; what is left of it is
+ * cache for the factors. */
+uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
+                                 const struct slc_gpu_machine *machine);
+
+/* Launch the kernel for a batch of at least one chunk, by its plan: of exact sums, of ordinary
+ * ones, and of ordinary ones of f64 factors in the job's form, which has code of its own. */
 cudaError_t slc_gpu_mttkrp_exact(const struct slc_gpu_mttkrp *job,
                                  const struct slc_gpu_batch *batch,
                                  const struct slc_gpu_machine *machine,
@@ -69,5 +81,11 @@ cudaError_t slc_gpu_mttkrp_f64(const struct slc_gpu_mttkrp *job,
                                const struct slc_gpu_machine *machine,
                                const struct slc_gpu_mttkrp_plan *plan,
                                cudaStream_t stream);
+
+cudaError_t slc_gpu_mttkrp_forms(const struct slc_gpu_mttkrp *job,
+                                 const struct slc_gpu_batch *batch,
+                                 const struct slc_gpu_machine *machine,
+                                 const struct slc_gpu_mttkrp_plan *plan,
+                                 cudaStream_t stream);
 
 #endif

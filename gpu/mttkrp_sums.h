@@ -14,14 +14,15 @@
 
 /* exact_sums: they are words (exact_sum.h). A choice at compile time: both ways in one loop cost
  * registers. */
-template <typename T, bool exact_sums> struct slc_mttkrp_sums {
-    T *output; /* global; not used with exact sums */
-    uint64_t rows, pitch;
+template <bool exact_sums> struct slc_mttkrp_sums {
+    double *output; /* global; not used with exact sums */
+    uint64_t rows;
+    uint32_t pitch;
     struct slc_exact_sum exact;
     uint32_t rank;
     uint32_t stash_rows;
     bool whole;
-    T *stash;                        /* shared; with exact sums, */
+    double *stash;                   /* shared; with exact sums, */
     unsigned long long *stash_words; /* the same place, as pairs of words */
     uint64_t *tags;                  /* the rows it holds, or no_row */
     uint32_t *wanted; /* per place: 0, or count << 16 | a nonzero's place, or keep: atomicMax */
@@ -32,8 +33,8 @@ static constexpr uint64_t slc_mttkrp_no_row = UINT64_MAX;
 static constexpr uint32_t slc_mttkrp_keep = UINT32_MAX;
 
 /* Begins with an empty stash. The block synchronizes after it. */
-template <typename T, bool exact_sums>
-__device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<T, exact_sums> *sums)
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<exact_sums> *sums)
 {
     const uint32_t elements = sums->stash_rows * sums->rank;
 
@@ -52,7 +53,7 @@ __device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<T, exact_sum
 }
 
 /* Adds one element to where it stays; `alone`: nobody else adds to it meanwhile. */
-template <typename T> __device__ static inline void slc_mttkrp_add_one(T *to, T value, bool alone)
+__device__ static inline void slc_mttkrp_add_one(double *to, double value, bool alone)
 {
     if (alone) {
         *to += value;
@@ -81,12 +82,12 @@ __device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
  * Adds sums of `count` columns, of which `left` are there, as words. What cannot be added counts in
  * its column's word and adds nothing.
  */
-template <typename T, bool exact_sums, int count>
-__device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<T, exact_sums> *sums,
+template <bool exact_sums, int count>
+__device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<exact_sums> *sums,
                                                    uint64_t row,
                                                    uint32_t column,
                                                    uint32_t left,
-                                                   const T *sum,
+                                                   const double *sum,
                                                    bool stashed,
                                                    uint32_t place)
 {
@@ -96,7 +97,7 @@ __device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<T, exac
     SLC_UNROLL
     for (int c = 0; c < count; c++) {
         if ((uint32_t)c < left &&
-            !slc_exact_split((double)sum[c], sums->exact.scale[column + c], &high[c], &low[c])) {
+            !slc_exact_split(sum[c], sums->exact.scale[column + c], &high[c], &low[c])) {
             atomicAdd(words + 2 * sums->rows * sums->rank + column + c, 1ULL);
         }
     }
@@ -109,62 +110,111 @@ __device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<T, exac
     }
 }
 
+/* Where a lane's sums go. */
+struct slc_mttkrp_target {
+    const uint64_t *corner; /* in shared memory: the output row that offsets count from */
+    uint32_t column;        /* the first of the lane's columns */
+    double *output;         /* the element of both; not with exact sums */
+};
+
 /*
- * Adds a segment's sum of `width` columns from `column` on, of which those beyond the rank are
- * none. `alone`: no other segment of the chunk has this row.
+ * Adds two columns of each of `lanes` lanes to a row of memory so that neighbouring lanes add
+ * neighbouring numbers: whole sectors of 32 bytes, where the two numbers of a lane are half of one.
+ * `to`: where the lane's two numbers belong.
  */
-template <typename T, bool exact_sums, int width>
-__device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<T, exact_sums> *sums,
-                                                     uint64_t row,
-                                                     uint32_t column,
-                                                     const T (&sum)[width],
-                                                     bool alone)
+__device__ static inline void
+slc_mttkrp_add_sectors(uint32_t lanes, double *to, const double (&sum)[2])
 {
-    const uint32_t place =
-        sums->whole ? (uint32_t)row : (uint32_t)row & (sums->stash_rows - 1) & (SLC_WARP - 1);
-    const bool stashed = sums->whole || sums->tags[place] == row;
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t first = lane / lanes * lanes, mine = lane - first;
+    const unsigned group = (lanes == SLC_WARP ? SLC_ALL_LANES : (1U << lanes) - 1) << first;
+
+    SLC_UNROLL
+    for (uint32_t half = 0; half < 2; half++) {
+        const int from = (int)(first + (half * lanes + mine) / 2);
+        const double even = __shfl_sync(group, sum[0], from);
+        const double odd = __shfl_sync(group, sum[1], from);
+        const double number = mine % 2 == 0 ? even : odd;
+
+        /* Its own columns are 2 mine and 2 mine + 1 of the row. */
+        slc_reduce_add<1>(to - mine + half * lanes, &number);
+    }
+}
+
+/* Adds a segment's sum to global memory. */
+template <bool exact_sums, unsigned form, int width>
+__device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_sums> *sums,
+                                                    uint32_t column,
+                                                    double *to,
+                                                    const double (&sum)[width])
+{
     const uint32_t left = sums->rank - column;
 
-    if constexpr (exact_sums) {
-        /* Words of several f32 at once would spill: two blocks share a multiprocessor (launch
-         * bounds of mttkrp_kernel). */
-        constexpr int together = sizeof(T) == 4 ? 1 : width;
+    if constexpr ((form & SLC_MTTKRP_FULL_SECTORS) != 0 && width == 2) {
+        constexpr uint32_t panel = SLC_WARP * width;
+        const uint32_t there = left + column % panel; /* columns from the panel's begin on */
+        const uint32_t columns = there < panel ? there : panel;
 
-        SLC_UNROLL
-        for (int c = 0; c < width; c += together) {
-            if ((uint32_t)c < left) {
-                slc_mttkrp_add_exact<T, exact_sums, together>(sums, row, column + c, left - c,
-                                                              sum + c, stashed, place);
-            }
+        /* All lanes of the row have two numbers to add: as many lanes as a power of two. */
+        if (columns > 1 && (columns & (columns - 1)) == 0) {
+            slc_mttkrp_add_sectors(columns / width, to, sum);
+            return;
         }
-    } else if (stashed) {
-        T *to = sums->stash + (size_t)place * sums->rank + column;
-
-        SLC_UNROLL
-        for (int c = 0; c < width; c++) {
-            if ((uint32_t)c < left) {
-                slc_mttkrp_add_one(to + c, sum[c], alone);
-            }
-        }
-    } else {
-        T *to = sums->output + row * sums->pitch + column;
-
-        if (left >= width) {
-            slc_reduce_add<width>(to, sum);
-        } else {
-            SLC_UNROLL
-            for (int c = 0; c + 1 < width; c++) {
-                if ((uint32_t)c < left) {
-                    slc_reduce_add<1>(to + c, sum + c);
-                }
-            }
+    }
+    if (left >= width) {
+        slc_reduce_add<width>(to, sum);
+        return;
+    }
+    SLC_UNROLL
+    for (int c = 0; c + 1 < width; c++) {
+        if ((uint32_t)c < left) {
+            slc_reduce_add<1>(to + c, sum + c);
         }
     }
 }
 
+/*
+ * Adds a segment's sum of `width` columns, of which those beyond the rank are none. `offset`: the
+ * row from the corner. `alone`: no other segment of the chunk has this row.
+ */
+template <bool exact_sums, unsigned form, int width>
+__device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact_sums> *sums,
+                                                     const struct slc_mttkrp_target *target,
+                                                     uint32_t offset,
+                                                     const double (&sum)[width],
+                                                     bool alone)
+{
+    uint32_t place = 0;
+    bool stashed = false;
+
+    if ((form & SLC_MTTKRP_WITHOUT_STASH) == 0 && sums->stash_rows != 0) {
+        const uint64_t row = *target->corner + offset;
+
+        place =
+            sums->whole ? (uint32_t)row : (uint32_t)row & (sums->stash_rows - 1) & (SLC_WARP - 1);
+        stashed = sums->whole || sums->tags[place] == row;
+    }
+    if constexpr (exact_sums) {
+        slc_mttkrp_add_exact<exact_sums, width>(sums, *target->corner + offset, target->column,
+                                                sums->rank - target->column, sum, stashed, place);
+    } else if (stashed) {
+        double *to = sums->stash + (size_t)place * sums->rank + target->column;
+
+        SLC_UNROLL
+        for (int c = 0; c < width; c++) {
+            if (target->column + (uint32_t)c < sums->rank) {
+                slc_mttkrp_add_one(to + c, sum[c], alone);
+            }
+        }
+    } else {
+        slc_mttkrp_add_global<exact_sums, form, width>(
+            sums, target->column, target->output + (uint64_t)offset * sums->pitch, sum);
+    }
+}
+
 /* Adds a row of the stash to global memory and empties it: threads `first`, first + step, .. */
-template <typename T, bool exact_sums>
-__device__ static inline void slc_mttkrp_flush_row(const slc_mttkrp_sums<T, exact_sums> *sums,
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_flush_row(const slc_mttkrp_sums<exact_sums> *sums,
                                                    uint32_t place,
                                                    uint64_t row,
                                                    uint32_t first,
@@ -192,8 +242,8 @@ __device__ static inline void slc_mttkrp_flush_row(const slc_mttkrp_sums<T, exac
 }
 
 /* Adds all that the stash holds to global memory. The block synchronizes before it. */
-template <typename T, bool exact_sums>
-__device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<T, exact_sums> *sums)
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<exact_sums> *sums)
 {
     /* As many threads per row as it has columns, up to a warp. */
     uint32_t lanes = 1;
@@ -216,8 +266,8 @@ __device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<T, exact
  * whole block, which synchronizes before and after. Which rows get a place does not depend on the
  * order of threads: of those that want one the most frequent.
  */
-template <typename T, bool exact_sums>
-__device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<T, exact_sums> *sums,
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<exact_sums> *sums,
                                                    const struct slc_mttkrp_sort *sort,
                                                    uint64_t corner)
 {
@@ -229,7 +279,7 @@ __device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<T, exac
 
         if (count >= SLC_MTTKRP_HOT_NNZ && count * SLC_MTTKRP_HOT_SHARE > sort->nnz) {
             /* Of several rows in a bucket, one of those in its middle is likely the hot one. */
-            const uint32_t nonzero = sort->sorted[begin + count / 2];
+            const uint32_t nonzero = begin + count / 2;
             const uint64_t row = corner + sort->rows[nonzero];
             const uint32_t place = (uint32_t)row & (sums->stash_rows - 1);
 

@@ -197,6 +197,8 @@ void slc_gpu_close(struct slc_device *device)
         close_slot(&gpu->slots[s]);
     }
     slc_gpu_residents_close(gpu);
+    slc_gpu_transcoded_destroy(&gpu->transcoded);
+    gpu->form = {};
     slc_gpu_event_close(&gpu->begun);
     slc_gpu_event_close(&gpu->times.epoch);
     slc_gpu_event_close(&gpu->piece_done[0]);

@@ -107,7 +107,8 @@ enum slc_status slc_gpu_resident_keep(struct slc_gpu *gpu,
                                                            block->nnz,
                                                            (unsigned)(slot - gpu->slots),
                                                            slot->batch,
-                                                           false};
+                                                           false,
+                                                           gpu->job.layout};
     for (uint32_t t = 0; t < block->tile_count; t++) {
         gpu->memory.resident_nnz[first + t] = block->tiles[t].nnz;
     }
@@ -262,7 +263,7 @@ static enum slc_status compute(struct slc_gpu *gpu,
     SLC_GPU_TRY(cudaStreamWaitEvent(stream, gpu->times.epoch, 0), err);
     SLC_PLANT(residents_before_begun, SLC_GPU_TRY(cudaStreamWaitEvent(stream, gpu->begun, 0), err));
     SLC_GPU_TRY(cudaEventRecord(span->begin, stream), err);
-    SLC_GPU_TRY(slc_gpu_mttkrp_batch(&gpu->job.mttkrp, batch, &gpu->machine, stream), err);
+    SLC_GPU_TRY(slc_gpu_job_batch(gpu, batch, stream), err);
     SLC_GPU_TRY(cudaEventRecord(span->end, stream), err);
     return SLC_OK;
 }
@@ -299,6 +300,9 @@ launch(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
     batch.chunk_begin = gpu->memory.resident_chunk_begin + at;
     batch.chunk_count = begin[batch.tile_count];
     batch.waves = gpu->job.copies ? waves_beside_copies : 1;
+    if (first_tile + batch.tile_count <= gpu->transcoded.count) {
+        batch.transcoded = gpu->transcoded.tiles + first_tile;
+    }
     const uint64_t table_bytes = ((uint64_t)batch.tile_count + 1) * sizeof *begin;
 
     SLC_GPU_TRY(cudaMemcpyAsync(gpu->memory.resident_chunk_begin + at, begin, table_bytes,

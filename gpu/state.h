@@ -14,6 +14,7 @@
 #define SLC_GPU_STATE_H
 
 #include "gpu/memory.h"
+#include "gpu/transcode.h"
 
 extern "C" {
 #include "base/spans.h"
@@ -123,7 +124,9 @@ struct slc_gpu {
     uint64_t batches; /* begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
-    bool largest_known[SLC_MAX_ORDER]; /* memory.largest holds this factor's columns */
+    struct slc_gpu_mttkrp_form form;            /* of the next jobs: gpu/variants.h */
+    struct slc_gpu_transcoded_tiles transcoded; /* the first resident tiles, if it asks for that */
+    bool largest_known[SLC_MAX_ORDER];          /* memory.largest holds this factor's columns */
     uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */
     struct slc_gpu_job job;
     struct slc_gpu_product *product; /* NULL: it is not open for tiles */
@@ -320,6 +323,12 @@ enum slc_status
 slc_gpu_residents_look(struct slc_gpu *gpu, bool wait, struct slc_error *err) SLC_NODISCARD;
 
 /* ---- job.cu */
+
+/* Launches a batch of the job; in the default form, with chunks of the job's, where the job's form
+ * is of transcoded tiles and the batch has none. */
+cudaError_t slc_gpu_job_batch(const struct slc_gpu *gpu,
+                              const struct slc_gpu_batch *batch,
+                              cudaStream_t stream);
 
 enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
                                      const struct slc_device_job *job,

@@ -1,6 +1,8 @@
 /* See mttkrp_problem.h. */
 #include "mttkrp_problem.h"
 
+#include "gpu/transcode.h"
+
 extern "C" {
 #include "base/random.h"
 #include "slc_test.h"
@@ -22,7 +24,7 @@ static void must(cudaError_t error, const char *what)
 
 struct mttkrp_way mttkrp_plain_way(void)
 {
-    return {false, 0, false, 1, 1, 1, true, {2, 227 << 10, 90}};
+    return {false, 0, false, 1, 1, 1, true, {2, 227 << 10, 90}, {}};
 }
 
 /* ---- factors and the oracle */
@@ -219,6 +221,7 @@ static void launch_tiles(const struct launches *launches, uint32_t begin, uint32
         }
     }
     batch.tiles += begin;
+    batch.transcoded += batch.transcoded != nullptr ? begin : 0;
     batch.tile_count = end - begin;
     batch.chunk_count = chunk_begin.back();
     batch.chunk_begin = static_cast<const uint32_t *>(batch_to_device(
@@ -253,6 +256,7 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     unsigned long long somewhere;
     struct launches launches = {batch, way, {}, {}};
     struct mttkrp_result result = {};
+    struct slc_gpu_transcoded_tiles transcoded = {};
     struct slc_gpu_fault fault;
 
     slc_emulation_set(&emulation);
@@ -261,6 +265,7 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     job.rank = problem->rank;
     job.precision = problem->precision;
     job.output.rows = batch->layout.dims[problem->mode];
+    job.form = way->form;
     job.exact.words = way->exact ? &somewhere : nullptr;
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &way->machine, &result.plan));
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &way->machine), result.plan.chunk_runs);
@@ -279,6 +284,12 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
         launches.jobs.push_back(job);
     }
     must(cudaStreamSynchronize(batch->stream), "beginning");
+    if ((way->form.code & SLC_MTTKRP_TRANSCODED) != 0 && batch->batch.tile_count > 0) {
+        must(slc_gpu_transcode(batch->batch.tiles, batch->batch.tile_count, batch->batch.layout,
+                               order, batch->batch.fault, &transcoded, batch->stream),
+             "transcoding");
+        batch->batch.transcoded = transcoded.tiles;
+    }
     launches.streams[0] = batch->stream;
     must(cudaStreamCreateWithFlags(&launches.streams[1], cudaStreamNonBlocking), "a stream");
     launch_all(&launches);
@@ -288,6 +299,8 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     }
     download_output(batch, &job.output, &result);
     result.fault = batch_fault(batch, &fault);
+    slc_gpu_transcoded_destroy(&transcoded);
+    batch->batch.transcoded = nullptr;
     batch_release(batch);
     slc_emulation_reset();
     return result;

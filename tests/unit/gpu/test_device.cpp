@@ -7,6 +7,7 @@
 extern "C" {
 #include "base/clock.h"
 #include "cpu/dense.h"
+#include "gpu/variants.h"
 }
 
 #include <cmath>
@@ -250,6 +251,37 @@ static void times(void)
     }
 }
 
+/* The forms of the kernel that benchmarks compare, of blocks that stay and of others. */
+static void variants(void)
+{
+    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);
+
+    CU_ASSERT(slc_gpu_variants() >= 2 && strcmp(slc_gpu_variant_name(0), "default") == 0);
+    for (unsigned thirds = 2; thirds <= 3; thirds++) {
+        const device_emulation emulation(thirds);
+        device_run run(tensor, {2, 1, thirds, 16, SLC_F64, false, thirds});
+
+        assert_ok(&run, run.open());
+        check_mode(&run, 0);
+        for (unsigned v = 0; v < slc_gpu_variants(); v++) {
+            assert_ok(&run, slc_gpu_variant_use(run.device, v, &run.err));
+            check_mode(&run, v % 3);
+        }
+    }
+    const device_emulation emulation(4);
+    device_run exact(tensor, {2, 1, 3, 16, SLC_F64, true, 4});
+    device_run narrow(tensor, {2, 1, 3, 16, SLC_F32, false, 4});
+
+    for (device_run *run : {&exact, &narrow}) {
+        assert_ok(run, run->open());
+        assert_ok(run, slc_gpu_variant_use(run->device, 0, &run->err));
+        CU_ASSERT_EQUAL(slc_gpu_variant_use(run->device, 1, nullptr), SLC_ERR_UNSUPPORTED);
+        CU_ASSERT_EQUAL(slc_gpu_variant_use(run->device, slc_gpu_variants(), nullptr),
+                        SLC_ERR_USAGE);
+        check_mode(run, 1);
+    }
+}
+
 /* A block may be computed again in the job that it came with, while that copy is under way. */
 static void resident_at_once(void)
 {
@@ -487,6 +519,7 @@ int main(int argc, char **argv)
         {"blocks that stay are one launch", resident_launches},
         {"the output is cleared before kernels add to it", cleared_first},
         {"overlapping work is counted once", times},
+        {"variants of the kernel", variants},
         {"blocks that stay are computed again while they come", resident_at_once},
         {"updates, Gram matrices and scaling of factors that stay", update},
         {"factors of any rank go and come back", factors},

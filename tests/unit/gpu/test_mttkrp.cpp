@@ -190,6 +190,90 @@ static void regimes(void)
     CU_ASSERT(plan.stash_rows == 0);
 }
 
+static const struct slc_gpu_mttkrp_form forms[] = {
+    {0, 2, false},
+    {0, 8, false},
+    {0, 0, true},
+    {SLC_MTTKRP_WITHOUT_STASH, 0, false},
+    {SLC_MTTKRP_FULL_SECTORS, 0, false},
+    {SLC_MTTKRP_SHARED_FIELDS, 0, false},
+    {SLC_MTTKRP_TRANSCODED, 0, false},
+    {SLC_MTTKRP_TRANSCODED | SLC_MTTKRP_WITHOUT_STASH | SLC_MTTKRP_THREE_BLOCKS, 2, true},
+};
+
+/* The forms that benchmarks compare, of orders, codecs and ranks that differ in lanes of a row. */
+static void every_form(void)
+{
+    static const uint32_t ranks[] = {1, 2, 7, 16, 32, 33, 64, 72, 128};
+    unsigned turn = 0;
+
+    for (unsigned order = 2; order <= 6; order++) {
+        struct mttkrp_problem problem;
+
+        encode_order(&problem.batch, order, 2700, 1100);
+        for (const struct slc_gpu_mttkrp_form &form : forms) {
+            struct mttkrp_way way = mttkrp_plain_way();
+
+            way.form = form;
+            way.machine.multiprocessors = 1;
+            way.launch_tiles = turn % 2;
+            mttkrp_problem_make(&problem, turn % order, ranks[turn % SLC_COUNT(ranks)], SLC_F64,
+                                true);
+            turn++;
+            if (!slc_test_threads_only() || turn % 5 == 0) {
+                check(&problem, &way, 0, nullptr);
+            }
+        }
+    }
+}
+
+/* Wide offsets, a single nonzero, all in one row, and no tile at all, transcoded. */
+static void transcoded(void)
+{
+    const uint64_t dims[3] = {UINT64_C(1) << 21, 3, 1 << 20}, one_row[3] = {1, 3000, 1};
+    const struct batch_shape plain = {SLC_CODEC_PACKED, {}, 0, 0};
+    struct mttkrp_problem problem;
+    struct mttkrp_way way = mttkrp_plain_way();
+
+    way.form.code = SLC_MTTKRP_TRANSCODED;
+    for (uint64_t nnz : {UINT64_C(1), UINT64_C(511), UINT64_C(1025)}) {
+        batch_encode(&problem.batch, 3, dims, nnz, SLC_MADE_DOUBLES, slc_test_seed(), &plain);
+        mttkrp_problem_make(&problem, 1, 3, SLC_F64, false);
+        check(&problem, &way, 1e-12, nullptr);
+    }
+    batch_encode(&problem.batch, 3, one_row, 2500, SLC_MADE_COUNTS, slc_test_seed(), &plain);
+    for (unsigned mode = 0; mode < 3; mode++) {
+        mttkrp_problem_make(&problem, mode, 4, SLC_F64, true);
+        check(&problem, &way, 0, nullptr);
+    }
+    problem.batch.blocks.clear();
+    problem.want.assign(problem.want.size(), 0);
+    check(&problem, &way, 0, nullptr);
+}
+
+/* What is left of a multiprocessor for rows of the factors, by the sizes that sm_90 offers. */
+static void cache_is_left(void)
+{
+    static const uint32_t sizes_kib[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+    const struct slc_gpu_machine machine = {132, 227 << 10, 90};
+    struct slc_gpu_mttkrp_plan plan;
+    struct slc_gpu_mttkrp job = {};
+    uint32_t kib = 0;
+
+    job.order = 3;
+    job.rank = 32;
+    job.precision = SLC_F64;
+    job.output.rows = 100000;
+    CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &machine, &plan));
+    for (uint32_t size : sizes_kib) {
+        if (kib * 1024 < plan.blocks_each * (plan.shared_bytes + 1024)) {
+            kib = size;
+        }
+    }
+    CU_ASSERT(plan.blocks_each * SLC_MTTKRP_WARPS >= 24 || 256 - kib >= 90);
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 / 100 / 32, kib / 32);
+}
+
 /* Rows that share buckets: a window wider than there are buckets, all in one chunk. */
 static void collisions(void)
 {
@@ -223,12 +307,12 @@ static void refused(void)
     job.precision = SLC_F64;
     job.output.rows = 10;
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &small), 0);
-    CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &large), SLC_MTTKRP_MOST_RUNS);
+    CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &large), SLC_MTTKRP_USUAL_RUNS);
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &small, nullptr), cudaSuccess);
     batch.chunk_count = 1;
     batch.chunk_runs = 8;
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &small, nullptr), cudaErrorInvalidValue);
-    batch.chunk_runs = 7;
+    batch.chunk_runs = SLC_MTTKRP_USUAL_RUNS + 1;
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &large, nullptr), cudaErrorInvalidValue);
 }
 
@@ -238,7 +322,8 @@ int main(int argc, char **argv)
         {"every order and rank", every_rank},  {"products that are no integers", reals},
         {"sixteen modes", many_modes},         {"every codec, one nonzero, none", shapes},
         {"the three places of sums", regimes}, {"rows that share buckets", collisions},
-        {"refused launches", refused},
+        {"refused launches", refused},         {"every form of the kernel", every_form},
+        {"transcoded tiles", transcoded},      {"cache is left for factors", cache_is_left},
     };
 
     return slc_test_main("gpu mttkrp", tests, SLC_COUNT(tests), argc, argv);

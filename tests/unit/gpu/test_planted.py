@@ -42,6 +42,7 @@ FAULTS = {
     "mttkrp_chunk_not_sorted": ("test_gpu_mttkrp", "every order", RACE),
     "mttkrp_chunk_overwritten": ("test_gpu_mttkrp", "every order", WRONG),
     "mttkrp_counters_not_clear": ("test_gpu_mttkrp", "every order", RACE),
+    "mttkrp_moved_unread": ("test_gpu_mttkrp", "every order", WRONG),
     "mttkrp_not_counted": ("test_gpu_mttkrp", "every order", RACE),
     "mttkrp_not_placed": ("test_gpu_mttkrp", "every order", RACE),
     "mttkrp_plain_add": ("test_gpu_mttkrp", "three places", RACE),
