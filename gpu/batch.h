@@ -7,15 +7,6 @@
 
 #include "gpu/cuda.h"
 
-/* A tile in the device's memory. */
-struct slc_gpu_tile {
-    const uint8_t *block;    /* its block's bytes */
-    const uint8_t *expanded; /* its block's expanded bytes */
-    uint64_t block_number;   /* within the layout, for messages */
-    uint64_t block_offset;   /* in the file, for messages */
-    struct slc_encoded_tile tile;
-};
-
 struct slc_gpu_transcoded; /* gpu/transcode.h */
 
 /*
@@ -57,14 +48,6 @@ struct alignas(16) slc_decode_scratch {
     uint32_t parts[SLC_GROUP_NNZ];
 };
 
-/* What kernels have met: the first contradiction; zero: none. In the device's memory. */
-struct slc_gpu_fault {
-    unsigned kind; /* enum slc_gpu_fault_kind; taken by atomicCAS; the rest follows */
-    uint32_t tile; /* of the layout */
-    uint64_t block_number, block_offset;
-    double squares; /* of the values that exact sums were made of, added up */
-};
-
 enum slc_gpu_fault_kind {
     SLC_GPU_SOUND,
     SLC_GPU_FAULT_OFFSET, /* a coordinate outside of the tile */
@@ -72,14 +55,6 @@ enum slc_gpu_fault_kind {
     SLC_GPU_FAULT_VALUE,  /* zero, infinite or not a number; an index beyond the dictionary */
     SLC_GPU_FAULT_LZ4,    /* compressed bytes that do not expand to what they should */
     SLC_GPU_FAULT_PATCH   /* exceptions of a group in places that do not ascend */
-};
-
-/* A matrix in the device's memory, row-major; padding behind `cols` is zero. */
-struct slc_gpu_matrix {
-    void *data;
-    uint64_t rows;
-    uint32_t cols;
-    uint32_t pitch; /* elements from row to row: rows begin at multiples of 16 bytes */
 };
 
 #endif

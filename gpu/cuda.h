@@ -14,6 +14,7 @@
 
 extern "C" {
 #include "base/device.h"
+#include "gpu/records.h"
 }
 
 #ifndef SLC_EMULATED
@@ -65,7 +66,6 @@ static inline cudaError_t slc_launch(void (*kernel)(Parameters...),
 #define SLC_ROLL   _Pragma("unroll 1")
 #endif
 
-enum { SLC_WARP = 32 };
 #define SLC_ALL_LANES 0xffffffffU
 
 #if defined(SLC_EMULATED) || defined(__CUDACC__)

@@ -1,22 +1,9 @@
-/* Dense algebra on the device: scratch, solvers as kernels take them, scaling. */
+/* Dense algebra on the device: solvers as kernels take them, scaling. */
 #include "gpu/dense.h"
 
 #include "gpu/dense_groups.h"
 
-uint64_t slc_gpu_dense_scratch_bytes(uint64_t rows, uint32_t rank)
-{
-    return slc_max_u64(slc_gpu_update_scratch_bytes(rows, rank),
-                       slc_gpu_gram_scratch_bytes(rows, rank));
-}
-
 /* ---- solvers */
-
-uint64_t slc_gpu_solver_bytes(uint32_t rank)
-{
-    const uint64_t width = slc_gpu_solver_width(rank);
-
-    return 2 * (width * width + width) * sizeof(double);
-}
 
 void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed)
 {

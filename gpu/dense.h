@@ -15,8 +15,9 @@
 
 #include "gpu/batch.h"
 
-/* Scratch for matrices of `rank` columns and up to so many rows; it begins at a multiple of 256. */
-uint64_t slc_gpu_dense_scratch_bytes(uint64_t rows, uint32_t rank);
+extern "C" {
+#include "gpu/dense_cuts.h"
+}
 
 /* A solver as kernels take it. */
 struct slc_gpu_solver {
@@ -25,8 +26,6 @@ struct slc_gpu_solver {
     bool singular;
 };
 
-/* Bytes of a packed solver: two matrices of the rank rounded up to 8, and their diagonals. */
-uint64_t slc_gpu_solver_bytes(uint32_t rank);
 /* Packs a solver, within the host's memory: all slc_gpu_solver_bytes are to be copied from there.
  */
 void slc_gpu_solver_pack(const struct slc_solver *solver, double *packed);

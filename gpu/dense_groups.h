@@ -1,56 +1,17 @@
 /*
- * What the files of dense algebra share: rows cut into groups, partial results of groups, and how
- * these are put together. Private to gpu/dense*.
+ * What the kernels of dense algebra share: partial results of groups of rows (dense_cuts.h), and
+ * how these are put together. Private to gpu/dense*.
  */
 #ifndef SLC_GPU_DENSE_GROUPS_H
 #define SLC_GPU_DENSE_GROUPS_H
 
 #include "gpu/dense.h"
 
-extern "C" {
-#include "base/checked.h"
-}
-
-/* Rows in groups, each a whole number of units but the last. */
-struct slc_gpu_row_cut {
-    uint64_t rows, group_rows;
-    uint32_t groups;
-};
-
-static inline struct slc_gpu_row_cut
-slc_gpu_row_cut(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
-{
-    const uint64_t units = slc_div_up_u64(rows, unit_rows);
-    struct slc_gpu_row_cut cut = {rows, unit_rows, 0};
-
-    if (units > 0) {
-        cut.group_rows = slc_div_up_u64(units, slc_min_u64(units, groups_max)) * unit_rows;
-        cut.groups = (uint32_t)slc_div_up_u64(rows, cut.group_rows);
-    }
-    return cut;
-}
-
-/* Groups of any cut of up to so many rows. */
-static inline uint64_t slc_gpu_groups_most(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
-{
-    return slc_min_u64(slc_div_up_u64(rows, unit_rows), groups_max);
-}
-
-/* Columns of a packed solver: blocks of as many are solved together (dense_update.cu). */
-static inline uint32_t slc_gpu_solver_width(uint32_t rank)
-{
-    return (rank + 7) / 8 * 8;
-}
-
 /* Lanes of a warp that share a row of so many columns; the warp's others take the next rows. */
 __host__ __device__ static inline unsigned slc_lanes_of_row(uint32_t cols)
 {
     return cols <= 8 ? 8 : cols <= 16 ? 16 : SLC_WARP;
 }
-
-/* Scratch of the operations. */
-uint64_t slc_gpu_update_scratch_bytes(uint64_t rows, uint32_t rank);
-uint64_t slc_gpu_gram_scratch_bytes(uint64_t rows, uint32_t rank);
 
 /*
  * Results of many groups are put together by 8 warps for 32 of them, each of which takes an eighth

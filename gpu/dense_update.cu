@@ -16,23 +16,9 @@
 #include "gpu/dense_groups.h"
 
 enum {
-    LANE_ROWS = 2,
-    PANEL_ROWS = LANE_ROWS * SLC_WARP,
     BLOCK_COLUMNS = 8,
-    /* Panels up to this width are in shared memory: 33 KiB, of which a multiprocessor has six. */
-    SHARED_WIDTH = 64,
-    /* From a panel's column to the next: lanes that have columns of one row use different banks. */
-    PANEL_PITCH = PANEL_ROWS + 1,
     /* Loads of a lane under way at a time: 12 warps of 8 * 256 bytes hide the memory's latency. */
     LOADS = 8,
-    /* Several times the warps that the largest devices run, so that the last ones end early. */
-    GROUPS_MAX = 8192,
-    GROUPS_LEAST = 256,
-    /* Columns of all groups: 8 MiB up to rank 2048. */
-    COLUMN_ELEMENTS = 1 << 20,
-    /* Panels in scratch: 128 MiB, and 8 for each multiprocessor of the largest devices. */
-    PANEL_ELEMENTS = 1 << 24,
-    PANELS_MAX = 1024,
     /* Of a grid, in its third direction (CUDA). */
     GRID_DEPTH_MAX = 65535
 };
@@ -46,42 +32,9 @@ struct update_job {
     const struct slc_row_span *units; /* NULL: all rows are one */
     uint32_t unit_count;
     struct slc_gpu_row_cut cut; /* of the longest unit; shorter ones have fewer groups */
-    double *largest, *inner;    /* of groups: group_columns each */
+    double *largest, *inner;    /* of groups: slc_gpu_update_columns each */
     double *panels;             /* NULL: in shared memory */
 };
-
-/* Of a group: each lane's own where several have the same column. */
-__host__ __device__ static inline uint32_t group_columns(uint32_t rank)
-{
-    return rank < SLC_WARP ? (uint32_t)SLC_WARP : rank;
-}
-
-static uint32_t groups_max(uint32_t rank)
-{
-    return (uint32_t)slc_min_u64(
-        slc_max_u64(COLUMN_ELEMENTS / (2 * group_columns(rank)), GROUPS_LEAST), GROUPS_MAX);
-}
-
-/* Of scratch. */
-static uint64_t panels_most(uint64_t rows, uint32_t rank)
-{
-    const uint64_t elements = (uint64_t)PANEL_PITCH * slc_gpu_solver_width(rank);
-
-    if (slc_gpu_solver_width(rank) <= SHARED_WIDTH) {
-        return 0;
-    }
-    return slc_min_u64(slc_gpu_groups_most(rows, PANEL_ROWS, groups_max(rank)),
-                       slc_min_u64(PANEL_ELEMENTS / elements, PANELS_MAX));
-}
-
-uint64_t slc_gpu_update_scratch_bytes(uint64_t rows, uint32_t rank)
-{
-    const uint64_t groups = slc_gpu_groups_most(rows, PANEL_ROWS, groups_max(rank));
-    const uint64_t panel_elements = (uint64_t)PANEL_PITCH * slc_gpu_solver_width(rank);
-
-    return (2 * groups * group_columns(rank) + panels_most(rows, rank) * panel_elements) *
-           sizeof(double);
-}
 
 /* ---- a panel */
 
@@ -106,7 +59,7 @@ __device__ static inline void load_panel(const struct update_job *job,
                     r < valid && c < job->rank ? mttkrp[(row + r) * job->mttkrp_pitch + c] : 0.0;
             }
             for (int i = 0; i < LOADS; i++) {
-                panel[c * PANEL_PITCH + first + (unsigned)i * step] = loaded[i];
+                panel[c * SLC_UPDATE_PANEL_PITCH + first + (unsigned)i * step] = loaded[i];
             }
         }
     }
@@ -129,8 +82,8 @@ __device__ static inline void store_panel(const struct update_job *job,
     const unsigned lanes = slc_lanes_of_row(job->rank), step = SLC_WARP / lanes;
 
     for (uint32_t c = threadIdx.x % lanes; c < job->rank; c += lanes) {
-        const uint64_t column =
-            (uint64_t)group * group_columns(job->rank) + (lanes < SLC_WARP ? threadIdx.x : c);
+        const uint64_t column = (uint64_t)group * slc_gpu_update_columns(job->rank) +
+                                (lanes < SLC_WARP ? threadIdx.x : c);
         double largest = first ? 0.0 : job->largest[column];
         double inner = first ? 0.0 : job->inner[column];
 
@@ -146,7 +99,7 @@ __device__ static inline void store_panel(const struct update_job *job,
                 const unsigned r = start + (unsigned)i * step;
 
                 if (r < valid) {
-                    const X rounded = (X)solved[c * PANEL_PITCH + r];
+                    const X rounded = (X)solved[c * SLC_UPDATE_PANEL_PITCH + r];
                     const double x = (double)rounded;
 
                     factor[(row + r) * job->factor_pitch + c] = rounded;
@@ -173,7 +126,7 @@ __device__ static inline void gather(const double *w,
                                      uint32_t count,
                                      double (&sums)[rows][BLOCK_COLUMNS])
 {
-    for (uint32_t k = 0; k < count; k++, w += PANEL_PITCH, matrix += width) {
+    for (uint32_t k = 0; k < count; k++, w += SLC_UPDATE_PANEL_PITCH, matrix += width) {
         const double2 *pairs = reinterpret_cast<const double2 *>(matrix);
         double strip[BLOCK_COLUMNS];
 
@@ -204,17 +157,17 @@ substitute(double *w, const double *matrix, const double *inverse, uint32_t widt
     for (uint32_t done = 0; done < width; done += BLOCK_COLUMNS) {
         const uint32_t column = down ? done : width - done - BLOCK_COLUMNS;
         const uint32_t known = down ? 0 : column + BLOCK_COLUMNS;
-        double sums[LANE_ROWS][BLOCK_COLUMNS] = {};
+        double sums[SLC_UPDATE_LANE_ROWS][BLOCK_COLUMNS] = {};
 
-        gather<LANE_ROWS>(w + known * PANEL_PITCH, matrix + (uint64_t)known * width + column, width,
-                          done, sums);
+        gather<SLC_UPDATE_LANE_ROWS>(w + known * SLC_UPDATE_PANEL_PITCH,
+                                     matrix + (uint64_t)known * width + column, width, done, sums);
         for (int step = 0; step < BLOCK_COLUMNS; step++) {
             const int i = down ? step : BLOCK_COLUMNS - 1 - step;
             const double *strip = matrix + (uint64_t)(column + i) * width + column;
             const double over = __ldg(inverse + column + i);
 
-            for (int j = 0; j < LANE_ROWS; j++) {
-                double *element = w + (column + i) * PANEL_PITCH + j * SLC_WARP;
+            for (int j = 0; j < SLC_UPDATE_LANE_ROWS; j++) {
+                double *element = w + (column + i) * SLC_UPDATE_PANEL_PITCH + j * SLC_WARP;
                 const double x = (*element - sums[j][i]) * over;
 
                 *element = x;
@@ -236,7 +189,7 @@ __device__ static inline void multiply(double *w, const double *matrix, uint32_t
 
         gather<1>(w, matrix + column, width, width, sums);
         for (int i = 0; i < BLOCK_COLUMNS; i++) {
-            w[(column + i) * PANEL_PITCH + SLC_WARP] = sums[0][i];
+            w[(column + i) * SLC_UPDATE_PANEL_PITCH + SLC_WARP] = sums[0][i];
         }
     }
 }
@@ -256,9 +209,9 @@ __global__ static void __launch_bounds__(SLC_WARP)
     SLC_DYNAMIC_SHARED(double, shared);
     double *panel = job.panels == nullptr
                         ? shared
-                        : job.panels + (uint64_t)blockIdx.x * PANEL_PITCH * job.width;
+                        : job.panels + (uint64_t)blockIdx.x * SLC_UPDATE_PANEL_PITCH * job.width;
     double *mine = panel + threadIdx.x;
-    const unsigned rows = job.singular ? (unsigned)SLC_WARP : (unsigned)PANEL_ROWS;
+    const unsigned rows = job.singular ? (unsigned)SLC_WARP : (unsigned)SLC_UPDATE_PANEL_ROWS;
 
     for (uint32_t group = blockIdx.x; group < job.unit_count * job.cut.groups; group += gridDim.x) {
         const struct slc_row_span unit = unit_rows(&job, group / job.cut.groups);
@@ -294,14 +247,14 @@ __global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
 {
     const uint32_t column = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
     const bool is_inner = blockIdx.y == 1;
-    const uint64_t stride = group_columns(job.rank) / shares;
+    const uint64_t stride = slc_gpu_update_columns(job.rank) / shares;
 
     for (uint32_t unit = blockIdx.z; unit < job.unit_count; unit += gridDim.z) {
         const struct slc_row_span rows = unit_rows(&job, unit);
         const uint64_t groups =
             (rows.end - rows.first + job.cut.group_rows - 1) / job.cut.group_rows;
         const double *from = (is_inner ? job.inner : job.largest) +
-                             unit * (uint64_t)job.cut.groups * group_columns(job.rank) +
+                             unit * (uint64_t)job.cut.groups * slc_gpu_update_columns(job.rank) +
                              (column < job.rank ? column : 0);
         const double result = slc_put_together(from, stride, (uint32_t)groups * shares, !is_inner);
 
@@ -319,7 +272,8 @@ static cudaError_t launch_groups(const struct update_job *job,
                                  uint64_t panels,
                                  cudaStream_t stream)
 {
-    const size_t shared_bytes = panels == 0 ? (size_t)PANEL_PITCH * job->width * sizeof(double) : 0;
+    const size_t shared_bytes =
+        panels == 0 ? (size_t)SLC_UPDATE_PANEL_PITCH * job->width * sizeof(double) : 0;
     const uint64_t groups = (uint64_t)job->unit_count * job->cut.groups;
     const unsigned grid = (unsigned)(panels == 0 ? groups : slc_min_u64(panels, groups));
 
@@ -358,8 +312,8 @@ static cudaError_t run(struct update_job *job,
                        cudaStream_t stream)
 {
     const uint64_t elements =
-        (uint64_t)job->unit_count * job->cut.groups * group_columns(job->rank);
-    const uint64_t panels = panels_most(mttkrp->rows, job->rank);
+        (uint64_t)job->unit_count * job->cut.groups * slc_gpu_update_columns(job->rank);
+    const uint64_t panels = slc_gpu_update_panels_most(mttkrp->rows, job->rank);
     const uint32_t shares = SLC_WARP / slc_lanes_of_row(job->rank);
     const unsigned threads = slc_group_threads(job->cut.groups * shares);
     const dim3 grid((job->rank + SLC_WARP - 1) / SLC_WARP, 2,
@@ -392,7 +346,8 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
     struct update_job job = job_of(solver, mttkrp, factor);
 
     job.unit_count = 1;
-    job.cut = slc_gpu_row_cut(mttkrp->rows, PANEL_ROWS, groups_max(solver->rank));
+    job.cut = slc_gpu_row_cut(mttkrp->rows, SLC_UPDATE_PANEL_ROWS,
+                              slc_gpu_update_groups_max(solver->rank));
     return run(&job, precision, mttkrp, factor, columns, scratch, stream);
 }
 
@@ -406,13 +361,14 @@ cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
                                        cudaStream_t stream)
 {
     const uint32_t rank = solver->rank;
-    const uint64_t groups = slc_gpu_groups_most(mttkrp->rows, PANEL_ROWS, groups_max(rank));
+    const uint64_t groups =
+        slc_gpu_groups_most(mttkrp->rows, SLC_UPDATE_PANEL_ROWS, slc_gpu_update_groups_max(rank));
     struct update_job job = job_of(solver, mttkrp, factor);
     cudaError_t error = cudaSuccess;
     uint32_t step;
 
-    job.cut =
-        slc_gpu_row_cut(slc_min_u64(units->rows_most, mttkrp->rows), PANEL_ROWS, groups_max(rank));
+    job.cut = slc_gpu_row_cut(slc_min_u64(units->rows_most, mttkrp->rows), SLC_UPDATE_PANEL_ROWS,
+                              slc_gpu_update_groups_max(rank));
     /* As many units at a time as scratch has groups for: enough of them to fill the device. */
     step = job.cut.groups > 0 ? (uint32_t)(groups / job.cut.groups) : units->count;
     for (uint32_t first = 0; first < units->count && error == cudaSuccess; first += step) {

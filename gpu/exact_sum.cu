@@ -165,16 +165,6 @@ __global__ static void __launch_bounds__(THREADS) exact_finish(struct slc_exact_
     }
 }
 
-uint64_t slc_exact_sum_words(uint64_t rows, uint32_t rank)
-{
-    uint64_t words;
-
-    return __builtin_mul_overflow(rows, (uint64_t)rank * 2, &words) ||
-                   __builtin_add_overflow(words, (uint64_t)rank, &words)
-               ? UINT64_MAX
-               : words;
-}
-
 cudaError_t slc_exact_sum_largest(const struct slc_gpu_matrix *matrix,
                                   enum slc_value_type type,
                                   double *largest,

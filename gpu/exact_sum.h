@@ -27,20 +27,6 @@ extern "C" {
 #include "base/matrix.h"
 }
 
-/* Exact sums in place of a matrix rows x rank. Both arrays lie in the device's memory. */
-struct slc_exact_sum {
-    /*
-     * slc_exact_sum_words of them: for element (i, r) the high one at 2 * (i * rank + r) and the
-     * low one behind it; then one per column, not 0 where something could not be added. NULL: sums
-     * are ordinary ones.
-     */
-    unsigned long long *words;
-    double *scale; /* per column: 2^(62 - E); NaN where the bound is not finite */
-};
-
-/* Words of a matrix; UINT64_MAX on overflow. */
-uint64_t slc_exact_sum_words(uint64_t rows, uint32_t rank);
-
 /*
  * largest[r] = the largest magnitude of column r, NaN where one of its numbers is NaN. `largest`
  * lies in the device's memory. Cost: one read of the matrix.

@@ -1,15 +1,20 @@
 /*
  * What an open device holds: one piece of its own memory and two of the host's, each cut into parts
- * that are laid out by one walk, so that what a plan is told is what is taken. Private to gpu/.
+ * that one walk lays out, so that a plan counts exactly what is taken. The walk is C
+ * (memory_parts.c) and is in every build: plans are made without CUDA and without a device, too.
+ * Private to gpu/.
  */
 #ifndef SLC_GPU_MEMORY_H
 #define SLC_GPU_MEMORY_H
 
-#include "gpu/mttkrp.h"
-
-extern "C" {
+#include "base/device.h"
 #include "base/memory.h"
-}
+#include "gpu/piece.h"
+#include "gpu/records.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum {
     /*
@@ -86,11 +91,27 @@ static inline uint64_t slc_gpu_resident_table(const struct slc_device_problem *p
 }
 
 /*
- * Says what taking the memory of a problem takes, and where its parts would be if the pieces began
- * at 0. False on overflow.
+ * What memory a problem takes, and where its parts would be if the pieces began at 0. False on
+ * overflow.
  */
 bool slc_gpu_memory_measure(const struct slc_device_problem *problem,
                             struct slc_gpu_memory *memory);
+
+/* The same, where the pieces of `memory` are. `gap` is called for gaps in the device's memory. */
+bool slc_gpu_memory_lay_out(const struct slc_device_problem *problem,
+                            struct slc_gpu_memory *memory,
+                            slc_gpu_gap gap);
+
+/* Whether a device can be opened for that at all. */
+bool slc_gpu_problem_sound(const struct slc_device_problem *problem);
+
+/* memory_bytes and host_bytes of struct slc_device_ops. They do not look at the device. */
+uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
+                              const struct slc_device_problem *problem);
+uint64_t slc_gpu_host_bytes(const struct slc_device *device,
+                            const struct slc_device_problem *problem);
+
+/* ---- memory.cu */
 
 /* Memory of the device that is set, in one piece: cudaFree. Errors: as slc_gpu_memory_take. */
 enum slc_status
@@ -105,5 +126,9 @@ enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
                                     struct slc_gpu_memory *memory,
                                     struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_memory_release(struct slc_gpu_memory *memory);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

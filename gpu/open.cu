@@ -5,47 +5,6 @@
 #include <cinttypes>
 #include <cstring>
 
-/* Tiles of a slot at most: the runs of all of them, 128 each, are counted in 32 bits. */
-static const uint32_t slot_tiles_max = 1U << 24;
-
-static bool sound(const struct slc_device_problem *problem)
-{
-    bool good = problem->order >= 1 && problem->order <= SLC_MAX_ORDER && problem->rank >= 1 &&
-                problem->rank <= SLC_MAX_RANK &&
-                (problem->precision == SLC_F64 || problem->precision == SLC_F32) &&
-                problem->layout_count >= 1 && problem->streams >= 1 &&
-                problem->streams <= SLC_DEVICE_STREAMS && problem->slot_bytes >= 1 &&
-                problem->slot_tiles >= 1 && problem->slot_tiles <= slot_tiles_max;
-
-    for (unsigned n = 0; good && n < problem->order; n++) {
-        good = problem->dims[n] >= 1 && problem->dims[n] <= SLC_MAX_MODE_LENGTH;
-    }
-    return good;
-}
-
-uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
-                              const struct slc_device_problem *problem)
-{
-    struct slc_gpu_memory memory;
-
-    (void)device;
-    return sound(problem) && slc_gpu_memory_measure(problem, &memory) ? memory.device_bytes
-                                                                      : UINT64_MAX;
-}
-
-uint64_t slc_gpu_host_bytes(const struct slc_device *device,
-                            const struct slc_device_problem *problem)
-{
-    struct slc_gpu_memory memory;
-
-    (void)device;
-    if (!sound(problem) || !slc_gpu_memory_measure(problem, &memory)) {
-        return UINT64_MAX;
-    }
-    return slc_buffer_footprint(memory.registered_bytes, SLC_PAGES_SMALL) +
-           slc_buffer_footprint(memory.plain_bytes, SLC_PAGES_SMALL);
-}
-
 static enum slc_status
 check(const struct slc_gpu *gpu, const struct slc_device_problem *problem, struct slc_error *err)
 {
@@ -55,7 +14,7 @@ check(const struct slc_gpu *gpu, const struct slc_device_problem *problem, struc
     if (gpu->is_open || gpu->product != nullptr) {
         return slc_fail(err, SLC_ERR_USAGE, "device %d is open already", gpu->ordinal);
     }
-    if (!sound(problem)) {
+    if (!slc_gpu_problem_sound(problem)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a device cannot be opened for %u modes, rank %" PRIu32
                         ", %u layouts, %u streams with slots of %" PRIu64 " bytes and %" PRIu32

@@ -2,151 +2,19 @@
 #include "gpu/product.h"
 
 #include "gpu/check.h"
-#include "gpu/piece.h"
 
 extern "C" {
+#include "base/checked.h"
 #include "base/clock.h"
 }
 
 #include <cinttypes>
 #include <cstring>
 
-/* Whether a mode can be multiplied by the matrix, where it has one. */
-static bool is_sound_matrix(const struct slc_device_product *product, unsigned mode, uint32_t cols)
-{
-    const struct slc_matrix *matrix = product->matrix[mode];
-
-    return matrix == nullptr ||
-           (matrix->type == product->precision && matrix->rows == product->dims[mode] &&
-            matrix->cols == cols && matrix->pitch >= cols);
-}
-
-/* Fills in what follows from the product. False where it is none that can be. */
-static bool learn(const struct slc_device_product *product, struct slc_gpu_product *made)
-{
-    const uint32_t together = 16 / slc_value_bytes(product->precision);
-    bool sound = product->order >= 1 && product->order <= SLC_MAX_ORDER && product->lanes >= 1 &&
-                 product->lanes <= SLC_DEVICE_LANES && product->tile_bytes >= 1 &&
-                 product->room >= 1 && product->room <= SLC_TILE_NNZ;
-
-    made->product = *product;
-    for (unsigned n = 0; sound && n < product->order; n++) {
-        made->sums_over[n] = product->matrix[n] != nullptr;
-        made->kept += !made->sums_over[n];
-        made->cols = made->sums_over[n] ? product->matrix[n]->cols : made->cols;
-        sound = product->dims[n] >= 1 && product->dims[n] <= SLC_MAX_MODE_LENGTH;
-    }
-    for (unsigned n = 0; sound && n < product->order; n++) {
-        sound = is_sound_matrix(product, n, made->cols);
-    }
-    /* Rows begin at multiples of 16 bytes, but numbers of a vector stand side by side. */
-    made->pitch = made->cols == 1 ? 1 : (made->cols + together - 1) / together * together;
-    return sound && made->cols >= 1 && made->cols <= SLC_MAX_RANK;
-}
-
-/* Of a lane. */
-static uint64_t input_bytes(const struct slc_device_product *product)
-{
-    return slc_product_expanded_at(product->tile_bytes) + product->expanded_bytes;
-}
-
-static void device_parts(struct slc_gpu_product *made, struct slc_gpu_piece *piece)
-{
-    const struct slc_device_product *product = &made->product;
-    const uint64_t element = slc_value_bytes(product->precision);
-
-    for (unsigned n = 0; n < product->order; n++) {
-        uint64_t bytes = 0;
-
-        if (made->sums_over[n] && !slc_mul_u64(product->dims[n], made->pitch * element, &bytes)) {
-            piece->overflow = true;
-        }
-        made->matrix[n] = slc_gpu_part<uint8_t>(piece, bytes);
-    }
-    made->layout = slc_gpu_part<struct slc_encoded_layout>(piece, 1);
-    for (unsigned l = 0; l < product->lanes; l++) {
-        struct slc_gpu_lane *lane = &made->lanes[l];
-        struct slc_product_job *job = &lane->job;
-
-        lane->input = slc_gpu_part<uint8_t>(piece, input_bytes(product));
-        job->list.offsets = slc_gpu_part<uint32_t>(piece, (uint64_t)product->order * SLC_TILE_NNZ);
-        job->list.values = slc_gpu_part<uint8_t>(piece, SLC_TILE_NNZ * element);
-        job->list.heads = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_WORDS);
-        job->list.counts = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_GROUPS);
-        job->carry_fiber = slc_gpu_part<uint32_t>(piece, SLC_PRODUCT_GROUPS);
-        job->carries = slc_gpu_part<double>(piece, (uint64_t)SLC_PRODUCT_GROUPS * made->cols);
-        job->result = slc_gpu_part<uint8_t>(piece, slc_product_result_bytes(made, product->room));
-    }
-}
-
-static void host_parts(struct slc_gpu_product *made, struct slc_gpu_piece *piece)
-{
-    for (unsigned l = 0; l < made->product.lanes; l++) {
-        struct slc_gpu_lane *lane = &made->lanes[l];
-
-        lane->host_input = slc_gpu_part<uint8_t>(piece, input_bytes(&made->product));
-        lane->host_result =
-            slc_gpu_part<uint8_t>(piece, slc_product_result_bytes(made, made->product.room));
-    }
-}
-
-/* Where all parts are, if the pieces begin where they do, or would be. False on overflow. */
-static bool lay_out(struct slc_gpu_product *made)
-{
-    struct slc_gpu_piece device = {reinterpret_cast<uintptr_t>(made->device), 0, SLC_GPU_GAP_BYTES,
-                                   false};
-    struct slc_gpu_piece registered = {reinterpret_cast<uintptr_t>(made->registered.data), 0, 0,
-                                       false};
-
-    /* Else the two would have to be added with care. */
-    if (made->product.tile_bytes > UINT64_MAX / 4 ||
-        made->product.expanded_bytes > UINT64_MAX / 4) {
-        return false;
-    }
-    device_parts(made, &device);
-    host_parts(made, &registered);
-    made->device_bytes = device.used;
-    made->registered_bytes = registered.used;
-    return !device.overflow && !registered.overflow;
-}
-
-/* A record of some 40 KiB, too large for a stack; NULL where there is no memory. Owns: slc_free. */
+/* A record of some 50 KiB, too large for a stack; NULL where there is no memory. Owns: slc_free. */
 static struct slc_gpu_product *create(void)
 {
     return static_cast<struct slc_gpu_product *>(slc_calloc(1, sizeof(slc_gpu_product)));
-}
-
-static bool measure(const struct slc_device_product *product, struct slc_gpu_product *made)
-{
-    return learn(product, made) && lay_out(made);
-}
-
-uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
-                                      const struct slc_device_product *product)
-{
-    struct slc_gpu_product *made = create();
-    uint64_t bytes = UINT64_MAX;
-
-    (void)device;
-    if (made != nullptr && measure(product, made)) {
-        bytes = made->device_bytes;
-    }
-    slc_free(made);
-    return bytes;
-}
-
-uint64_t slc_gpu_product_host_bytes(const struct slc_device *device,
-                                    const struct slc_device_product *product)
-{
-    struct slc_gpu_product *made = create();
-    uint64_t bytes = UINT64_MAX;
-
-    (void)device;
-    if (made != nullptr && measure(product, made)) {
-        bytes = slc_buffer_footprint(made->registered_bytes, SLC_PAGES_SMALL) + sizeof *made;
-    }
-    slc_free(made);
-    return bytes;
 }
 
 /* ---- open */
@@ -166,7 +34,7 @@ static enum slc_status take_memory(struct slc_gpu_product *made, struct slc_erro
         cudaHostRegister(made->registered.data, made->registered.bytes, cudaHostRegisterPortable),
         err);
     made->is_registered = true;
-    (void)lay_out(made);
+    (void)slc_gpu_product_lay_out(made, slc_memory_gap);
     return SLC_OK;
 }
 
@@ -185,9 +53,13 @@ open_lane(struct slc_gpu_lane *lane, uint64_t result_bytes, struct slc_error *er
 /* What of a lane's tiles is always the same. */
 static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane *lane)
 {
-    auto *input = reinterpret_cast<struct slc_product_input *>(lane->input);
+    auto *input = reinterpret_cast<struct slc_product_input *>(lane->memory.input);
     struct slc_product_job *job = &lane->job;
 
+    job->list = lane->memory.list;
+    job->carry_fiber = lane->memory.carry_fiber;
+    job->carries = lane->memory.carries;
+    job->result = lane->memory.result;
     job->tile = &input->tile;
     job->fault = &input->fault;
     job->layout = made->layout;
@@ -278,6 +150,7 @@ take(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_error *
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     status = take_memory(made, err);
     for (unsigned l = 0; l < made->product.lanes && status == SLC_OK; l++) {
+        made->lanes[l].memory = made->lane_memory[l];
         prepare_lane(made, &made->lanes[l]);
         status =
             open_lane(&made->lanes[l], slc_product_result_bytes(made, made->product.room), err);
@@ -299,7 +172,7 @@ check(const struct slc_gpu *gpu, const struct slc_device_product *product, struc
 {
     const uint64_t mib = UINT64_C(1) << 20;
 
-    if (!measure(product, gpu->product)) {
+    if (!slc_gpu_product_measure(product, gpu->product)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a device cannot multiply tiles of %u modes in %u lanes, %" PRIu32
                         " fibers at a time: modes and matrices have one length, matrices one type "

@@ -16,55 +16,22 @@
 
 #include <pthread.h>
 
-/* What a tile's bytes come behind. */
-struct slc_product_input {
-    struct slc_gpu_tile tile;
-    struct slc_gpu_fault fault; /* none yet; kernels write it */
-};
-
-enum {
-    /* Where the bytes begin: at whole lines, as blocks do (SLC_DEVICE_ALIGN). */
-    SLC_PRODUCT_DATA_AT = (sizeof(struct slc_product_input) + SLC_DEVICE_ALIGN - 1) /
-                          SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN
-};
-
-/* Where a tile's expanded bytes begin, behind so many of its own: all of these, at most. */
-static inline uint64_t slc_product_expanded_at(uint64_t bytes)
-{
-    return SLC_PRODUCT_DATA_AT +
-           (bytes + SLC_DEVICE_ALIGN - 1) / SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN;
-}
-
 struct slc_gpu_lane {
     cudaStream_t stream;
     cudaEvent_t begun, copied, done; /* the tile's copy, then its kernels */
 
-    /* The device's. What else kernels use stands in `job`. */
-    uint8_t *input;
-    /* The host's. */
-    uint8_t *host_input, *host_result;
+    struct slc_gpu_lane_memory memory;
 
     /* The last tile. */
-    struct slc_product_job job;
-    uint32_t count, delivered; /* fibers */
-    uint64_t expected;         /* bytes of the next result */
+    struct slc_product_job job; /* has what kernels use of the lane's memory, too */
+    uint32_t count, delivered;  /* fibers */
+    uint64_t expected;          /* bytes of the next result */
 
     struct slc_device_stats stats;
 };
 
-struct slc_gpu_product {
-    struct slc_device_product product; /* its matrices and its layout are gone */
-    uint32_t cols;
-    uint32_t pitch; /* of the device's matrices, elements */
-    uint32_t kept;  /* modes that stay */
-    bool sums_over[SLC_MAX_ORDER];
-
-    void *device; /* the one piece */
-    uint64_t device_bytes, registered_bytes;
-    struct slc_buffer registered;
+struct slc_gpu_product : slc_gpu_product_memory {
     bool is_registered;
-    void *matrix[SLC_MAX_ORDER];
-    struct slc_encoded_layout *layout;
     struct slc_gpu_lane lanes[SLC_DEVICE_LANES];
 
     /*
@@ -75,12 +42,6 @@ struct slc_gpu_product {
     uint64_t opened_ns;
     struct slc_spans copy, compute, busy;
 };
-
-/* Bytes of a result with so many fibers. */
-static inline uint64_t slc_product_result_bytes(const struct slc_gpu_product *product,
-                                                uint64_t fibers)
-{
-    return slc_product_sums_at(fibers, product->kept) + fibers * product->cols * sizeof(double);
-}
+static_assert(sizeof(struct slc_gpu_product) <= SLC_PRODUCT_RECORD_BYTES, "plans count as much");
 
 #endif

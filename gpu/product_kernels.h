@@ -24,39 +24,8 @@
 
 #include "gpu/batch.h"
 
-enum {
-    SLC_PRODUCT_GROUPS = SLC_TILE_NNZ / SLC_GROUP_NNZ,
-    SLC_PRODUCT_WORDS = SLC_TILE_NNZ / SLC_WARP
-};
-
-/* A decoded tile, in memory of the device. */
-struct slc_product_list {
-    uint32_t *offsets; /* of nonzero i in mode n at n * SLC_TILE_NNZ + i */
-    void *values;      /* of the matrices' type; SLC_TILE_NNZ */
-    /* Bit i % 32 of word i / 32: nonzero i begins a fiber. Of the first one of a run it is 0,
-     * whatever it does: the one before it is another warp's. */
-    uint32_t *heads;  /* SLC_PRODUCT_WORDS */
-    uint32_t *counts; /* of these bits in each group; SLC_PRODUCT_GROUPS */
-};
-
-/* What begins a result. */
-struct slc_product_header {
-    uint32_t count; /* fibers of the tile */
-    uint32_t unused;
-    struct slc_gpu_fault fault;
-};
-
-/*
- * A result: the header; offsets of the fibers that were asked for, one of each and of each mode
- * that stays, mode after mode; their sums, a row of `cols` each.
- */
-enum { SLC_PRODUCT_OFFSETS_AT = 64 };
-static_assert(sizeof(struct slc_product_header) <= SLC_PRODUCT_OFFSETS_AT,
-              "offsets begin behind the header");
-
-__host__ __device__ static inline uint64_t slc_product_sums_at(uint64_t fibers, uint32_t kept)
-{
-    return (SLC_PRODUCT_OFFSETS_AT + fibers * kept * sizeof(uint32_t) + 15) / 16 * 16;
+extern "C" {
+#include "gpu/product_parts.h"
 }
 
 /* Multiplying one tile. All pointers are the device's. */

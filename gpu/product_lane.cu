@@ -54,22 +54,22 @@ check(const struct slc_gpu *gpu, const struct slc_encoded_block *block, struct s
 static enum slc_status
 send_tile(struct slc_gpu_lane *lane, const struct slc_encoded_block *block, struct slc_error *err)
 {
-    auto *input = reinterpret_cast<struct slc_product_input *>(lane->host_input);
+    auto *input = reinterpret_cast<struct slc_product_input *>(lane->memory.host_input);
     const uint64_t expanded_at = slc_product_expanded_at(block->bytes);
     const uint64_t bytes = block->expanded_bytes > 0 ? expanded_at + block->expanded_bytes
                                                      : SLC_PRODUCT_DATA_AT + block->bytes;
 
-    input->tile = {lane->input + SLC_PRODUCT_DATA_AT, lane->input + expanded_at, block->block,
-                   block->offset, block->tiles[0]};
+    input->tile = {lane->memory.input + SLC_PRODUCT_DATA_AT, lane->memory.input + expanded_at,
+                   block->block, block->offset, block->tiles[0]};
     input->fault = {};
-    memcpy(lane->host_input + SLC_PRODUCT_DATA_AT, block->data, block->bytes);
+    memcpy(lane->memory.host_input + SLC_PRODUCT_DATA_AT, block->data, block->bytes);
     if (block->expanded_bytes > 0) {
-        memcpy(lane->host_input + expanded_at, block->expanded, block->expanded_bytes);
+        memcpy(lane->memory.host_input + expanded_at, block->expanded, block->expanded_bytes);
     }
     SLC_GPU_TRY(cudaEventRecord(lane->begun, lane->stream), err);
-    SLC_GPU_TRY(
-        cudaMemcpyAsync(lane->input, lane->host_input, bytes, cudaMemcpyHostToDevice, lane->stream),
-        err);
+    SLC_GPU_TRY(cudaMemcpyAsync(lane->memory.input, lane->memory.host_input, bytes,
+                                cudaMemcpyHostToDevice, lane->stream),
+                err);
     SLC_GPU_TRY(cudaEventRecord(lane->copied, lane->stream), err);
     lane->stats.block_bytes += bytes;
     return SLC_OK;
@@ -97,14 +97,14 @@ static enum slc_status decode_tile(const struct slc_gpu_product *product,
 
 static const struct slc_product_header *header_of(const struct slc_gpu_lane *lane)
 {
-    return reinterpret_cast<const struct slc_product_header *>(lane->host_result);
+    return reinterpret_cast<const struct slc_product_header *>(lane->memory.host_result);
 }
 
 static enum slc_status
 receive(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct slc_error *err)
 {
-    SLC_GPU_TRY(cudaMemcpyAsync(lane->host_result + first, lane->job.result + first, end - first,
-                                cudaMemcpyDeviceToHost, lane->stream),
+    SLC_GPU_TRY(cudaMemcpyAsync(lane->memory.host_result + first, lane->job.result + first,
+                                end - first, cudaMemcpyDeviceToHost, lane->stream),
                 err);
     lane->stats.bytes_to_host += end - first;
     return SLC_OK;
@@ -170,12 +170,12 @@ static void deliver(const struct slc_gpu_product *product,
 {
     const uint32_t left = lane->count - lane->job.first;
     const auto *offsets =
-        reinterpret_cast<const uint32_t *>(lane->host_result + SLC_PRODUCT_OFFSETS_AT);
+        reinterpret_cast<const uint32_t *>(lane->memory.host_result + SLC_PRODUCT_OFFSETS_AT);
 
     fibers->count = left < lane->job.room ? left : lane->job.room;
     fibers->more = left > fibers->count;
     fibers->sums = reinterpret_cast<const double *>(
-        lane->host_result + slc_product_sums_at(fibers->count, product->kept));
+        lane->memory.host_result + slc_product_sums_at(fibers->count, product->kept));
     for (uint32_t k = 0; k < lane->job.kept; k++) {
         fibers->offset[lane->job.kept_mode[k]] = offsets + (uint64_t)k * fibers->count;
     }

@@ -13,7 +13,12 @@
 #ifndef SLC_GPU_STATE_H
 #define SLC_GPU_STATE_H
 
+#include "gpu/mttkrp.h"
+
+extern "C" {
 #include "gpu/memory.h"
+#include "gpu/product_parts.h"
+}
 #include "gpu/transcode.h"
 
 extern "C" {
@@ -152,10 +157,6 @@ enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status);
 
 /* ---- open.cu */
 
-uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
-                              const struct slc_device_problem *problem);
-uint64_t slc_gpu_host_bytes(const struct slc_device *device,
-                            const struct slc_device_problem *problem);
 enum slc_status slc_gpu_open(struct slc_device *device,
                              const struct slc_device_problem *problem,
                              struct slc_error *err);
@@ -375,10 +376,6 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
 
 /* ---- product.cu */
 
-uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
-                                      const struct slc_device_product *product);
-uint64_t slc_gpu_product_host_bytes(const struct slc_device *device,
-                                    const struct slc_device_product *product);
 enum slc_status slc_gpu_product_open(struct slc_device *device,
                                      const struct slc_device_product *product,
                                      struct slc_error *err);
