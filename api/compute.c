@@ -77,7 +77,8 @@ enum slc_status api_device_wish(const struct sluice_compute_options *options,
     *wish = (struct slc_device_wish){.kind = (enum slc_device_kind)options->device,
                                      .memory_bytes = options->device_memory_bytes,
                                      .streams = options->streams,
-                                     .split = options->split};
+                                     .split = options->split,
+                                     .chip = options->device_name};
     if (wish->kind == SLC_DEVICE_GPU) {
         wish->count = options->device_count;
         for (unsigned d = 0; d < wish->count; d++) {
@@ -97,16 +98,18 @@ void api_log_refused(const struct slc_error *refused)
     }
 }
 
-/* Plans a request for the store and for the devices that the options ask for. */
+/* Plans a request for the store and for the devices that the options ask for; `plans`: no more. */
 static enum slc_status plan_session(struct slc_session *session,
                                     const struct sluice_store *store,
                                     const struct slc_plan_request *request,
                                     const struct sluice_compute_options *options,
+                                    bool plans,
                                     struct slc_error *err)
 {
     struct slc_device_wish wish;
     const enum slc_status status = api_device_wish(options, &wish, err);
 
+    wish.plans = plans;
     session->store = store->store;
     session->maker = slc_gpu_maker();
     return status == SLC_OK ? slc_session_plan(session, request, &wish, err) : status;
@@ -118,7 +121,7 @@ enum slc_status api_session_open(struct slc_session *session,
                                  const struct sluice_compute_options *options,
                                  struct slc_error *err)
 {
-    enum slc_status status = plan_session(session, store, request, options, err);
+    enum slc_status status = plan_session(session, store, request, options, false, err);
 
     if (status == SLC_OK) {
         status = slc_session_start(session, err);
@@ -153,7 +156,7 @@ static enum slc_status give_plan(const struct sluice_store *store,
         return status;
     }
     request = api_plan_request(&known, operation, mode, rank);
-    status = plan_session(&session, store, &request, &known, err);
+    status = plan_session(&session, store, &request, &known, true, err);
     if (status != SLC_OK && status != SLC_ERR_BUDGET) {
         slc_session_close(&session);
         return status;
@@ -184,6 +187,13 @@ static enum slc_status give_plan(const struct sluice_store *store,
     report.device_streams = made->accelerator.streams;
     report.device_count = slc_plan_device_count(made);
     memcpy(report.device_name, made->accelerator.name, sizeof report.device_name);
+    report.device_slot_bytes = made->accelerator.slot_bytes;
+    report.device_resident_blocks = made->accelerator.kept_blocks;
+    report.device_resident_bytes = made->accelerator.resident_bytes;
+    report.device_copied_bytes = slc_plan_iteration_copied(made);
+    report.device_host_bytes = made->request.accelerator != NULL ? made->device_bytes : 0;
+    report.device_described = made->accelerator.described;
+    report.device_multiprocessors = made->accelerator.multiprocessors;
     slc_session_close(&session);
     given = api_give_report(plan, &report, sizeof report, "sluice_plan", err);
     return status != SLC_OK ? status : given;

@@ -233,6 +233,7 @@ __attribute__((constructor)) static void name_fields(void)
         {"--max-temp", "max_temp_bytes"},
         {"--temp-dir", "temp_folder"},
         {"--device-memory", "device_memory_bytes"},
+        {"--device-name", "device_name"},
         {"--checkpoint DIR", "checkpoint_folder"},
         {"--checkpoint none", "no checkpoint_folder"},
         {"--checkpoint", "checkpoint_folder"},

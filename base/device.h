@@ -33,6 +33,7 @@ struct slc_device_info {
     uint64_t total_bytes, free_bytes; /* free: under the cap of the device's options, too */
     unsigned multiprocessors;
     unsigned shared_bytes; /* of a thread block, at most */
+    bool described;        /* there is no device: plans can be made, and it cannot be opened */
 };
 
 enum {
@@ -381,6 +382,12 @@ struct slc_device_maker {
                               struct slc_error *err);
     /* Gives back what the process holds for it. Needs: none of its slc_device is left. */
     void (*release)(unsigned ordinal);
+    /* A device that is described by the name of a chip, for plans, on any machine. It holds nothing
+     * that could be released. */
+    enum slc_status (*describe)(const char *name,
+                                uint64_t memory_bytes,
+                                struct slc_device **device,
+                                struct slc_error *err);
 };
 
 #endif

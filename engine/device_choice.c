@@ -140,8 +140,21 @@ static const char *wish_for_cpu(const struct slc_device_wish *wish,
     return NULL;
 }
 
+/* One of the machine's devices; or, where a chip is named, a description. */
+static enum slc_status make_device(const struct slc_device_maker *maker,
+                                   const char *chip,
+                                   unsigned ordinal,
+                                   uint64_t memory_bytes,
+                                   struct slc_device **device,
+                                   struct slc_error *err)
+{
+    return chip != NULL ? maker->describe(chip, memory_bytes, device, err)
+                        : maker->create(ordinal, memory_bytes, device, err);
+}
+
 /* What each of several devices may use that are one: an equal part. */
 static enum slc_status part_of_memory(const struct slc_device_maker *maker,
+                                      const char *chip,
                                       unsigned ordinal,
                                       unsigned parts,
                                       uint64_t *bytes,
@@ -154,7 +167,7 @@ static enum slc_status part_of_memory(const struct slc_device_maker *maker,
     if (parts == 1) {
         return SLC_OK;
     }
-    status = maker->create(ordinal, *bytes, &device, err);
+    status = make_device(maker, chip, ordinal, *bytes, &device, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -170,7 +183,7 @@ void slc_device_set_drop(struct slc_device_set *set)
         set->devices[d - 1]->ops->destroy(set->devices[d - 1]);
     }
     for (unsigned d = 0; d < set->count; d++) {
-        bool again = false;
+        bool again = set->described;
 
         for (unsigned e = 0; e < d; e++) {
             again = again || set->ordinals[e] == set->ordinals[d];
@@ -182,13 +195,16 @@ void slc_device_set_drop(struct slc_device_set *set)
     set->count = 0;
 }
 
-/* Makes the devices that are named, or the first. */
-static enum slc_status
-make_devices(const struct slc_device_wish *wish, struct slc_device_set *set, struct slc_error *err)
+/* Makes the devices that are named, or the first; of a chip where one is named. */
+static enum slc_status make_devices(const struct slc_device_wish *wish,
+                                    const char *chip,
+                                    struct slc_device_set *set,
+                                    struct slc_error *err)
 {
     const unsigned wanted = wish->count > 0 ? wish->count : 1;
     enum slc_status status = SLC_OK;
 
+    set->described = chip != NULL;
     for (unsigned d = 0; d < wanted && status == SLC_OK; d++) {
         uint64_t bytes = wish->memory_bytes;
         unsigned parts = 0;
@@ -197,9 +213,9 @@ make_devices(const struct slc_device_wish *wish, struct slc_device_set *set, str
         for (unsigned e = 0; e < wanted; e++) {
             parts += wish->number[e] == wish->number[d];
         }
-        status = part_of_memory(set->maker, set->ordinals[d], parts, &bytes, err);
+        status = part_of_memory(set->maker, chip, set->ordinals[d], parts, &bytes, err);
         if (status == SLC_OK) {
-            status = set->maker->create(set->ordinals[d], bytes, &set->devices[d], err);
+            status = make_device(set->maker, chip, set->ordinals[d], bytes, &set->devices[d], err);
         }
         set->count += status == SLC_OK;
     }
@@ -207,6 +223,53 @@ make_devices(const struct slc_device_wish *wish, struct slc_device_set *set, str
         slc_device_set_drop(set);
     }
     return status;
+}
+
+/* SLC_ERR_USAGE for options of GPUs that the rest of the wish has no use for. */
+static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc_error *err)
+{
+    const bool none = wish->kind == SLC_DEVICE_CPU;
+
+    if (none && (wish->streams != 0 || wish->memory_bytes != 0)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s is of GPUs, but none is asked for: add --device gpu or auto, "
+                        "or leave it out",
+                        wish->streams != 0 ? SLC_SAID("--streams") : SLC_SAID("--device-memory"));
+    }
+    if (wish->chip != NULL && wish->kind != SLC_DEVICE_GPU) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--device-name describes a GPU to plan for: add --device gpu, or leave it "
+                        "out");
+    }
+    if (wish->chip != NULL && !wish->plans) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--device-name describes a GPU to plan for, and nothing can be computed "
+                        "on it: leave it out, or ask for the plan alone");
+    }
+    return SLC_OK;
+}
+
+/*
+ * With `gpu`: what was refused ends it, unless a plan can do with a description, because the
+ * machine has no device.
+ */
+static enum slc_status describe_instead(const struct slc_device_wish *wish,
+                                        struct slc_device_set *set,
+                                        const struct slc_error *refused,
+                                        struct slc_error *why,
+                                        struct slc_error *err)
+{
+    const bool describes = wish->plans && refused->status == SLC_ERR_SYSTEM;
+
+    if (describes && wish->memory_bytes != 0) {
+        *why = *refused;
+        return make_devices(wish, SLC_DEVICE_CHIP, set, err);
+    }
+    return slc_fail(err, refused->status, "--device gpu: %s%s", refused->message,
+                    describes ? SLC_SAID("; to plan for a GPU that is not here, say which "
+                                         "(--device-name) or with how much memory "
+                                         "(--device-memory)")
+                              : "");
 }
 
 enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
@@ -223,25 +286,23 @@ enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
 
     *set = (struct slc_device_set){.maker = maker};
     slc_error_clear(why);
-    if (wish->kind == SLC_DEVICE_CPU) {
-        return wish->streams == 0 && wish->memory_bytes == 0
-                   ? SLC_OK
-                   : slc_fail(err, SLC_ERR_USAGE,
-                              "%s is of GPUs, but none is asked for: add --device gpu or auto, "
-                              "or leave it out",
-                              wish->streams != 0 ? SLC_SAID("--streams")
-                                                 : SLC_SAID("--device-memory"));
+    status = check_wish(wish, err);
+    if (status != SLC_OK || wish->kind == SLC_DEVICE_CPU) {
+        return status;
     }
     if (cpu != NULL) {
         (void)slc_fail(why, SLC_ERR_USAGE, "%s", SLC_SAID(cpu));
         return SLC_OK;
     }
-    status = make_devices(wish, set, &refused);
+    if (wish->chip != NULL) {
+        return make_devices(wish, wish->chip, set, err);
+    }
+    status = make_devices(wish, NULL, set, &refused);
     if (status == SLC_OK) {
         return SLC_OK;
     }
     if (insists) {
-        return slc_fail(err, status, "--device gpu: %s", refused.message);
+        return describe_instead(wish, set, &refused, why, err);
     }
     *why = refused;
     return SLC_OK;

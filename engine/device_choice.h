@@ -27,7 +27,14 @@ struct slc_device_wish {
     unsigned count;
     uint64_t number[SLC_DEVICE_NUMBERS_MAX];
     bool any_layouts; /* layouts were not chosen: devices read those that they divide */
+    /* The chip of GPUs that are described and not opened, which plans alone can use; NULL: those of
+     * the machine. */
+    const char *chip;
+    bool plans; /* nothing will be computed */
 };
+
+/* What is described where no chip is named. */
+#define SLC_DEVICE_CHIP "h100"
 
 /* The devices that have been made. */
 struct slc_device_set {
@@ -35,6 +42,7 @@ struct slc_device_set {
     struct slc_device *devices[SLC_DEVICE_NUMBERS_MAX];
     unsigned ordinals[SLC_DEVICE_NUMBERS_MAX];
     unsigned count; /* 0: the CPU */
+    bool described; /* none of them can be opened */
 };
 
 /*
@@ -61,9 +69,13 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
 /*
  * Makes the devices that are wished for, one where none are named: set->count is 0 for the CPU.
  * With SLC_DEVICE_AUTO that is where there is no other, or where the wish or the request, which may
- * be NULL, ask for what the CPU alone can do; `why` then says so. Owns: slc_device_set_drop.
- * Errors: with SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for options of GPUs where none is
- * asked for.
+ * be NULL, ask for what the CPU alone can do; `why` then says so.
+ *
+ * A plan (wish->plans) gets described devices if the wish names a chip. With SLC_DEVICE_GPU it also
+ * gets them, of SLC_DEVICE_CHIP, if the machine has no device and the wish says how much memory to
+ * plan with; `why` then has the driver's reason.
+ * Owns: slc_device_set_drop. Errors: with SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for
+ * options of GPUs where none is asked for, and for a chip where something will be computed.
  */
 enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
                                     const struct slc_device_maker *maker,

@@ -123,6 +123,10 @@ struct slc_plan_layout {
 /* What an accelerator, or each of several, holds in its own memory. */
 struct slc_plan_accelerator {
     char name[128]; /* "": there is none */
+    /* As struct slc_device_info has it, of the first. */
+    bool described;
+    unsigned multiprocessors, shared_bytes;
+    uint64_t device_total_bytes;
     uint64_t budget_bytes;
     uint64_t minimum_bytes;  /* smallest budget that works */
     uint64_t total_bytes;    /* sum of what follows */
@@ -263,6 +267,13 @@ static inline uint64_t slc_plan_fused_bytes(const struct slc_plan_fusion *fusion
 enum slc_status slc_plan_check_order(unsigned order,
                                      const unsigned *mode_order,
                                      struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Padded bytes of the blocks that a pass for `mode` copies to accelerators, once those that stay
+ * there have come; and that all passes of an iteration copy. The most, if the CPU shares the work.
+ */
+uint64_t slc_plan_pass_copied(const struct slc_plan *plan, unsigned mode);
+uint64_t slc_plan_iteration_copied(const struct slc_plan *plan);
 
 /* Whether every MTTKRP is computed from copies per mode: `choices` are then not what serves. */
 static inline bool slc_plan_starts_with_copies(const struct slc_plan *plan)

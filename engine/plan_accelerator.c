@@ -209,6 +209,10 @@ static void look_at_devices(const struct slc_layouts *layouts, struct slc_plan *
 
     request->accelerator->ops->info(request->accelerator, &info);
     memcpy(accelerator->name, info.name, sizeof accelerator->name);
+    accelerator->described = info.described;
+    accelerator->multiprocessors = info.multiprocessors;
+    accelerator->shared_bytes = info.shared_bytes;
+    accelerator->device_total_bytes = info.total_bytes;
     accelerator->budget_bytes = info.free_bytes;
     for (unsigned d = 0; d < request->accelerator_count; d++) {
         request->accelerators[d]->ops->info(request->accelerators[d], &info);
@@ -235,6 +239,36 @@ static void count_host_bytes(const struct slc_layouts *layouts, struct slc_plan 
         plan->device_bytes =
             slc_plan_plus(plan->device_bytes, slc_accelerators_memory_bytes(layouts, plan));
     }
+}
+
+/* Of a layout, in a pass. */
+static uint64_t copied_bytes(const struct slc_plan *plan, const struct slc_plan_layout *layout)
+{
+    const struct slc_share_wish *share = &plan->request.share;
+    const double part = share->kind == SLC_SHARE_STATIC ? share->fraction : 1;
+    const uint64_t computed =
+        part < 1 ? (uint64_t)(part * (double)layout->store_bytes) : layout->store_bytes;
+
+    return computed - slc_min_u64(layout->resident_bytes, computed);
+}
+
+uint64_t slc_plan_pass_copied(const struct slc_plan *plan, unsigned mode)
+{
+    return plan->request.accelerator != NULL
+               ? copied_bytes(plan, &plan->layouts[plan->mode_layout[mode]])
+               : 0;
+}
+
+uint64_t slc_plan_iteration_copied(const struct slc_plan *plan)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned l = 0; l < plan->layout_count && plan->request.accelerator != NULL; l++) {
+        /* On a device each pass is for one mode: there are no halves. */
+        bytes = slc_plan_plus(bytes, slc_plan_times((uint64_t)plan->layouts[l].passes,
+                                                    copied_bytes(plan, &plan->layouts[l])));
+    }
+    return bytes;
 }
 
 enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,

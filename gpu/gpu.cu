@@ -71,6 +71,7 @@ static void info(const struct slc_device *device, struct slc_device_info *info)
                                                    slc_gpu_product_bytes(gpu));
     info->multiprocessors = gpu->machine.multiprocessors;
     info->shared_bytes = gpu->machine.shared_bytes;
+    info->described = false;
 }
 
 static void stats(const struct slc_device *device, struct slc_device_stats *stats)

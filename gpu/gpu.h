@@ -40,7 +40,22 @@ enum slc_status slc_gpu_create(const struct slc_gpu_options *options,
  */
 void slc_gpu_release(unsigned ordinal);
 
-/* The two above as a table. */
+/* The chips that can be described, up to NULL. */
+extern const char *const slc_gpu_chip_names[];
+
+/*
+ * A device that is planned with and never opened, on any machine: it has the memory,
+ * multiprocessors and shared memory of the chip `name`, and memory_bytes, host_bytes and those of
+ * products answer as on a device that is there. `budget_bytes` of its memory may be used; 0: nine
+ * tenths. Owns: its destroy. Errors: SLC_ERR_USAGE for an unknown name, naming the known ones, and
+ * for more memory than the chip has; SLC_ERR_MEMORY.
+ */
+enum slc_status slc_gpu_describe(const char *name,
+                                 uint64_t budget_bytes,
+                                 struct slc_device **device,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* All of that as a table. */
 const struct slc_device_maker *slc_gpu_maker(void);
 
 #ifdef __cplusplus

@@ -11,7 +11,7 @@ create(unsigned ordinal, uint64_t memory_bytes, struct slc_device **device, stru
 
 const struct slc_device_maker *slc_gpu_maker(void)
 {
-    static const struct slc_device_maker maker = {create, slc_gpu_release};
+    static const struct slc_device_maker maker = {create, slc_gpu_release, slc_gpu_describe};
 
     return &maker;
 }

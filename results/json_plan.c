@@ -125,7 +125,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
                                   ? json_integer((json_int_t)plan->passes)
                                   : json_real(plan->passes));
     (void)json_object_set_new(object, "fused", json_fusion(plan, order));
-    (void)json_object_set_new(object, "device", slc_json_device_plan(plan));
+    (void)json_object_set_new(object, "device", slc_json_device_plan(plan, order));
     (void)json_object_set_new(object, "share", slc_json_share_wish(&plan->request.share));
     (void)json_object_set_new(object, "layouts", layouts);
     (void)json_object_set_new(object, "other_read_bytes",

@@ -4,16 +4,28 @@
 #include "engine/assign.h"
 #include "engine/session.h"
 
-json_t *slc_json_device_plan(const struct slc_plan *plan)
+json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    json_t *copied, *object;
 
     if (plan->request.accelerator == NULL) {
         return json_null();
     }
-    return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name", accelerator->name,
-        "budget_bytes", (json_int_t)accelerator->budget_bytes, "minimum_bytes",
+    copied = json_array();
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            (void)json_array_append_new(copied,
+                                        json_integer((json_int_t)slc_plan_pass_copied(plan, n)));
+        }
+    }
+    object = json_pack(
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+        accelerator->name, "described", (int)accelerator->described, "multiprocessors",
+        (json_int_t)accelerator->multiprocessors, "shared_bytes",
+        (json_int_t)accelerator->shared_bytes, "memory_bytes",
+        (json_int_t)accelerator->device_total_bytes, "budget_bytes",
+        (json_int_t)accelerator->budget_bytes, "minimum_bytes",
         (json_int_t)accelerator->minimum_bytes, "total_bytes", (json_int_t)accelerator->total_bytes,
         "factor_bytes", (json_int_t)accelerator->factor_bytes, "slots_bytes",
         (json_int_t)accelerator->slots_bytes, "resident_bytes",
@@ -21,6 +33,10 @@ json_t *slc_json_device_plan(const struct slc_plan *plan)
         "slot_bytes", (json_int_t)accelerator->slot_bytes, "resident_blocks",
         (json_int_t)accelerator->kept_blocks, "resident_block_bytes",
         (json_int_t)accelerator->kept_bytes);
+    (void)json_object_set_new(object, "pass_copied_bytes", copied);
+    (void)json_object_set_new(object, "iteration_copied_bytes",
+                              json_integer((json_int_t)slc_plan_iteration_copied(plan)));
+    return object;
 }
 
 json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 /* The memory of a GPU that a plan is for, and what it has done; null where there is none. */
-json_t *slc_json_device_plan(const struct slc_plan *plan);
+json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order);
 json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
 /*

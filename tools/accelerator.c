@@ -1,6 +1,7 @@
 /* See accelerator.h. */
 #include "accelerator.h"
 
+#include "base/checked.h"
 #include "format.h"
 #include "share.h"
 
@@ -16,10 +17,61 @@ static void part_line(const char *name, uint64_t bytes, const char *what)
     }
 }
 
-void accelerator_report_plan(const struct slc_plan *plan)
+/* What a pass and an iteration copy, once what stays has come. */
+static void report_copied(const struct slc_plan *plan, unsigned order)
+{
+    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
+    const bool all = plan->request.operation == SLC_OP_CPD;
+    uint64_t least = UINT64_MAX, most = 0;
+    struct format_text a, b, c, d;
+
+    for (unsigned n = 0; n < order; n++) {
+        if (all || n == plan->request.mode) {
+            const uint64_t bytes = slc_plan_pass_copied(plan, n);
+
+            least = slc_min_u64(least, bytes);
+            most = slc_max_u64(most, bytes);
+        }
+    }
+    printf("    %-10s %10s  ", "copied", format_data(&a, (double)most));
+    if (least < most) {
+        printf("per pass at most, %s at least", format_data(&b, (double)least));
+    } else {
+        printf("per pass%s",
+               plan->request.share.kind != SLC_SHARE_NONE ? " at most, the CPU has the rest" : "");
+    }
+    if (all) {
+        printf(", %s per iteration", format_data(&c, (double)slc_plan_iteration_copied(plan)));
+    }
+    printf(", through %" PRIu64 " slot%s of %s\n", count * accelerator->streams,
+           count * accelerator->streams == 1 ? "" : "s",
+           format_memory(&d, accelerator->slot_bytes));
+}
+
+void accelerator_report_described(const struct slc_plan *plan, const struct slc_error *no_device)
 {
     const struct slc_plan_accelerator *accelerator = &plan->accelerator;
     struct format_text a, b;
+
+    if (!accelerator->described) {
+        return;
+    }
+    printf("  %-12s described, not opened: %u multiprocessors, %s of shared memory per block, %s\n",
+           "", accelerator->multiprocessors, format_memory(&a, accelerator->shared_bytes),
+           format_data(&b, (double)accelerator->device_total_bytes));
+    if (no_device->status != SLC_OK) {
+        printf("  %-12s no GPU can be used here (%s); --device-name chooses another chip\n", "",
+               no_device->message);
+    }
+    printf("  %-12s the host's memory is counted without what the GPU's driver takes\n", "");
+}
+
+void accelerator_report_plan(const struct slc_plan *plan, unsigned order)
+{
+    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    struct format_text a, b;
+    uint64_t kept = 0;
     char slots[96];
     char residents[96];
 
@@ -29,9 +81,12 @@ void accelerator_report_plan(const struct slc_plan *plan)
     (void)snprintf(slots, sizeof slots, "beyond the smallest: %u stream%s with slots of %s",
                    accelerator->streams, accelerator->streams == 1 ? "" : "s",
                    format_memory(&a, accelerator->slot_bytes));
-    (void)snprintf(residents, sizeof residents, "%" PRIu64 " block%s that stay%s, copied once",
+    for (unsigned l = 0; l < plan->layout_count; l++) {
+        kept += plan->layouts[l].resident_bytes;
+    }
+    (void)snprintf(residents, sizeof residents, "%" PRIu64 " block%s that stay%s, copied once: %s",
                    accelerator->kept_blocks, accelerator->kept_blocks == 1 ? "" : "s",
-                   accelerator->kept_blocks == 1 ? "s" : "");
+                   accelerator->kept_blocks == 1 ? "s" : "", format_data(&a, (double)kept));
     printf("  %-12s %s of %s on the device (smallest that works: %.0f MiB)\n", "",
            format_memory(&a, accelerator->total_bytes),
            format_memory(&b, accelerator->budget_bytes),
@@ -39,6 +94,7 @@ void accelerator_report_plan(const struct slc_plan *plan)
     part_line("factors", accelerator->factor_bytes, "output, solver and the smallest slots");
     part_line("slots", accelerator->slots_bytes, slots);
     part_line("residents", accelerator->resident_bytes, residents);
+    report_copied(plan, order);
     share_report_plan(&plan->request.share);
 }
 

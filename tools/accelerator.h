@@ -10,9 +10,11 @@
 #include <jansson.h>
 
 /* What it holds, one part a line; and what it has done. Nothing where the plan has none. */
-void accelerator_report_plan(const struct slc_plan *plan);
+void accelerator_report_plan(const struct slc_plan *plan, unsigned order);
 void accelerator_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
-/* The same as objects; null where the plan has none. */
+/* What is known of a device that is described: nothing where there is one. `no_device`: why there
+ * is none, unless that was asked for. */
+void accelerator_report_described(const struct slc_plan *plan, const struct slc_error *no_device);
 
 #endif

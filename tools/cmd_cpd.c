@@ -115,6 +115,7 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_DEVICE_NAME(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),
     SESSION_OPTION_ROW_PASSES(arguments),
@@ -566,6 +567,7 @@ static int run(const struct command *command, int argc, char **argv)
                                      : CONSOLE_NORMAL);
     progress_start(cpd.args.progress, cpd.args.quiet);
     cpd.start_ns = slc_clock_ns();
+    cpd.args.session.plans = cpd.args.dry_run;
     cpd.args.rank = cpd.args.ranks.number[0];
     status = cpd_holdout_parse(cpd.args.holdout, &cpd.args.session.holdout, &err);
     if (status == SLC_OK) {

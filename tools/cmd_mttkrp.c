@@ -62,6 +62,7 @@ static const struct option options[] = {
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_DEVICE_NAME(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
     {.name = "dry-run",
      .kind = OPTION_FLAG,
@@ -261,6 +262,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
+    args.session.plans = args.dry_run;
     mode = (unsigned)args.mode - 1;
     status = signals_start(NULL, NULL, &err);
     if (status == SLC_OK) {

@@ -53,6 +53,7 @@ static const struct option options[] = {{.name = "rank",
                                         SESSION_OPTION_ROW_LAYOUTS(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
                                         SESSION_OPTION_ROWS_DEVICE(arguments),
+                                        SESSION_OPTION_ROW_DEVICE_NAME(arguments),
                                         SESSION_OPTION_ROWS_DEVICES(arguments),
                                         SESSION_OPTION_ROW_PASSES(arguments),
                                         SESSION_OPTION_ROW_MODE_ORDER(arguments),
@@ -157,6 +158,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
+    args.session.plans = true;
     status = session_open(&session, operands.text[0], args.session.memory, &err);
     if (status == SLC_OK && args.mode > session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",

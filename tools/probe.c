@@ -370,8 +370,14 @@ enum slc_status probe_run(struct slc_session *session,
                           struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
-    const enum slc_status status = run(session, iterations, seconds, estimate, &refused);
+    enum slc_status status;
 
+    *estimated = false;
+    if (session->plan.accelerator.described) {
+        console_note("no device: copy and kernel times not estimated");
+        return SLC_OK;
+    }
+    status = run(session, iterations, seconds, estimate, &refused);
     *estimated = status == SLC_OK;
     switch (status) {
     case SLC_OK:

@@ -194,7 +194,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("copies", plan->copies_bytes,
               plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
                                                         : "one per mode, in a long run");
-    accelerator_report_plan(plan);
+    accelerator_report_plan(plan, order);
     report_passes(plan, order);
     report_fused(plan, order);
     report_threads(plan);
@@ -297,6 +297,7 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_accel
                plan->accelerator.streams, plural(plan->accelerator.streams), precision,
                deterministic, plan->threads, plural(plan->threads),
                plan->request.share.kind != SLC_SHARE_NONE ? ", and compute" : "");
+        accelerator_report_described(plan, no_accelerator);
         return;
     }
     printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,

@@ -3,7 +3,6 @@
 
 #include "base/team.h"
 #include "engine/solve/cp_als.h"
-#include "gpu/gpu.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +41,8 @@ struct slc_device_wish session_device_wish(const struct session_options *options
                                    .streams = (unsigned)options->streams,
                                    .split = options->split,
                                    .count = options->devices.count,
+                                   .chip = options->device_name,
+                                   .plans = options->plans,
                                    .any_layouts = options->layouts == NULL};
 
     _Static_assert((int)SLC_DEVICE_NUMBERS_MAX >= (int)OPTION_COUNTS_MAX,

@@ -12,6 +12,7 @@
 #include "engine/session.h"
 #include "engine/stream.h"
 #include "format.h"
+#include "gpu/gpu.h"
 #include "storage/store.h"
 
 #include <stdbool.h>
@@ -36,6 +37,8 @@ struct session_options {
     const char *split;  /* NULL: not given, or there is no such option */
     const char *device; /* NULL: the CPU */
     uint64_t device_memory;
+    const char *device_name; /* NULL: a device of the machine */
+    bool plans;              /* nothing will be computed; no option's own field */
     uint64_t streams;
     double holdout; /* of cpd: the part of the nonzeros that is held out; no option's own field */
 };
@@ -134,6 +137,17 @@ extern const char *const session_device_choices[];
         .maximum = SLC_DEVICE_STREAMS,                                                             \
         .help = "slots of the GPU that are copied to and computed at the same time; 0: chosen",    \
         .offset = offsetof(struct type, session.streams)                                           \
+    }
+
+/* The row of commands that plan, for a device that need not be there. */
+#define SESSION_OPTION_ROW_DEVICE_NAME(type)                                                       \
+    {                                                                                              \
+        .name = "device-name", .kind = OPTION_CHOICE, .value = "CHIP",                             \
+        .choices = slc_gpu_chip_names,                                                             \
+        .help = "plan for a GPU that need not be here: a100, a100-80gb, h100, h200, b200 or "      \
+                "l40s, with nine tenths of its memory or --device-memory; an " SLC_DEVICE_CHIP     \
+                " if no GPU is here and --device-memory is given",                                 \
+        .offset = offsetof(struct type, session.device_name)                                       \
     }
 
 /* The row of commands that may compute on the CPU and one GPU together, but not on several. */

@@ -47,6 +47,13 @@ struct sluice_compute_options {
     /* Of MTTKRP and products: called now and then from one thread at a time; NULL: nobody is. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
+    /*
+     * Of plans with SLUICE_DEVICE_GPU: the chip of GPUs that need not be here ("a100",
+     * "a100-80gb", "h100", "h200", "b200", "l40s"), with device_memory_bytes each; 0: nine tenths
+     * of the chip's. NULL: the GPUs of this machine; if it has none and device_memory_bytes is set,
+     * an h100. Refused by all that computes.
+     */
+    const char *device_name;
 };
 
 SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);
@@ -80,8 +87,16 @@ struct sluice_plan {
     uint64_t device_minimum_bytes; /* the smallest budget that works */
     uint64_t device_total_bytes;
     uint32_t device_streams;
-    uint32_t device_count; /* that divide the work between them; 0: nothing is divided */
-    char device_name[128]; /* "": the CPU */
+    uint32_t device_count;           /* that divide the work between them; 0: nothing is divided */
+    char device_name[128];           /* "": the CPU */
+    uint64_t device_slot_bytes;      /* of each of device_streams slots, through which blocks go */
+    uint64_t device_resident_blocks; /* that stay in the memory of GPUs and are copied once */
+    uint64_t device_resident_bytes;  /* what these take of each GPU's memory */
+    /* Of other blocks, copied to GPUs in an iteration; at most, if the CPU shares the work. */
+    uint64_t device_copied_bytes;
+    uint64_t device_host_bytes; /* of the host's memory, for GPUs; part of the total */
+    uint32_t device_described;  /* 1: device_name is a chip's, and no GPU has been opened */
+    uint32_t device_multiprocessors;
 };
 
 /*

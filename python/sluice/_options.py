@@ -80,6 +80,7 @@ class Device:
     split: Optional[str] = None
     devices: Union[None, int, Sequence[int]] = None
     streams: int = 0
+    name: Optional[str] = None
 
 
 def compute(run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool, device: Device,
@@ -98,6 +99,8 @@ def compute(run: Run, memory: Any, threads: int, precision: str, io: str, determ
     out.device_memory_bytes, out.streams = size(device.device_memory), device.streams
     if device.split is not None:
         out.split = device.split.encode()
+    if device.name is not None:
+        out.device_name = device.name.encode()
     named = device.devices
     if isinstance(named, int):
         out.device_count = named

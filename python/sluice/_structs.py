@@ -150,7 +150,7 @@ class ComputeOptions(Structure):
                 ("stop", POINTER(c_int)), ("pin", ENUM), ("layouts", ENUM), ("passes", ENUM), ("io_limit", U64),
                 ("device", ENUM), ("streams", U32), ("device_memory_bytes", U64), ("split", c_char_p),
                 ("device_count", U32), ("devices", U32 * MAX_DEVICES), ("reserved", U32), ("progress", PROGRESS),
-                ("context", c_void_p)]
+                ("context", c_void_p), ("device_name", c_char_p)]
 
 
 class Plan(Structure):
@@ -160,7 +160,10 @@ class Plan(Structure):
                 ("cache_bytes", U64), ("iteration_bytes", U64), ("iteration_read_bytes", U64), ("slot_count", U32),
                 ("threads", U32), ("passes", U32), ("reserved", U32), ("label_bytes", U64), ("copies_bytes", U64),
                 ("mean_passes", F64), ("device_budget_bytes", U64), ("device_minimum_bytes", U64),
-                ("device_total_bytes", U64), ("device_streams", U32), ("device_count", U32), ("device_name", c_char * 128)]
+                ("device_total_bytes", U64), ("device_streams", U32), ("device_count", U32), ("device_name", c_char * 128),
+                ("device_slot_bytes", U64), ("device_resident_blocks", U64), ("device_resident_bytes", U64),
+                ("device_copied_bytes", U64), ("device_host_bytes", U64), ("device_described", U32),
+                ("device_multiprocessors", U32)]
 
 
 class TtvOptions(Structure):

@@ -56,12 +56,17 @@ class Tensor(Stored):
              deterministic: bool = False, device: str = "cpu", device_memory: Any = None, split: Optional[str] = None,
              devices: Union[None, int, Sequence[int]] = None, streams: int = 0, mode: Optional[int] = None,
              copies: str = "auto", layouts: str = "auto", passes: str = "auto", pin: str = "auto",
-             schedule: str = "auto", cache: bool = True, io_limit: Any = None) -> Dict[str, Any]:
+             schedule: str = "auto", cache: bool = True, io_limit: Any = None,
+             device_name: Optional[str] = None) -> Dict[str, Any]:
         """
         What cpd, or an MTTKRP of `mode`, will hold in memory and read, in bytes. Raises BudgetError where that is too much.
+
+        device_name   with device="gpu", a GPU that need not be here: "a100", "a100-80gb", "h100", "h200", "b200" or
+                      "l40s", with device_memory or nine tenths of its memory; None: the GPU of this machine, or, if it
+                      has none and device_memory is given, an h100
         """
         known = compute(Run(), memory, threads, precision, io, deterministic,
-                        Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
+                        Device(device, device_memory, split, devices, streams, device_name), copies=copies, layouts=layouts,
                         passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         out = options(c.Plan)
         if mode is None:

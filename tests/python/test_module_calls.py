@@ -227,10 +227,10 @@ PARITY = {
     "permute": (sluice.Tensor.permute, {"order": "modes"} | BUILT),
     "ttv": (sluice.Tensor.ttv, {"mode": "vectors", "vector": "vectors"} | BUILT),
     "ttm": (sluice.Tensor.ttm, {"kernel": "elements"} | BUILT),
-    "mttkrp": (sluice.Tensor.mttkrp, {"output": ""} | COMPUTED),
+    "mttkrp": (sluice.Tensor.mttkrp, {"output": "", "device-name": ""} | COMPUTED),
     "plan": (sluice.Tensor.plan, {"iters": "", "mode-order": ""} | COMPUTED),
     "cpd": (sluice.Tensor.cpd, {"maxsecs": "max_seconds", "checkpoint-interval": "checkpoint_interval",
-                                "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
+                                "device-name": "", "runs": "", "keep": "", "consistency": "", "stem": "", "ktensor": "", "nowrite": ""} | COMPUTED),
     "predict": (sluice.Result.predict_file, {"write": "output", "memory": "", "output": "output"}),
     "top": (sluice.Result.top, {"mode": "modes", "order": ""}),
 }

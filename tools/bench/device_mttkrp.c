@@ -163,7 +163,8 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     bench_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
     bench_set_real(row, "copy_ms", (after.copy_seconds - before.copy_seconds) * 1e3);
     bench_set_count(row, "launches", after.launches - before.launches);
-    bench_set(row, "device", slc_json_device_plan(&sides->session.plan));
+    bench_set(row, "device",
+              slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));
     slc_matrix_destroy(&sides->wanted);
     status = slc_matrix_create(&sides->wanted, of->precision,
                                sides->session.store.manifest.dims[mode], of->rank, err);

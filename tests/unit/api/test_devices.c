@@ -194,6 +194,44 @@ static void refuses_what_does_not_go_together(void)
     sluice_store_close(store);
 }
 
+/* Plans for a GPU by the name of its chip, which need none, and what computes refuses it. */
+static void plans_for_a_chip(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_store *store = made_store();
+    struct sluice_compute_options options = on(SLUICE_DEVICE_GPU, NULL);
+    struct sluice_plan plan = {.struct_bytes = sizeof plan}, less = plan;
+    struct sluice_ttv_report vectors;
+    static double output[ROWS * RANK];
+
+    options.device_name = "h200";
+    SLC_ASSERT_OK(sluice_cpd_plan(store, RANK, &options, &plan, &err), &err);
+    CU_ASSERT_STRING_EQUAL(plan.device_name, "h200");
+    CU_ASSERT(plan.device_described == 1 && plan.device_multiprocessors == 132);
+    CU_ASSERT_EQUAL(plan.device_budget_bytes, UINT64_C(141000000000) / 10 * 9);
+    CU_ASSERT(plan.device_resident_blocks > 0 && plan.device_resident_bytes > 0 &&
+              plan.device_copied_bytes == 0 && plan.device_slot_bytes > 0);
+    CU_ASSERT(plan.device_host_bytes > 0 && plan.device_host_bytes < plan.total_bytes);
+    options.device_memory_bytes = plan.device_minimum_bytes;
+    SLC_ASSERT_OK(sluice_cpd_plan(store, RANK, &options, &less, &err), &err);
+    CU_ASSERT(less.device_budget_bytes == options.device_memory_bytes &&
+              less.device_resident_blocks == 0 && less.device_copied_bytes == less.iteration_bytes);
+    options.device_memory_bytes = 1 << 10;
+    CU_ASSERT_EQUAL(sluice_mttkrp_plan(store, 0, RANK, &options, &plan, &err), SLC_ERR_BUDGET);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "on h200 needs device_memory_bytes"));
+    slc_error_clear(&err);
+    options.device_memory_bytes = UINT64_C(1) << 40;
+    CU_ASSERT_EQUAL(sluice_cpd_plan(store, RANK, &options, &plan, &err), SLC_ERR_USAGE);
+    CU_ASSERT(strstr(err.message, "h200 has 141 GB") != NULL && strstr(err.message, "--") == NULL);
+    slc_error_clear(&err);
+    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "device_name describes");
+    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_USAGE, "device_name describes");
+    options.device_name = "abacus";
+    CU_ASSERT_EQUAL(sluice_cpd_plan(store, RANK, &options, &plan, &err), SLC_ERR_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "device_name: 'abacus' is none of a100, "));
+    sluice_store_close(store);
+}
+
 #ifdef SLC_EMULATED
 /* Alone, with the CPU, twice over; with a plan that names it. */
 static void multiplies_by_a_gpu(void)
@@ -213,6 +251,7 @@ static void multiplies_by_a_gpu(void)
         options.device_count = k == 2 ? 2 : 0;
         SLC_ASSERT_OK(sluice_mttkrp_plan(store, 0, RANK, &options, &plan, &err), &err);
         CU_ASSERT(plan.device_name[0] != '\0' && plan.device_streams > 0);
+        CU_ASSERT(plan.device_described == 0 && plan.device_multiprocessors > 0);
         CU_ASSERT_EQUAL(plan.device_count, options.device_count);
         CU_ASSERT(plan.device_minimum_bytes <= plan.device_total_bytes &&
                   plan.device_total_bytes <= plan.device_budget_bytes &&
@@ -292,8 +331,19 @@ static void does_without_a_gpu(void)
     struct sluice_ttv_report vectors;
     struct sluice_ttm_report matrix;
     struct sluice_cpd_report model;
+    struct sluice_plan plan = {.struct_bytes = sizeof plan};
     static double output[ROWS * RANK];
 
+    CU_ASSERT_EQUAL(sluice_cpd_plan(store, RANK, &options, &plan, &err), SLC_ERR_SYSTEM);
+    CU_ASSERT(strstr(err.message, "say which (device_name)") != NULL &&
+              strstr(err.message, "--") == NULL);
+    slc_error_clear(&err);
+    options.device_memory_bytes = UINT64_C(80000000000);
+    SLC_ASSERT_OK(sluice_cpd_plan(store, RANK, &options, &plan, &err), &err);
+    CU_ASSERT(plan.device_described == 1 && strcmp(plan.device_name, "h100") == 0 &&
+              plan.device_budget_bytes == options.device_memory_bytes);
+    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_SYSTEM, "device gpu");
+    options.device_memory_bytes = 0;
     REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_SYSTEM, "device gpu");
     REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_SYSTEM, "device gpu");
     REFUSED(ttm(store, &options, &matrix, &err), SLC_ERR_SYSTEM, "device gpu");
@@ -323,6 +373,7 @@ int main(int argc, char **argv)
     static const struct slc_test tests[] = {
         {"devices of the CPU divide the work", divides_between_cpus},
         {"refuses what does not go together", refuses_what_does_not_go_together},
+        {"plans for a chip that is not here", plans_for_a_chip},
 #ifdef SLC_EMULATED
         {"MTTKRP by a GPU, with the CPU, by two", multiplies_by_a_gpu},
         {"decomposes on a GPU", decomposes_on_a_gpu},
