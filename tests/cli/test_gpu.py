@@ -63,6 +63,8 @@ def bench(folder):
     check(len(told["rows"]) == 2 * 3 * 10, str(len(told["rows"])))
     for row in told["rows"]:
         check(row["median_ms"] > 0 and row.get("differs", 0) < 1e-12, str(row))
+        check(row["dims"] == [200, 30, 40] and row["nnz"] == 8000, str(row))
+    check_summary(told)
     # Products from fibers: every kernel in three modes, a matrix of two widths; no cuSPARSE for an emulated device.
     told = json.loads(emulated("bench", "device", made(folder), "--operation", "products", "--rank", "1,5", "-n", 1, "--largest",
                                "4KiB", "--json"))
@@ -83,6 +85,47 @@ def bench(folder):
     check([row["mode"] for row in told["rows"]] == [3] and told["rows"][0]["read_bytes"] > 0, str(told["rows"]))
     check("no such kernel" in emulated("bench", "device", made(folder), "--kernel", "none", "--largest", "4KiB", status=2),
           "a kernel that there is not")
+
+
+def check_summary(told):
+    """Sums over modes are those of the rows; ceilings and ratios are there."""
+    groups = {}
+    for row in told["rows"]:
+        groups.setdefault((row["precision"], row["kernel"]), []).append(row)
+    summary = {(row["precision"], row["kernel"]): row for row in told["summary"]}
+    check(list(summary) == list(groups) and len(told["summary_means"]) == len(groups), str(list(summary)))
+    for key, rows in groups.items():
+        row, medians = summary[key], [row["median_ms"] for row in rows]
+        own = sum(row["median_ms"] for row in groups[key[0], "sluice"])
+        check(row["modes"] == 3 and abs(row["all_modes_ms"] / sum(medians) - 1) < 1e-6, str(row))
+        check(abs(row["ratio"] / (sum(medians) / own) - 1) < 1e-6, str(row))
+        check(abs(row["slowest_over_fastest"] / (max(medians) / min(medians)) - 1) < 1e-6, str(row))
+        check(row["ceiling_gb_per_s"] > 0, str(row))
+        if key[1] == "sluice":
+            check(row["form_bytes_per_nnz"] > 0 and 0 < row["ceiling_share"] == told["summary_means"][list(groups).index(key)]
+                  ["ceiling_share"], str(row))
+
+
+def bench_logical(folder):
+    """One device as two: every nonzero is computed by one of them; partitions only of sorted layouts."""
+    store = made(folder)
+    options = ["--rank", 4, "--logical", "1,2", "-n", 1, "--largest", "4KiB", "--no-cache", "--json"]
+    told = json.loads(emulated("bench", "device", store, *options))
+    rows = [row for row in told["rows"] if "devices" in row]
+    check([(row["variant"], row["devices"], row["mode"]) for row in rows] ==
+          [("nnz", d, n) for d in (1, 2) for n in (1, 2, 3)], str(rows))
+    for row in rows:
+        check(len(row["device_ms"]) == row["devices"] and abs(max(row["device_ms"]) - row["median_ms"]) < 1e-6, str(row))
+        check(row["copied_bytes"] > 0, str(row))
+    several = [row for row in told["summary"] if "devices" in row]
+    check([row["devices"] for row in several] == [1, 2], str(several))
+    check(several[0]["device_spread"] == 0 and 0 <= several[1]["device_spread"] <= 1, str(several))
+    for row in told["summary"]:
+        check(row["overall_share"] > 0 and row["overall_gnnz_per_s"] > 0, str(row))
+        check(row["ceiling_gb_per_s"] is None and row["ceiling_share"] is None, str(row))
+    sluice("layout", store, "--sorted", "all", "-q")
+    text = emulated("bench", "device", store, *options[:-1], "--mode", 2)
+    check(re.search(r"sluice +partitions +2 ", text) and re.search(r"sluice +nnz +2 ", text), text)
 
 
 def stop(folder):
@@ -296,6 +339,7 @@ run([
     ("going on after one", resumed),
     ("MTTKRP on a device", multiply),
     ("bench device", bench),
+    ("bench device, as several", bench_logical),
     ("several devices", several),
     ("the CPU and a device together", shared),
     ("memory of the device", budgets),

@@ -6,7 +6,9 @@
 #include "base/limits.h"
 #include "bench.h"
 #include "device_fibers.h"
+#include "device_group.h"
 #include "device_mttkrp.h"
+#include "device_summary.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
 #include "record.h"
@@ -19,6 +21,7 @@
 
 struct arguments {
     struct option_counts ranks;
+    struct option_counts logical;
     const char *operation;
     const char *precision;
     const char *kernel;
@@ -73,6 +76,14 @@ static const struct option options[] = {
              "genten-a, "
              "genten-b, genten-c, fiber-rows, fiber-elements; baselines or all: each of them",
      .offset = offsetof(struct arguments, kernel)},
+    {.name = "logical",
+     .kind = OPTION_COUNTS,
+     .value = "D[,D..]",
+     .minimum = 1,
+     .maximum = OPTION_COUNTS_MAX,
+     .help = "also divide the MTTKRP of sluice between D logical devices, all of them this device, "
+             "by partitions of sorted layouts (if the store has them) and by nonzeros",
+     .offset = offsetof(struct arguments, logical)},
     {.name = "device-memory",
      .kind = OPTION_SIZE,
      .value = "SIZE",
@@ -126,6 +137,8 @@ static const struct bench_column product_columns[] = {
     {"rank", "rank", 0, 0},
     {"mode", "mode", 0, 0},
     {"kernel", "kernel", 0, 0},
+    {"variant", "variant", 0, 0},
+    {"devices", "devices", 0, 0},
     {"median_ms", "ms", 1, 3},
     {"gnnz_per_s", "Gnnz/s", 1, 3},
     {"whole_ms", "whole ms", 1, 3},
@@ -221,6 +234,10 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
     for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
         measured.rank = (uint32_t)args->ranks.number[r];
         status = device_mttkrp_measure(&measured, rows, err);
+        for (unsigned d = 0; d < args->logical.count && status == SLC_OK; d++) {
+            status = device_group_measure(&measured, (unsigned)args->ordinal,
+                                          (unsigned)args->logical.number[d], rows, err);
+        }
     }
     return status;
 }
@@ -309,6 +326,7 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = measure_store(args, bench->operands.text[i], products, err);
     }
+    device_summary_add(record);
     return status;
 }
 
@@ -321,6 +339,7 @@ static void print_tables(const json_t *record)
         printf("\n");
         bench_table_print(rows, product_columns);
     }
+    device_summary_print(record);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -351,6 +370,14 @@ const struct command bench_device = {
         "Kernels:\n"
         "sptv, sptv-short (indices that never occur left out), sptv-all (empty fibers kept), "
         "those\n"
-        "of cuSPARSE where it can be opened, ttm-fibers, ttm-elements.",
+        "of cuSPARSE where it can be opened, ttm-fibers, ttm-elements.\n"
+        "\n"
+        "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice, lowest: in\n"
+        "the mode where that is smallest; uneven: slowest over fastest mode; model GB/s: rows of\n"
+        "factors and nonzeros of the kernel's form, % of ceiling: of random rows in this run; if\n"
+        "blocks are copied: nonzeros a second with copies, % of those of kernels alone, and how\n"
+        "much of the shorter of copies and kernels the other covers; in all modes: time of the\n"
+        "form over that of an MTTKRP in every mode; scaling: over one device, spread: difference\n"
+        "of the devices' times over their sum.",
     .run = run,
 };

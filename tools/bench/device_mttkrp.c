@@ -13,6 +13,7 @@
 #include "factors.h"
 #include "gpu/lists.h"
 #include "record.h"
+#include "results/json_parts.h"
 #include "results/json_stats.h"
 #include "timing.h"
 
@@ -85,6 +86,20 @@ static void stop(struct sides *sides)
     session_close(&sides->session);
 }
 
+double device_block_bytes_per_nnz(const struct slc_reader *reader)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    uint64_t bytes = 0;
+
+    for (uint64_t b = 0; b < info->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        bytes += entry.bytes;
+    }
+    return (double)bytes / (double)info->nnz;
+}
+
 /* The norm of the difference from sluice's output over the norm of that. */
 static double difference(const struct slc_matrix *wanted, const struct slc_matrix *got)
 {
@@ -103,6 +118,7 @@ static double difference(const struct slc_matrix *wanted, const struct slc_matri
 
 static json_t *add_row(const struct sides *sides, unsigned mode, const char *kernel)
 {
+    const struct slc_manifest *manifest = &sides->session.store.manifest;
     json_t *row = json_object();
 
     (void)json_array_append_new(sides->rows, row);
@@ -111,6 +127,8 @@ static json_t *add_row(const struct sides *sides, unsigned mode, const char *ker
     bench_set_text(row, "precision", sides->of->precision == SLC_F32 ? "f32" : "f64");
     bench_set_count(row, "mode", mode + 1);
     bench_set_text(row, "kernel", kernel);
+    bench_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
+    bench_set_count(row, "nnz", manifest->nnz);
     return row;
 }
 
@@ -162,6 +180,10 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
     bench_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
     bench_set_real(row, "copy_ms", (after.copy_seconds - before.copy_seconds) * 1e3);
+    bench_set_real(row, "kernel_ms", (after.compute_seconds - before.compute_seconds) * 1e3);
+    bench_set_real(row, "busy_ms", (after.busy_seconds - before.busy_seconds) * 1e3);
+    bench_set_real(row, "form_bytes_per_nnz",
+                   device_block_bytes_per_nnz(sides->session.store.reader));
     bench_set_count(row, "launches", after.launches - before.launches);
     bench_set(row, "device",
               slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));

@@ -26,4 +26,7 @@ enum slc_status device_mttkrp_measure(const struct device_mttkrp *measured,
                                       json_t *rows,
                                       struct slc_error *err) SLC_NODISCARD;
 
+/* Bytes of a layout's blocks, without padding, for each nonzero. */
+double device_block_bytes_per_nnz(const struct slc_reader *reader);
+
 #endif
