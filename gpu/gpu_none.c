@@ -52,6 +52,23 @@ enum slc_status slc_gpu_measure(unsigned ordinal,
     return no_cuda(err);
 }
 
+const char *slc_gpu_peak_name(enum slc_value_type type)
+{
+    (void)type;
+    return "?";
+}
+
+enum slc_status slc_gpu_measure_peak(unsigned ordinal,
+                                     const struct slc_gpu_peak *peak,
+                                     double *per_second,
+                                     struct slc_error *err)
+{
+    (void)ordinal;
+    (void)peak;
+    *per_second = 0;
+    return no_cuda(err);
+}
+
 unsigned slc_gpu_lists_kernels(void)
 {
     return 0;

@@ -5,6 +5,7 @@
 #define SLC_GPU_MEASURE_H
 
 #include "base/error.h"
+#include "base/matrix.h"
 
 #include <stdint.h>
 
@@ -39,6 +40,21 @@ enum slc_status slc_gpu_measure(unsigned ordinal,
                                 const struct slc_gpu_measurement *measurement,
                                 double *bytes_per_second,
                                 struct slc_error *err) SLC_NODISCARD;
+
+/* What the device computes at most, by fused multiplications and additions in registers. */
+#define SLC_GPU_PEAK_MOST UINT64_C(1000000000000000)
+struct slc_gpu_peak {
+    enum slc_value_type type;
+    uint64_t operations; /* of a run at least, up to SLC_GPU_PEAK_MOST; an addition counts one */
+    unsigned repeats;    /* runs, of which the fastest counts, after one that does not */
+};
+const char *slc_gpu_peak_name(enum slc_value_type type); /* "fma-f64" */
+
+/* Operations a second. Errors: SLC_ERR_SYSTEM, SLC_ERR_MEMORY; SLC_ERR_USAGE for other numbers. */
+enum slc_status slc_gpu_measure_peak(unsigned ordinal,
+                                     const struct slc_gpu_peak *peak,
+                                     double *per_second,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 #ifdef __cplusplus
 }

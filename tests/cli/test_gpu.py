@@ -60,6 +60,8 @@ def bench(folder):
                     0, "--largest", "256KiB", "--moved", "64KiB", "--streams", 2, "--json")
     told = json.loads(text)
     check(len(told["ceilings"]) == 7 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
+    check([row["peak"] for row in told["peaks"]] == ["fma-f64", "fma-f32"], str(told["peaks"]))
+    check(all(row["gflop_per_s"] > 0 for row in told["peaks"]), str(told["peaks"]))
     check(len(told["rows"]) == 2 * 3 * 10, str(len(told["rows"])))
     for row in told["rows"]:
         check(row["median_ms"] > 0 and row.get("differs", 0) < 1e-12, str(row))
@@ -83,6 +85,7 @@ def bench(folder):
     told = json.loads(emulated("bench", "device", made(folder), "--mode", 3, "--rank", 4, "--no-cache", "-n", 1, "--largest",
                                "4KiB", "--json"))
     check([row["mode"] for row in told["rows"]] == [3] and told["rows"][0]["read_bytes"] > 0, str(told["rows"]))
+    check(told["ceilings"] == told["peaks"] == [], str(told["ceilings"]))
     check("no such kernel" in emulated("bench", "device", made(folder), "--kernel", "none", "--largest", "4KiB", status=2),
           "a kernel that there is not")
 
@@ -126,6 +129,48 @@ def bench_logical(folder):
     sluice("layout", store, "--sorted", "all", "-q")
     text = emulated("bench", "device", store, *options[:-1], "--mode", 2)
     check(re.search(r"sluice +partitions +2 ", text) and re.search(r"sluice +nnz +2 ", text), text)
+
+
+def roofline(folder):
+    """Points of a device under its roofs, with bounds and as a picture; what is the CPU's is refused."""
+    store, svg = made(folder), os.path.join(folder, "roofs.svg")
+    options = ["bench", "roofline", store, "--rank", "1,4", "-n", 1, "--warm-up", 0, "--memory-set", "1MiB"]
+    told = json.loads(emulated(*options, "--device", "gpu", "--bounds", "--temp-dir", folder, "--svg", svg, "--json"))
+    check(told["instruction_set"] == "cuda" and told["device"]["name"], str(told["device"]))
+    check([level["level"] for level in told["levels"]] == ["L2", "memory", "random rows"], str(told["levels"]))
+    check(all(level["gb_per_s"] > 0 and level["f64_ridge_flop_per_byte"] > 0 for level in told["levels"]), str(told["levels"]))
+    check([(peak["precision"], peak["threads"]) for peak in told["peaks"]] == [("f64", None), ("f32", None)], str(told["peaks"]))
+    wanted = [(kernel, rank, mode) for kernel in ("mttkrp", "sptv", "ttm-fibers", "ttm-elements")
+              for rank in ((1,) if kernel == "sptv" else (1, 4)) for mode in (1, 2, 3)]
+    rows = {(row["kernel"], row["rank"], row["mode"]): row for row in told["rows"]}
+    check(list(rows) == wanted, str(list(rows)))
+    check(len(told["bounds"]) == 2 * len(wanted) and told["left_out"] == [], str(len(told["bounds"])))
+    levels = {level["level"]: level["gb_per_s"] for level in told["levels"]}
+    peak = told["peaks"][0]["gflop_per_s"]
+    for (kernel, rank, mode), row in rows.items():
+        check(row["flop"] == 8000 * rank * (3 if kernel == "mttkrp" else 2), str(row))
+        check(abs(row["gflop_per_s"] * row["min_ms"] * 1e6 / row["flop"] - 1) < 1e-6, str(row))
+        check(abs(row["roof_gflop_per_s"] / min(peak, row["flop_per_byte"] * levels[row["roof"]]) - 1) < 1e-6, str(row))
+        check(row["position"] in ("above best", "below worst", "between"), str(row))
+        length = [200, 30, 40][mode - 1]
+        # A row of one column of f64 counts 8 bytes, one of four 32.
+        check(row["rows_bytes"] == (270 if kernel == "mttkrp" else length) * rank * 8, str(row))
+    elements, fibers = rows["ttm-elements", 4, 1], rows["ttm-fibers", 4, 1]
+    check(elements["bytes"] == 8000 * (8 + 4 + 32 + 32 + 4), str(elements))
+    check(fibers["bytes"] < elements["bytes"] and fibers["nnz_per_run"] > 1, str(fibers))
+    with open(svg, encoding="utf-8") as file:
+        picture = file.read()
+    check(picture.count('class="marker"') == 3 * len(wanted), "another number of markers")
+    check("random rows" in picture and told["device"]["name"] + ", f64" in picture, picture[:2000])
+    text = emulated(*options, "--device", "gpu", "--kernel", "mttkrp", "--precision", "f32", "--device-memory", "32MiB")
+    check(re.search(r"^  t +given +mttkrp +4 +3 ", text, re.M) and "ttm" not in text, text)
+    for part, more in (("--isa is for the CPU", ["--device", "gpu", "--isa", "portable"]),
+                       ("there is no such kernel", ["--device", "gpu", "--kernel", "ttm-fiber"]),
+                       ("add --device gpu", ["--device-memory", "1MiB"])):
+        text = emulated(*options, *more, status=2)
+        check(part in text, text)
+    _, err = sluice(*options, "--device", "gpu", status=1)
+    check(re.search(r"--device gpu: (this sluice was built without CUDA|no CUDA device can be used)", err), err)
 
 
 def stop(folder):
@@ -340,6 +385,7 @@ run([
     ("MTTKRP on a device", multiply),
     ("bench device", bench),
     ("bench device, as several", bench_logical),
+    ("bench roofline of a device", roofline),
     ("several devices", several),
     ("the CPU and a device together", shared),
     ("memory of the device", budgets),

@@ -3,6 +3,7 @@
  * at random places: the ceilings of whatever is computed on it. Then MTTKRPs of stores, from blocks
  * that are resident or streamed, and products from fibers in its memory.
  */
+#include "base/checked.h"
 #include "base/limits.h"
 #include "bench.h"
 #include "device_fibers.h"
@@ -131,6 +132,9 @@ static const struct bench_column columns[] = {{"ceiling", "ceiling", 0, 0},
                                               {"gb_per_s", "GB/s", 1, 1},
                                               {NULL, NULL, 0, 0}};
 
+static const struct bench_column peak_columns[] = {
+    {"peak", "peak", 0, 0}, {"gflop_per_s", "GFLOP/s", 1, 1}, {NULL, NULL, 0, 0}};
+
 static const struct bench_column product_columns[] = {
     {"tensor", "tensor", 0, 0},
     {"precision", "type", 0, 0},
@@ -159,6 +163,9 @@ struct device_bench {
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
+/* Operations of a peak for each byte of --moved: a run takes as long as one of other ceilings. */
+#define FLOP_PER_BYTE UINT64_C(16)
+
 /*
  * Each ceiling's working sets. Reads sweep from what a multiprocessor's cache holds to what no
  * cache does; copies to the device have the sizes of a batch; rows are those of factors of rank 16,
@@ -181,17 +188,6 @@ static const struct {
     {SLC_GPU_CEILING_REDUCE_F64, 256, {256 * KIB, 16 * MIB, 256 * MIB}},
 };
 
-static void set_device(json_t *record, const struct slc_device_info *info)
-{
-    json_t *device = json_object();
-
-    bench_set(record, "device", device);
-    bench_set_text(device, "name", info->name);
-    bench_set_count(device, "total_bytes", info->total_bytes);
-    bench_set_count(device, "free_bytes", info->free_bytes);
-    bench_set_count(device, "multiprocessors", info->multiprocessors);
-}
-
 static enum slc_status measure_one(
     const struct arguments *args, size_t which, uint64_t bytes, json_t *rows, struct slc_error *err)
 {
@@ -212,6 +208,31 @@ static enum slc_status measure_one(
         bench_set_count(row, "row_bytes", measurement.row_bytes);
     }
     bench_set_real(row, "gb_per_s", rate * 1e-9);
+    return status;
+}
+
+/* Peaks of both types. */
+static enum slc_status
+measure_peaks(const struct arguments *args, json_t *rows, struct slc_error *err)
+{
+    static const enum slc_value_type types[] = {SLC_F64, SLC_F32};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned t = 0; t < 2 && status == SLC_OK; t++) {
+        const struct slc_gpu_peak peak = {
+            .type = types[t],
+            .operations =
+                slc_min_u64(args->moved, SLC_GPU_PEAK_MOST / FLOP_PER_BYTE) * FLOP_PER_BYTE,
+            .repeats = (unsigned)args->bench.repeats};
+        json_t *row = json_object();
+        double rate = 0;
+
+        status = slc_gpu_measure_peak((unsigned)args->ordinal, &peak, &rate, err);
+        (void)json_array_append_new(rows, row);
+        bench_set_text(row, "peak", slc_gpu_peak_name(types[t]));
+        bench_set_text(row, "precision", types[t] == SLC_F32 ? "f32" : "f64");
+        bench_set_real(row, "gflop_per_s", rate * 1e-9);
+    }
     return status;
 }
 
@@ -300,12 +321,14 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     struct slc_device *device = NULL;
     struct slc_device_info info;
     json_t *rows = json_array();
+    json_t *peaks = json_array();
     json_t *products = json_array();
     unsigned count;
     enum slc_status status = slc_gpu_count(&count, err);
 
     (void)operand;
     bench_set(record, "ceilings", rows);
+    bench_set(record, "peaks", peaks);
     bench_set(record, "rows", products);
     if (status == SLC_OK) {
         status = slc_gpu_create(&gpu, &device, err);
@@ -315,13 +338,16 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     }
     device->ops->info(device, &info);
     device->ops->destroy(device);
-    set_device(record, &info);
+    bench_set_device(record, &info);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         for (unsigned w = 0; w < 8 && cases[c].working_bytes[w] != 0 && status == SLC_OK; w++) {
             if (cases[c].working_bytes[w] <= args->largest) {
                 status = measure_one(args, c, cases[c].working_bytes[w], rows, err);
             }
         }
+    }
+    if (status == SLC_OK && json_array_size(rows) > 0) {
+        status = measure_peaks(args, peaks, err);
     }
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = measure_store(args, bench->operands.text[i], products, err);
@@ -332,9 +358,14 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
 
 static void print_tables(const json_t *record)
 {
+    const json_t *peaks = json_object_get(record, "peaks");
     const json_t *rows = json_object_get(record, "rows");
 
     bench_table_print(json_object_get(record, "ceilings"), columns);
+    if (json_array_size(peaks) > 0) {
+        printf("\n");
+        bench_table_print(peaks, peak_columns);
+    }
     if (json_array_size(rows) > 0) {
         printf("\n");
         bench_table_print(rows, product_columns);
@@ -363,7 +394,8 @@ const struct command bench_device = {
     .options = options,
     .notes =
         "read sweeps a working set; copy counts bytes read and written; to-device and to-host go\n"
-        "from and to registered memory; rows are read, or added to (reduce), at random places.\n"
+        "from and to registered memory; rows are read, or added to (reduce), at random places;\n"
+        "fma computes in registers.\n"
         "ms is the device's time of one MTTKRP, whole ms that of the call; differs by: from\n"
         "sluice's output, relative in norm, in units of 1e-15. ttv and ttm compute from fibers in\n"
         "the device's memory and differ from the CPU's sums; GB/s counts each array once. "

@@ -30,6 +30,8 @@ struct arguments {
     const char *kernel;
     const char *precision;
     const char *isa;
+    const char *device;
+    uint64_t device_memory;
     bool bounds;
     const char *svg;
     const char *temp_dir;
@@ -39,6 +41,7 @@ struct arguments {
 };
 
 static const char *const precision_choices[] = {"f64", "f32", NULL};
+static const char *const device_choices[] = {"cpu", "gpu", NULL};
 static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512", "neon", NULL};
 
 static const struct option options[] = {
@@ -58,7 +61,8 @@ static const struct option options[] = {
      .fallback = "all",
      .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
              "stored), sptv (tensor times vector from fibers, at rank 1), ttm-fiber and "
-             "ttm-element (tensor times matrix from blocks in the order of its fibers), or all",
+             "ttm-element (tensor times matrix from blocks in the order of its fibers); of a GPU "
+             "mttkrp, sptv, ttm-fibers and ttm-elements; or all",
      .offset = offsetof(struct arguments, kernel)},
     {.name = "precision",
      .kind = OPTION_CHOICE,
@@ -74,6 +78,19 @@ static const struct option options[] = {
      .choices = isa_choices,
      .help = "instruction set of kernels and roofs: best, portable, avx2, avx512 or neon",
      .offset = offsetof(struct arguments, isa)},
+    {.name = "device",
+     .kind = OPTION_CHOICE,
+     .value = "WHICH",
+     .fallback = "cpu",
+     .choices = device_choices,
+     .help = "whose roofs and kernels are measured: cpu or gpu",
+     .offset = offsetof(struct arguments, device)},
+    {.name = "device-memory",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .help = "of the GPU's memory that may be used: 512MiB, 4G; nine tenths of what is free if not "
+             "given",
+     .offset = offsetof(struct arguments, device_memory)},
     {.name = "bounds",
      .kind = OPTION_FLAG,
      .help = "also measure tensors of the same shape that use rows again as often as possible, "
@@ -136,6 +153,10 @@ struct roofline_bench {
     struct operands operands;
     struct slc_session session;
     struct bench_roofs roofs;
+    struct bench_roofs_device device; /* of a GPU */
+    const struct roofline_kernel *kernels;
+    unsigned kernel_count;
+    unsigned threads;
     enum slc_value_type precision;
     char *folder;            /* of the bounds; NULL: there are none */
     roofline_points *points; /* per case */
@@ -147,49 +168,28 @@ struct roofline_bench {
 struct place {
     const char *tensor;
     enum roofline_case which;
-    unsigned kernel, rank, mode;
+    const char *kernel;
+    unsigned rank, mode;
 };
 
 static const char *const case_names[ROOFLINE_CASES] = {"given", "best", "worst"};
 
-static bool kernel_wanted(const struct arguments *args, unsigned kernel)
+static bool kernel_wanted(const struct roofline_bench *bench, unsigned kernel)
 {
-    return strcmp(args->kernel, "all") == 0 ||
-           strcmp(args->kernel, roofline_kernels[kernel].name) == 0;
+    return strcmp(bench->args->kernel, "all") == 0 ||
+           strcmp(bench->args->kernel, bench->kernels[kernel].name) == 0;
 }
 
-static enum slc_status check_kernel(const struct arguments *args, struct slc_error *err)
+static enum slc_status check_kernel(const struct roofline_bench *bench, struct slc_error *err)
 {
-    for (unsigned k = 0; k < roofline_kernel_count; k++) {
-        if (kernel_wanted(args, k)) {
+    for (unsigned k = 0; k < bench->kernel_count; k++) {
+        if (kernel_wanted(bench, k)) {
             return SLC_OK;
         }
     }
     return slc_fail(err, SLC_ERR_USAGE,
                     "--kernel %s: there is no such kernel; see sluice bench roofline --help",
-                    args->kernel);
-}
-
-/* The last part of a path without .slc; the whole path where another operand has the same. */
-static void name_tensor(const struct operands *operands, unsigned which, char *name, size_t bytes)
-{
-    const char *path = operands->text[which];
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-    size_t length = strlen(base);
-
-    for (unsigned i = 0; i < operands->count; i++) {
-        const char *other = strrchr(operands->text[i], '/');
-
-        if (i != which && strcmp(other != NULL ? other + 1 : operands->text[i], base) == 0) {
-            base = path;
-            length = strlen(path);
-        }
-    }
-    if (length > 4 && strcmp(base + length - 4, ".slc") == 0) {
-        length -= 4;
-    }
-    (void)snprintf(name, bytes, "%.*s", (int)length, base);
+                    bench->args->kernel);
 }
 
 /* Every kernel at every rank, on the open store. */
@@ -198,7 +198,7 @@ measure_case(struct roofline_bench *bench, enum roofline_case which, struct slc_
 {
     const struct arguments *args = bench->args;
     struct roofline_job job = {.session = &bench->session,
-                               .threads = bench->roofs.threads,
+                               .threads = bench->threads,
                                .precision = bench->precision,
                                .instruction_set = bench->roofs.instruction_set,
                                .memory_bytes = args->memory,
@@ -207,6 +207,7 @@ measure_case(struct roofline_bench *bench, enum roofline_case which, struct slc_
                                .left_out = bench->left_out,
                                .tensor = bench->name,
                                .case_name = case_names[which],
+                               .device_memory = args->device_memory,
                                .temp_dir = args->temp_dir};
     roofline_points *points = &bench->points[which];
     const unsigned order = bench->session.store.manifest.order;
@@ -214,11 +215,11 @@ measure_case(struct roofline_bench *bench, enum roofline_case which, struct slc_
 
     for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
         job.rank = (uint32_t)args->ranks.number[r];
-        for (unsigned k = 0; k < roofline_kernel_count && status == SLC_OK; k++) {
-            if (kernel_wanted(args, k)) {
-                job.kernel = roofline_kernels[k].name;
+        for (unsigned k = 0; k < bench->kernel_count && status == SLC_OK; k++) {
+            if (kernel_wanted(bench, k)) {
+                job.kernel = bench->kernels[k].name;
                 status = roofline_leave_out(
-                    &job, 0, order, roofline_kernels[k].measure(&job, (*points)[r][k], err), err);
+                    &job, 0, order, bench->kernels[k].measure(&job, (*points)[r][k], err), err);
             }
         }
     }
@@ -278,7 +279,7 @@ static json_t *add_head(json_t *list, const struct place *place)
     (void)json_array_append_new(list, row);
     bench_set_text(row, "tensor", place->tensor);
     bench_set_text(row, "case", case_names[place->which]);
-    bench_set_text(row, "kernel", roofline_kernels[place->kernel].name);
+    bench_set_text(row, "kernel", place->kernel);
     bench_set_count(row, "rank", place->rank);
     bench_set_count(row, "mode", place->mode + 1);
     return row;
@@ -322,14 +323,15 @@ static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool b
 {
     const struct arguments *args = bench->args;
 
-    for (unsigned k = 0; k < roofline_kernel_count; k++) {
+    for (unsigned k = 0; k < bench->kernel_count; k++) {
         for (unsigned r = 0; r < args->ranks.count; r++) {
             for (unsigned n = 0; n < order; n++) {
                 const struct roofline_point *points[ROOFLINE_CASES];
                 json_t *row[ROOFLINE_CASES] = {NULL};
 
                 for (unsigned c = 0; c < ROOFLINE_CASES; c++) {
-                    const struct place place = {bench->name, (enum roofline_case)c, k,
+                    const struct place place = {bench->name, (enum roofline_case)c,
+                                                bench->kernels[k].name,
                                                 (unsigned)args->ranks.number[r], n};
 
                     points[c] = &bench->points[c][r][k][n];
@@ -363,7 +365,7 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     if (status != SLC_OK) {
         return status;
     }
-    name_tensor(&bench->operands, which, bench->name, sizeof bench->name);
+    roofline_name_tensor(&bench->operands, which, bench->name, sizeof bench->name);
     order = manifest->order;
     tensor = bench_tensor_to_json(&bench->session.store);
     (void)json_array_append_new(bench->tensors, tensor);
@@ -371,8 +373,8 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     memset(bench->points, 0, ROOFLINE_CASES * sizeof *bench->points);
     status = measure_case(bench, ROOFLINE_GIVEN, err);
     if (bench->folder != NULL) {
-        roofline_bound_init(&bound, manifest, bench->precision, largest_rank(args),
-                            bench->roofs.threads, args->memory);
+        roofline_bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
+                            args->memory);
         if (bound.nnz < manifest->nnz) {
             console_note("%s: best and worst case have %llu of its %llu nonzeros: with more, the "
                          "worst would not fit",
@@ -414,7 +416,7 @@ static void set_roofs(const struct roofline_bench *bench, json_t *rows)
 static enum slc_status check_all(struct roofline_bench *bench, struct slc_error *err)
 {
     const struct arguments *args = bench->args;
-    enum slc_status status = check_kernel(args, err);
+    enum slc_status status = check_kernel(bench, err);
 
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = session_open(&bench->session, bench->operands.text[i], args->memory, err);
@@ -429,31 +431,77 @@ static enum slc_status check_all(struct roofline_bench *bench, struct slc_error 
     return status;
 }
 
+/* Looks for the device, if one is asked for, and chooses the kernels. */
+static enum slc_status
+choose_device(struct roofline_bench *bench, json_t *record, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    struct slc_device_info info;
+    enum slc_status status;
+
+    bench->kernels = roofline_kernels;
+    bench->kernel_count = roofline_kernel_count;
+    bench->threads = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers();
+    bench->precision = strcmp(args->precision, "f32") == 0 ? SLC_F32 : SLC_F64;
+    bench_set_count(record, "threads", bench->threads);
+    if (strcmp(args->device, "gpu") != 0) {
+        return args->device_memory == 0
+                   ? SLC_OK
+                   : slc_fail(err, SLC_ERR_USAGE,
+                              "--device-memory is of GPUs, but none is asked for: add --device "
+                              "gpu, or leave it out");
+    }
+    if (strcmp(args->isa, "best") != 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "--isa is for the CPU: leave it or --device gpu out");
+    }
+    bench->kernels = roofline_device_kernels;
+    bench->kernel_count = roofline_device_kernel_count;
+    status = bench_device_find(0, args->device_memory, &info, err);
+    if (status == SLC_OK) {
+        bench->device = (struct bench_roofs_device){
+            .free_bytes = info.free_bytes,
+            .row_bytes = largest_rank(args) * (uint32_t)slc_value_bytes(bench->precision)};
+        bench_set_device(record, &info);
+    }
+    return status;
+}
+
+static enum slc_status measure_roofs(struct roofline_bench *bench, struct slc_error *err)
+{
+    const struct arguments *args = bench->args;
+    const unsigned repeats = (unsigned)args->bench.repeats;
+
+    if (bench->device.row_bytes != 0) {
+        return bench_roofs_measure_device(&bench->roofs, &bench->device, args->memory_set, repeats,
+                                          err);
+    }
+    return bench_roofs_measure(
+        &bench->roofs, strcmp(args->isa, "best") == 0 ? slc_cpu_instruction_set() : args->isa,
+        bench->threads, args->memory_set, repeats, err);
+}
+
 static enum slc_status
 measure(void *state, const char *operand, json_t *record, struct slc_error *err)
 {
     struct roofline_bench *bench = state;
     const struct arguments *args = bench->args;
-    const unsigned threads =
-        args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers();
-    const char *isa = strcmp(args->isa, "best") == 0 ? slc_cpu_instruction_set() : args->isa;
-    enum slc_status status = check_all(bench, err);
+    enum slc_status status = choose_device(bench, record, err);
 
     (void)operand;
-    bench->precision = strcmp(args->precision, "f32") == 0 ? SLC_F32 : SLC_F64;
+    if (status == SLC_OK) {
+        status = check_all(bench, err);
+    }
     bench->points = slc_calloc(ROOFLINE_CASES, sizeof *bench->points);
     if (status == SLC_OK && bench->points == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for what is measured");
     }
     if (status == SLC_OK) {
-        status = bench_roofs_measure(&bench->roofs, isa, threads, args->memory_set,
-                                     (unsigned)args->bench.repeats, err);
+        status = measure_roofs(bench, err);
     }
     if (status != SLC_OK) {
         return status;
     }
-    bench_set_count(record, "threads", threads);
-    bench_set_text(record, "instruction_set", isa);
+    bench_set_text(record, "instruction_set", bench->roofs.instruction_set);
     bench_set_text(record, "precision", args->precision);
     bench_set(record, "tensors", bench->tensors = json_array());
     bench_set(record, "rows", bench->rows = json_array());
@@ -525,7 +573,9 @@ const struct command bench_roofline = {
     .operands_min = 1,
     .operands_max = OPTIONS_MAX_OPERANDS,
     .options = options,
-    .notes = "A roof is what a kernel that makes so many operations for each byte it loads or\n"
-             "stores attains at most, from the level of memory that holds the rows it touches.",
+    .notes =
+        "A roof is what a kernel that makes so many operations for each byte it loads or\n"
+        "stores attains at most, from the level of memory that holds the rows it touches. Of a\n"
+        "GPU there is also the roof of rows at random places of its memory.",
     .run = run,
 };

@@ -208,9 +208,12 @@ static enum slc_status measure_products(struct sorted *sorted,
                                    cols, err);
     }
     for (int p = (int)first; p < (int)end && status == SLC_OK; p++) {
-        status = measure_product(
-            sorted, (enum slc_gpu_product)p,
-            sorted->keep_empty ? "sptv-all" : slc_gpu_product_name((enum slc_gpu_product)p), err);
+        const enum slc_gpu_product product = (enum slc_gpu_product)p;
+        const char *name = sorted->keep_empty ? "sptv-all" : slc_gpu_product_name(product);
+
+        if (sorted->of->only == NULL || strcmp(sorted->of->only, name) == 0) {
+            status = measure_product(sorted, product, name, err);
+        }
     }
     slc_matrix_destroy(&sorted->matrix);
     slc_matrix_destroy(&sorted->result);
@@ -286,7 +289,7 @@ static enum slc_status measure_mode(struct sorted *sorted, struct slc_error *err
     }
     slc_gpu_fiber_list_destroy(sorted->list);
     sorted->list = NULL;
-    return status == SLC_OK && of->vector ? measure_empty(sorted, err) : status;
+    return status == SLC_OK && of->vector && of->only == NULL ? measure_empty(sorted, err) : status;
 }
 
 enum slc_status

@@ -15,6 +15,7 @@ struct device_fibers {
     unsigned ordinal;
     unsigned mode;                     /* from 1; 0: each */
     bool vector, matrix;               /* which of the two products */
+    const char *only;                  /* one of gpu/fiber_list.h alone; NULL: each */
     const struct option_counts *ranks; /* columns of the matrix */
     enum slc_value_type precision;     /* of the matrix; products with a vector are f64 */
     struct session_options session;

@@ -47,6 +47,17 @@ void bench_set_tensor(json_t *record, const struct slc_store *store)
     bench_set(record, "tensor", bench_tensor_to_json(store));
 }
 
+void bench_set_device(json_t *record, const struct slc_device_info *info)
+{
+    json_t *device = json_object();
+
+    bench_set(record, "device", device);
+    bench_set_text(device, "name", info->name);
+    bench_set_count(device, "total_bytes", info->total_bytes);
+    bench_set_count(device, "free_bytes", info->free_bytes);
+    bench_set_count(device, "multiprocessors", info->multiprocessors);
+}
+
 /* The last word of the command's name: "stream" of "bench stream". */
 static const char *short_name(const struct command *command)
 {

@@ -6,6 +6,7 @@
 #ifndef SLC_TOOLS_BENCH_RECORD_H
 #define SLC_TOOLS_BENCH_RECORD_H
 
+#include "base/device.h"
 #include "base/error.h"
 #include "storage/store.h"
 #include "tools/options.h"
@@ -34,6 +35,9 @@ json_t *bench_tensor_to_json(const struct slc_store *store);
 
 /* The same as "tensor" of the record of a benchmark of one store. */
 void bench_set_tensor(json_t *record, const struct slc_store *store);
+
+/* A GPU as "device" of the record. */
+void bench_set_device(json_t *record, const struct slc_device_info *info);
 
 /* Prints the record to standard output. Errors: SLC_ERR_MEMORY. */
 enum slc_status bench_record_print(const json_t *record, struct slc_error *err) SLC_NODISCARD;

@@ -6,6 +6,7 @@
 #include "tools/console.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct roofline_kernel roofline_kernels[] = {
     {"mttkrp-copies", roofline_mttkrp_copies},
@@ -16,8 +17,38 @@ const struct roofline_kernel roofline_kernels[] = {
 };
 const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline_kernels[0];
 
+const struct roofline_kernel roofline_device_kernels[] = {
+    {"mttkrp", roofline_device_mttkrp},
+    {"sptv", roofline_device_product},
+    {"ttm-fibers", roofline_device_product},
+    {"ttm-elements", roofline_device_product},
+};
+const unsigned roofline_device_kernel_count =
+    sizeof roofline_device_kernels / sizeof roofline_device_kernels[0];
+
 _Static_assert(sizeof roofline_kernels / sizeof roofline_kernels[0] <= ROOFLINE_KERNELS_MAX,
                "raise ROOFLINE_KERNELS_MAX");
+
+void roofline_name_tensor(const struct operands *operands, unsigned which, char *name, size_t bytes)
+{
+    const char *path = operands->text[which];
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+    size_t length = strlen(base);
+
+    for (unsigned i = 0; i < operands->count; i++) {
+        const char *other = strrchr(operands->text[i], '/');
+
+        if (i != which && strcmp(other != NULL ? other + 1 : operands->text[i], base) == 0) {
+            base = path;
+            length = strlen(path);
+        }
+    }
+    if (length > 4 && strcmp(base + length - 4, ".slc") == 0) {
+        length -= 4;
+    }
+    (void)snprintf(name, bytes, "%.*s", (int)length, base);
+}
 
 enum slc_status roofline_leave_out(const struct roofline_job *job,
                                    unsigned first,

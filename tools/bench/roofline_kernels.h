@@ -33,7 +33,8 @@ struct roofline_job {
     unsigned warm_up, repeats;
     json_t *left_out;                        /* list of what there is no room for */
     const char *tensor, *case_name, *kernel; /* for that list */
-    const char *temp_dir; /* of stores that are sorted for a mode; NULL: $TMPDIR or /tmp */
+    uint64_t device_memory; /* of a GPU's that may be used; 0: most of what is free */
+    const char *temp_dir;   /* of stores that are sorted for a mode; NULL: $TMPDIR or /tmp */
 };
 
 /* One kernel in one mode. */
@@ -55,6 +56,12 @@ struct roofline_kernel {
                                struct slc_error *err);
 };
 
+/* The last part of a path without .slc; the whole path where another operand has the same. */
+void roofline_name_tensor(const struct operands *operands,
+                          unsigned which,
+                          char *name,
+                          size_t bytes);
+
 /*
  * After a kernel that failed for want of memory in `count` modes from `first` on: they are left
  * out, which is told and listed, and the rest can be measured. Other faults stay. Returns what is
@@ -69,6 +76,9 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
 enum { ROOFLINE_KERNELS_MAX = 16 };
 extern const struct roofline_kernel roofline_kernels[];
 extern const unsigned roofline_kernel_count;
+/* Those of a GPU. */
+extern const struct roofline_kernel roofline_device_kernels[];
+extern const unsigned roofline_device_kernel_count;
 
 /* MTTKRP from copies per mode, and from the blocks as they are stored (roofline_mttkrp.c). */
 enum slc_status roofline_mttkrp_copies(const struct roofline_job *job,
@@ -85,6 +95,14 @@ enum slc_status roofline_ttm_fiber(const struct roofline_job *job,
 enum slc_status roofline_ttm_element(const struct roofline_job *job,
                                      struct roofline_point *points,
                                      struct slc_error *err) SLC_NODISCARD;
+
+/* On a GPU: MTTKRP from blocks, and products from fibers in its memory (roofline_device.c). */
+enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
+                                       struct roofline_point *points,
+                                       struct slc_error *err) SLC_NODISCARD;
+enum slc_status roofline_device_product(const struct roofline_job *job,
+                                        struct roofline_point *points,
+                                        struct slc_error *err) SLC_NODISCARD;
 
 /* SpTV from fibers in memory (roofline_ttv.c), of rank 1 and in f64. */
 enum slc_status roofline_sptv(const struct roofline_job *job,

@@ -207,6 +207,7 @@ static void put_head(struct picture *picture)
     const unsigned lines = picture->series_count + picture->kernel_count + 8;
     const int legend = PLOT_TOP + (int)lines * LINE_HEIGHT;
     const int least = PLOT_TOP + PLOT_HEIGHT + 60;
+    const json_t *device = json_object_get(picture->record, "device");
     FILE *out = picture->out;
 
     (void)fprintf(out,
@@ -229,10 +230,15 @@ static void put_head(struct picture *picture)
     put_colours(out, dark_colours, "#16181c");
     (void)fprintf(out,
                   "}\n</style>\n<rect class=\"bg\" width=\"100%%\" height=\"100%%\"/>\n"
-                  "<text x=\"%d\" y=\"28\">Cache-aware roofline: %d threads, %s, %s</text>\n",
-                  PLOT_LEFT, (int)real_of(picture->record, "threads"),
-                  text_of(picture->record, "instruction_set"),
-                  text_of(picture->record, "precision"));
+                  "<text x=\"%d\" y=\"28\">Cache-aware roofline: ",
+                  PLOT_LEFT);
+    if (device != NULL) {
+        put_text(out, text_of(device, "name"));
+    } else {
+        (void)fprintf(out, "%d threads, %s", (int)real_of(picture->record, "threads"),
+                      text_of(picture->record, "instruction_set"));
+    }
+    (void)fprintf(out, ", %s</text>\n", text_of(picture->record, "precision"));
 }
 
 /* A tick of the lower axis at `value`, or of the left one, with its grid line and number. */

@@ -136,8 +136,11 @@ enum slc_status bench_roofs_raise(struct bench_roofs *roofs, struct slc_error *e
 {
     struct bench_roofs again;
     const enum slc_status status =
-        bench_roofs_measure(&again, roofs->instruction_set, roofs->threads, roofs->memory_set_bytes,
-                            roofs->repeats, err);
+        roofs->device != NULL
+            ? bench_roofs_measure_device(&again, roofs->device, roofs->memory_set_bytes,
+                                         roofs->repeats, err)
+            : bench_roofs_measure(&again, roofs->instruction_set, roofs->threads,
+                                  roofs->memory_set_bytes, roofs->repeats, err);
 
     if (status != SLC_OK) {
         return status;
@@ -194,7 +197,8 @@ void bench_roofs_to_json(const struct bench_roofs *roofs, json_t *record)
         (void)json_array_append_new(peaks, row);
         bench_set_text(row, "precision", i == 0 ? "f64" : "f32");
         bench_set_text(row, "instruction_set", roofs->instruction_set);
-        bench_set_count(row, "threads", roofs->threads);
+        bench_set(row, "threads",
+                  roofs->device != NULL ? json_null() : json_integer((json_int_t)roofs->threads));
         bench_set_real(row, "gflop_per_s", (i == 0 ? roofs->peak_f64 : roofs->peak_f32) * 1e-9);
     }
 }

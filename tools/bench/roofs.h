@@ -9,6 +9,7 @@
 #ifndef SLC_TOOLS_BENCH_ROOFS_H
 #define SLC_TOOLS_BENCH_ROOFS_H
 
+#include "base/device.h"
 #include "base/error.h"
 #include "base/matrix.h"
 #include "base/topology.h"
@@ -25,12 +26,20 @@ struct bench_level {
     double bytes_per_second;
 };
 
+/* A GPU whose roofs are measured. */
+struct bench_roofs_device {
+    unsigned ordinal;
+    uint64_t free_bytes; /* of its memory; half of these are swept at most */
+    uint32_t row_bytes;  /* at random places: measured is the next power of two, of 16 .. 512 */
+};
+
 struct bench_roofs {
-    const char *instruction_set;
-    unsigned threads;
-    uint64_t memory_set_bytes; /* as bench_memory_set_bytes takes it */
-    unsigned repeats, samples; /* as asked for, and of each roof */
-    unsigned level_count;      /* the fastest first; the last one is memory */
+    const char *instruction_set;             /* "cuda" of a GPU */
+    unsigned threads;                        /* 0 of a GPU */
+    const struct bench_roofs_device *device; /* NULL: the CPU */
+    uint64_t memory_set_bytes;               /* as bench_memory_set_bytes takes it */
+    unsigned repeats, samples;               /* as asked for, and of each roof */
+    unsigned level_count;                    /* the fastest first; the last one is memory */
     struct bench_level levels[BENCH_LEVELS_MAX];
     double peak_f32, peak_f64; /* operations per second */
 };
@@ -46,6 +55,23 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     uint64_t memory_set_bytes,
                                     unsigned repeats,
                                     struct slc_error *err) SLC_NODISCARD;
+
+/* The GPU `ordinal`, of which memory_bytes may be used (0: most). Errors: those of slc_gpu_create.
+ */
+enum slc_status bench_device_find(unsigned ordinal,
+                                  uint64_t memory_bytes,
+                                  struct slc_device_info *info,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The same of a GPU: levels "L2" and "memory" by reads, "random rows" by rows at random places of
+ * memory; memory_set_bytes of 0: 4 GiB. `device` is borrowed. Errors: those of gpu/measure.h.
+ */
+enum slc_status bench_roofs_measure_device(struct bench_roofs *roofs,
+                                           const struct bench_roofs_device *device,
+                                           uint64_t memory_set_bytes,
+                                           unsigned repeats,
+                                           struct slc_error *err) SLC_NODISCARD;
 
 /* Measures all of them again and keeps the higher of each: no roof is as low as a busy moment
    makes it look. Errors: the same; *roofs is unchanged then. */

@@ -25,6 +25,8 @@ WANTED = {
     "dense_update": {r"ld\.global\.nc\.v2\.f64": "a strip of the triangle comes by 16 bytes",
                      r"fma\.rn\.f64": "sums are fused on every device alike"},
     "measure": {r"ld\.global\.v4": "memory is read by 16 bytes"},
+    "measure_fma": {r"fma\.rn\.f64": "a peak is that of fused operations",
+                    r"fma\.rn\.f32": "a peak is that of fused operations"},
     "mttkrp_exact": {r"ld\.global\.nc\.v2\.f64": "rows of factors come by 16 bytes",
                      r"ld\.global\.nc\.v4\.f32": "rows of factors come by 16 bytes",
                      r"atom\.global\.add\.u64": "words are added where memory is"},

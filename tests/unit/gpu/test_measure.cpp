@@ -32,6 +32,40 @@ static void every_ceiling(void)
     slc_emulation_reset(); /* ends the program where anything is left */
 }
 
+static void peaks(void)
+{
+    static const enum slc_value_type types[] = {SLC_F64, SLC_F32};
+
+    slc_emulation_set(&emulation);
+    for (const enum slc_value_type type : types) {
+        const struct slc_gpu_peak peak = {type, 1, 2};
+        struct slc_error err = SLC_ERROR_INIT;
+        double rate = 0;
+
+        SLC_ASSERT_OK(slc_gpu_measure_peak(0, &peak, &rate, &err), &err);
+        CU_ASSERT(rate > 0);
+    }
+    CU_ASSERT_STRING_EQUAL(slc_gpu_peak_name(SLC_F64), "fma-f64");
+    CU_ASSERT_STRING_EQUAL(slc_gpu_peak_name(SLC_F32), "fma-f32");
+    slc_emulation_reset();
+}
+
+static void peaks_refused(void)
+{
+    static const struct slc_gpu_peak wrong[] = {
+        {SLC_F64, 0, 1}, {SLC_F64, 1, 0}, {SLC_F64, SLC_GPU_PEAK_MOST + 1, 1}};
+    const struct slc_gpu_peak right = {SLC_F64, 1, 1};
+    double rate = -1;
+
+    slc_emulation_set(&emulation);
+    for (const auto &peak : wrong) {
+        CU_ASSERT_EQUAL(slc_gpu_measure_peak(0, &peak, &rate, NULL), SLC_ERR_USAGE);
+    }
+    CU_ASSERT_EQUAL(slc_gpu_measure_peak(100, &right, &rate, NULL), SLC_ERR_SYSTEM);
+    CU_ASSERT_EQUAL(rate, -1);
+    slc_emulation_reset();
+}
+
 static void refused(void)
 {
     static const struct slc_gpu_measurement wrong[] = {
@@ -60,6 +94,8 @@ int main(int argc, char **argv)
     static const struct slc_test tests[] = {
         {"every ceiling of a device is measured", every_ceiling},
         {"measurements that cannot be are refused", refused},
+        {"peaks of a device are measured", peaks},
+        {"peaks that cannot be are refused", peaks_refused},
     };
 
     return slc_test_main("gpu measure", tests, SLC_COUNT(tests), argc, argv);
