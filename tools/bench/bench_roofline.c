@@ -402,7 +402,9 @@ static void set_roofs(const struct roofline_bench *bench, json_t *rows)
     {
         const json_int_t bytes = json_integer_value(json_object_get(row, "rows_bytes"));
         const struct bench_level *level = bench_roofs_level(&bench->roofs, (uint64_t)bytes);
-        const double roof = bench_roof(&bench->roofs, level, bench->precision,
+        /* A GPU multiplies and adds in f64. */
+        const double roof = bench_roof(&bench->roofs, level,
+                                       bench->roofs.device != NULL ? SLC_F64 : bench->precision,
                                        json_number_value(json_object_get(row, "flop_per_byte")));
         const double rate = json_number_value(json_object_get(row, "gflop_per_s"));
 

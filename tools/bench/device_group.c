@@ -76,21 +76,30 @@ static json_t *add_row(const struct group *group, unsigned mode)
     return row;
 }
 
-/* What each device computed in one MTTKRP; the longest of these is returned. */
-static enum slc_status run_once(
-    struct group *group, unsigned mode, double seconds[], double *longest, struct slc_error *err)
+static double compute_seconds(const struct group *group, unsigned device)
 {
-    struct slc_devices_stats before[SLC_MAX_DEVICES], after;
+    struct slc_devices_stats stats;
+
+    slc_accelerators_stats(group->session.group, device, &stats);
+    return stats.compute_seconds;
+}
+
+/* What each device computed in one MTTKRP, and the longest of these. */
+static enum slc_status run_once(struct group *group,
+                                unsigned mode,
+                                double seconds[SLC_MAX_DEVICES],
+                                double *longest,
+                                struct slc_error *err)
+{
     enum slc_status status;
 
     for (unsigned d = 0; d < group->count; d++) {
-        slc_accelerators_stats(group->session.group, d, &before[d]);
+        seconds[d] = -compute_seconds(group, d);
     }
     status = slc_accelerators_mttkrp(group->session.group, mode, NULL, NULL, NULL, err);
     *longest = 0;
     for (unsigned d = 0; d < group->count; d++) {
-        slc_accelerators_stats(group->session.group, d, &after);
-        seconds[d] = after.compute_seconds - before[d].compute_seconds;
+        seconds[d] += compute_seconds(group, d);
         *longest = fmax(*longest, seconds[d]);
     }
     return status;

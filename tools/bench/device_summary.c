@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SUM_BYTES = 8 };
+
 /* The rows of one kernel on one tensor, at most one for each mode. */
 struct group {
     const json_t *row[SLC_MAX_ORDER];
@@ -58,9 +60,7 @@ static const struct bench_column mean_columns[] = {{"precision", "type", 0, 0},
 
 double device_model_bytes(unsigned order, uint32_t rank, double value_bytes, double form_bytes)
 {
-    const double row = rank * value_bytes;
-
-    return (order - 1.0) * row + row + form_bytes;
+    return (order - 1.0) * rank * value_bytes + SUM_BYTES * (double)rank + form_bytes;
 }
 
 double device_model_flop(unsigned order, uint32_t rank)
@@ -321,9 +321,10 @@ static double overlap_share(const struct group *group)
     const double copy = sum_of(group, "copy_ms"), kernel = sum_of(group, "kernel_ms");
     const double shorter = fmin(copy, kernel);
 
-    return isnan(copy + kernel) || shorter <= 0
-               ? NAN
-               : (copy + kernel - sum_of(group, "busy_ms")) / shorter;
+    const double overlap = copy + kernel - sum_of(group, "busy_ms");
+
+    /* Rounding may make it negative. */
+    return isnan(overlap) || shorter <= 0 ? NAN : fmax(overlap, 0) / shorter;
 }
 
 /* With copies, and of kernels alone; nothing if no block was copied. */

@@ -13,10 +13,10 @@
 
 /*
  * The byte model: bytes that an MTTKRP over N modes moves for each nonzero at rank R, with elements
- * of v bytes, if no cache helps:
+ * of v bytes and sums of 8, if no cache helps:
  *
  *     (N - 1) R v   rows of factor matrices that are read
- *     + R v         the output row that is added to
+ *     + 8 R         the output row that is added to
  *     + b           the nonzero itself, coordinates and value, in the form that the kernel reads
  *
  * b is the member `form_bytes_per_nnz` of a row. Rates by this model exceed the ceiling if caches
