@@ -78,8 +78,10 @@ extern const char *const session_device_choices[];
 
 /* Rows of an option table for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
-    OPTION_ROW_MEMORY(type, session.memory), OPTION_ROW_THREADS(type, session.threads),            \
-        SESSION_OPTION_ROW_PIN(type, session.pin), SESSION_OPTION_ROW_IO(type, session.io),        \
+    OPTION_ROW_THREADS(type, session.threads), SESSION_OPTION_ROWS_BUT_THREADS(type)
+#define SESSION_OPTION_ROWS_BUT_THREADS(type)                                                      \
+    OPTION_ROW_MEMORY(type, session.memory), SESSION_OPTION_ROW_PIN(type, session.pin),            \
+        SESSION_OPTION_ROW_IO(type, session.io),                                                   \
         SESSION_OPTION_ROW_SCHEDULE(type, session.schedule),                                       \
         {.name = "precision",                                                                      \
          .kind = OPTION_CHOICE,                                                                    \

@@ -839,6 +839,15 @@ def cpd(folder):
             check((record["mttkrps"], record["mttkrps_from_copies"]) == (order, 0), f"{record}")
         record = bench("cpd", path, "-r", 3, "-n", 4, "--warm-up", 2)
         check(all(row["samples"] == 4 for row in record["rows"]), f"{record['rows']}")
+        check(record["runs"][0]["iteration_median_ms"] == record["iteration_median_ms"], f"{record}")
+        check(record["device"] is None and record["device_work"] is None, f"{record}")
+        record = bench("cpd", path, "-r", 3, "-n", 1, "-t", "2,1", "--devices", 0)
+        runs = record["runs"]
+        check([run["threads"] for run in runs] == [2, 1] and "threads" not in record, f"{runs}")
+        check([row["threads"] for row in record["rows"]] == [2] * 8 + [1] * 8, f"{record['rows']}")
+        for run in runs:
+            check(close(run["over_first"], runs[0]["iteration_median_ms"] / run["iteration_median_ms"]), f"{run}")
+            check(close(run["iterations_per_s"] * run["iteration_median_ms"], 1e3), f"{run}")
 
 
 def cpd_copies(folder):

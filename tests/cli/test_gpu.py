@@ -124,7 +124,8 @@ def bench_logical(folder):
     check([row["devices"] for row in several] == [1, 2], str(several))
     check(several[0]["device_spread"] == 0 and 0 <= several[1]["device_spread"] <= 1, str(several))
     for row in told["summary"]:
-        check(row["overall_share"] > 0 and row["overall_gnnz_per_s"] > 0, str(row))
+        check(0 < row["overall_share"] < 1 and row["overall_gnnz_per_s"] > 0, str(row))
+        check("devices" in row or 0 <= row["overlap_share"] <= 1, str(row))
         check(row["ceiling_gb_per_s"] is None and row["ceiling_share"] is None, str(row))
     sluice("layout", store, "--sorted", "all", "-q")
     text = emulated("bench", "device", store, *options[:-1], "--mode", 2)
@@ -171,6 +172,36 @@ def roofline(folder):
         check(part in text, text)
     _, err = sluice(*options, "--device", "gpu", status=1)
     check(re.search(r"--device gpu: (this sluice was built without CUDA|no CUDA device can be used)", err), err)
+
+
+def bench_cpd(folder):
+    """Iterations on a device are split by its clock: phases add up, dense algebra is update and fit."""
+    store = made(folder)
+    options = ["bench", "cpd", store, "-r", 3, "-n", 1]
+    # Blocks stay on the device, unless nothing is kept or the CPU takes some of them, others in each pass.
+    for more, copied in (([], False), (["--no-cache", "--streams", 2, "-t", 1], True),
+                         (["--devices", "0,0", "--split", "nnz"], False), (["--split", "static=0.5"], None)):
+        told = json.loads(emulated(*options, "--device", "gpu", *more, "--json"))
+        phases = {row["phase"]: row for row in told["rows"]}
+        check(list(phases) == ["kernels", "block copies", "idle", "update", "fit", "other"], str(list(phases)))
+        check(abs(sum(row["share"] for row in phases.values()) - 1) < 1e-6, str(phases))
+        check(abs(sum(row["median_ms"] for row in phases.values()) - told["iteration_median_ms"]) < 1e-3, str(phases))
+        check(phases["kernels"]["median_ms"] > 0 and phases["idle"]["median_ms"] > 0, str(phases))
+        check(abs(told["dense_share"] - phases["update"]["share"] - phases["fit"]["share"]) < 1e-6, str(told["dense_share"]))
+        check(abs(told["iterations_per_s"] * told["iteration_median_ms"] / 1e3 - 1) < 1e-6, str(told["iterations_per_s"]))
+        several = "--devices" in more
+        for name, row in phases.items():
+            there = name in ("kernels", "update") and not several
+            check((row["ceiling_ms"] is not None) == there, f"{more}: {row}")
+        check(copied in (None, told["copied_bytes_per_iteration"] > 0), f"{more}: {told['copied_bytes_per_iteration']}")
+        check(told["device"]["streams"] > 0 and told["device_work"]["launches"] > 0, str(told["device"]))
+        check((len(told["devices"]["each"]) == 2) if several else told["devices"] is None, str(told["devices"]))
+    told = json.loads(emulated(*options, "--device", "gpu", "-t", "1,2", "--json"))
+    check([run["threads"] for run in told["runs"]] == [1, 2] and "iteration_median_ms" not in told, str(told["runs"]))
+    check([row["threads"] for row in told["rows"]] == [1] * 6 + [2] * 6, str(told["rows"]))
+    check("block copies" in emulated(*options, "--device", "auto"), "auto takes the device")
+    _, err = sluice(*options, "--device", "gpu", status=1)
+    check("--device gpu: " in err, err)
 
 
 def stop(folder):
@@ -386,6 +417,7 @@ run([
     ("bench device", bench),
     ("bench device, as several", bench_logical),
     ("bench roofline of a device", roofline),
+    ("bench cpd on a device", bench_cpd),
     ("several devices", several),
     ("the CPU and a device together", shared),
     ("memory of the device", budgets),

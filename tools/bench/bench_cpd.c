@@ -15,6 +15,12 @@
  *   fit        from R x R matrices
  *   other      what is left
  *
+ * On a GPU its own clock splits MTTKRPs; of several the means count:
+ *
+ *   kernels       at least one kernel computes
+ *   block copies  blocks are copied, and no kernel computes
+ *   idle          neither: reading, launching, waiting for other devices and the CPU
+ *
  * An MTTKRP from copies per mode makes no pass: all of its time is multiplying. Making the copies
  * lies between two iterations and belongs to none: it has a row of its own, without a share.
  *
@@ -22,13 +28,14 @@
  * are losses, or too short to have one, have none.
  */
 #include "bench.h"
-#include "cpd_ceilings.h"
+#include "cpd_device.h"
 #include "record.h"
 #include "run.h"
 #include "table.h"
 #include "tools/session.h"
 
 #include "engine/solve/cp_als.h"
+#include "results/json_stats.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,6 +43,7 @@
 
 struct arguments {
     struct session_options session;
+    struct option_counts threads;
     uint64_t rank;
     struct bench_options bench;
 };
@@ -49,17 +57,36 @@ static const struct option options[] = {{.name = "rank",
                                          .maximum = SLC_MAX_RANK,
                                          .help = "number of components",
                                          .offset = offsetof(struct arguments, rank)},
-                                        SESSION_OPTION_ROWS(arguments),
+                                        {.name = "threads",
+                                         .letter = 't',
+                                         .kind = OPTION_COUNTS,
+                                         .value = "T[,T..]",
+                                         .fallback = "0",
+                                         .maximum = SLC_MAX_THREADS,
+                                         .help = "threads; 0: one per processor this process may "
+                                                 "use; several make a sweep",
+                                         .offset = offsetof(struct arguments, threads)},
+                                        SESSION_OPTION_ROWS_BUT_THREADS(arguments),
                                         SESSION_OPTION_ROW_IO_LIMIT(arguments),
                                         SESSION_OPTION_ROW_COPIES(arguments),
+                                        SESSION_OPTION_ROWS_DEVICE(arguments),
+                                        SESSION_OPTION_ROWS_DEVICES(arguments),
                                         BENCH_OPTION_ROWS(arguments, "5"),
                                         {.name = NULL}};
 
-static const struct bench_column phase_columns[] = {{"phase", "phase", 0, 0},
-                                                    {"median_ms", "ms", 1, 3},
-                                                    {"share", "%", 100, 1},
-                                                    {"ceiling_ms", "ceiling ms", 1, 3},
-                                                    {NULL, NULL, 0, 0}};
+static const struct bench_column run_columns[] = {
+    {"threads", "threads", 0, 0},
+    {"iteration_median_ms", "iteration ms", 1, 3},
+    {"iterations_per_s", "iterations/s", 1, 3},
+    {"over_first", "over first", 1, 2},
+    {"dense_share", "dense %", 100, 1},
+    {"read_bytes_per_iteration", "MiB read", 1.0 / 1048576, 1},
+    {"copied_bytes_per_iteration", "MiB copied", 1.0 / 1048576, 1},
+    {NULL, NULL, 0, 0}};
+
+static const struct bench_column phase_columns[] = {
+    {"threads", "threads", 0, 0}, {"phase", "phase", 0, 0},           {"median_ms", "ms", 1, 3},
+    {"share", "%", 100, 1},       {"ceiling_ms", "ceiling ms", 1, 3}, {NULL, NULL, 0, 0}};
 
 enum phase {
     PHASE_WAIT,
@@ -67,22 +94,35 @@ enum phase {
     PHASE_MULTIPLY,
     PHASE_UNEVEN,
     PHASE_OUTPUTS,
+    PHASE_KERNELS,
+    PHASE_COPIES,
+    PHASE_IDLE,
     PHASE_UPDATE,
     PHASE_FIT,
     PHASE_OTHER,
     PHASES
 };
 
-static const char *const phase_names[PHASES] = {"read wait", "decode", "multiply", "uneven",
-                                                "outputs",   "update", "fit",      "other"};
+static const char *const phase_names[PHASES] = {"read wait", "decode",  "multiply",     "uneven",
+                                                "outputs",   "kernels", "block copies", "idle",
+                                                "update",    "fit",     "other"};
+
+/* Whether iterations on the CPU, or on a GPU, have the phase. */
+static bool has_phase(bool device, enum phase phase)
+{
+    return phase >= PHASE_UPDATE || device == (phase >= PHASE_KERNELS);
+}
 
 /* What the callback of the decomposition gathers. */
 struct cpd_bench {
     const struct arguments *args;
     struct slc_session session;
     struct slc_cp_result result;
-    struct slc_stream_stats stats;   /* at the end of the iteration before */
-    struct slc_cp_times times;       /* the same of the solver */
+    struct slc_stream_stats stats;  /* at the end of the iteration before */
+    struct slc_cp_times times;      /* the same of the solver */
+    struct slc_device_stats device; /* the same of a GPU */
+    uint64_t bytes_copied;          /* to it, in the iterations that count */
+    json_t *phase_rows;
     uint64_t bytes_read;             /* in the iterations that count */
     bool from_copies;                /* what MTTKRPs are computed from by now */
     unsigned iterations_from_copies; /* of those that count */
@@ -108,6 +148,19 @@ static void split_streamed(const struct cpd_bench *bench,
     phases[PHASE_OUTPUTS] = mttkrp - pass;
 }
 
+/* The same on a GPU. */
+static void split_device(const struct cpd_bench *bench,
+                         const struct slc_device_stats *stats,
+                         double mttkrp,
+                         double phases[PHASES])
+{
+    const double busy = stats->busy_seconds - bench->device.busy_seconds;
+
+    phases[PHASE_KERNELS] = stats->compute_seconds - bench->device.compute_seconds;
+    phases[PHASE_COPIES] = busy - phases[PHASE_KERNELS];
+    phases[PHASE_IDLE] = mttkrp - busy;
+}
+
 /*
  * Whether an iteration counts. Not the one after copies were given up: what the stream did for them
  * cannot be told from what it did in the iteration.
@@ -124,14 +177,20 @@ static void take_iteration(void *context, const struct slc_cp_iteration *iterati
     const struct slc_cp_times *now = &bench->result.times;
     const double mttkrp = now->mttkrp - bench->times.mttkrp;
     struct slc_stream_stats stats;
+    struct slc_device_stats device = {0};
     double phases[PHASES] = {0};
 
     slc_stream_stats(bench->session.stream, &stats);
+    if (cpd_device_used(&bench->session)) {
+        cpd_device_stats(&bench->session, &device);
+    }
     bench->from_copies = bench->from_copies || iteration->first_of_copies;
     if (iteration->copies_fault != NULL) {
         bench->copies_fault = *iteration->copies_fault;
     }
-    if (bench->from_copies) {
+    if (cpd_device_used(&bench->session)) {
+        split_device(bench, &device, mttkrp, phases);
+    } else if (bench->from_copies) {
         phases[PHASE_MULTIPLY] = mttkrp;
     } else {
         split_streamed(bench, &stats, mttkrp, phases);
@@ -145,9 +204,11 @@ static void take_iteration(void *context, const struct slc_cp_iteration *iterati
             bench_samples_add(&bench->phases[p], phases[p]);
         }
         bench->bytes_read += iteration->bytes_read;
+        bench->bytes_copied += device.block_bytes - bench->device.block_bytes;
         bench->iterations_from_copies += bench->from_copies;
     }
     bench->stats = stats;
+    bench->device = device;
     bench->times = *now;
 }
 
@@ -169,6 +230,9 @@ static enum slc_status measure_ceilings(const struct cpd_bench *bench,
     const double count = bench->iteration.count;
     const double streamed = (count - bench->iterations_from_copies) / count;
 
+    if (cpd_device_used(&bench->session)) {
+        return cpd_device_ceilings_measure(&bench->session, ceilings, err);
+    }
     return bench_cpd_ceilings_measure(&bench->session,
                                       streamed * bench->session.store.manifest.order,
                                       (double)bench->bytes_read / count, ceilings, err);
@@ -183,6 +247,7 @@ static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase p
     case PHASE_DECODE:
         return ceilings->decode;
     case PHASE_MULTIPLY:
+    case PHASE_KERNELS:
         return ceilings->multiply;
     case PHASE_UPDATE:
         return ceilings->update;
@@ -194,7 +259,6 @@ static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase p
 /* What making the copies took, and how many MTTKRPs were computed from them. */
 static void record_copies(const struct cpd_bench *bench,
                           const struct bench_cpd_ceilings *ceilings,
-                          json_t *phases,
                           json_t *record)
 {
     const unsigned order = bench->session.store.manifest.order;
@@ -205,7 +269,7 @@ static void record_copies(const struct cpd_bench *bench,
             .samples = 1, .min = seconds, .median = seconds, .max = seconds};
         json_t *row = json_object();
 
-        (void)json_array_append_new(phases, row);
+        (void)json_array_append_new(bench->phase_rows, row);
         bench_set_text(row, "phase", "copies");
         bench_times_to_json(row, &times);
         bench_set(row, "share", json_null());
@@ -220,87 +284,105 @@ static void record_copies(const struct cpd_bench *bench,
     bench_set_count(record, "mttkrps_from_copies", (uint64_t)bench->iterations_from_copies * order);
 }
 
-static enum slc_status
-record_figures(struct cpd_bench *bench, json_t *record, struct slc_error *err)
+/* The phases of one number of threads; returns the share of dense algebra. */
+static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceilings *ceilings)
+{
+    const bool device = cpd_device_used(&bench->session);
+    const double total = sum_of(&bench->iteration);
+    double dense = 0;
+
+    for (unsigned p = 0; p < PHASES; p++) {
+        const struct bench_times times = bench_samples_summary(&bench->phases[p]);
+        const double share = sum_of(&bench->phases[p]) / total;
+        json_t *row;
+
+        if (!has_phase(device, (enum phase)p)) {
+            continue;
+        }
+        row = json_object();
+        dense += p == PHASE_UPDATE || p == PHASE_FIT ? share : 0;
+        (void)json_array_append_new(bench->phase_rows, row);
+        if (bench->args->threads.count > 1) {
+            bench_set_count(row, "threads", bench->session.plan.threads);
+        }
+        bench_set_text(row, "phase", phase_names[p]);
+        bench_times_to_json(row, &times);
+        bench_set_real(row, "share", share);
+        bench_set_real(row, "ceiling_ms", ceiling_of(ceilings, (enum phase)p) * 1e3);
+    }
+    return dense;
+}
+
+/* What a GPU did: null on the CPU. */
+static void record_device(const struct cpd_bench *bench, json_t *run)
+{
+    const struct slc_plan *plan = &bench->session.plan;
+
+    bench_set(run, "device", slc_json_device_plan(plan));
+    bench_set(run, "device_work", slc_json_device_stats(plan, &bench->result.accelerator));
+    bench_set(run, "devices", slc_json_devices_stats(plan, bench->result.devices));
+    if (cpd_device_used(&bench->session)) {
+        bench_set_real(run, "copied_bytes_per_iteration",
+                       (double)bench->bytes_copied / bench->iteration.count);
+    }
+}
+
+static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &bench->session.store.manifest;
     const struct bench_times iteration = bench_samples_summary(&bench->iteration);
-    const double total = sum_of(&bench->iteration);
-    double rows = 0, dense = 0;
-    json_t *phases = json_array();
+    double rows = 0, dense;
     struct bench_cpd_ceilings ceilings = {0};
     const enum slc_status status = measure_ceilings(bench, &ceilings, err);
 
     for (unsigned n = 0; n < manifest->order; n++) {
         rows += (double)manifest->dims[n];
     }
-    bench_set(record, "rows", phases);
-    for (unsigned p = 0; p < PHASES; p++) {
-        const struct bench_times times = bench_samples_summary(&bench->phases[p]);
-        const double share = sum_of(&bench->phases[p]) / total;
-        json_t *row = json_object();
-
-        dense += p == PHASE_UPDATE || p == PHASE_FIT ? share : 0;
-        (void)json_array_append_new(phases, row);
-        bench_set_text(row, "phase", phase_names[p]);
-        bench_times_to_json(row, &times);
-        bench_set_real(row, "share", share);
-        bench_set_real(row, "ceiling_ms", ceiling_of(&ceilings, (enum phase)p) * 1e3);
-    }
-    record_copies(bench, &ceilings, phases, record);
-    bench_set_count(record, "rank", bench->args->rank);
-    bench_set_count(record, "threads", bench->session.plan.threads);
-    bench_set_real(record, "iteration_median_ms", iteration.median * 1e3);
-    bench_set_real(record, "iteration_min_ms", iteration.min * 1e3);
-    bench_set_real(record, "iteration_max_ms", iteration.max * 1e3);
-    bench_set_real(record, "dense_share", dense);
-    bench_set_real(record, "nnz_per_row", (double)manifest->nnz / rows);
-    bench_set_real(record, "read_bytes_per_iteration",
+    dense = record_phases(bench, &ceilings);
+    record_copies(bench, &ceilings, run);
+    bench_set_count(run, "rank", bench->args->rank);
+    bench_set_count(run, "threads", bench->session.plan.threads);
+    bench_set_real(run, "iteration_median_ms", iteration.median * 1e3);
+    bench_set_real(run, "iteration_min_ms", iteration.min * 1e3);
+    bench_set_real(run, "iteration_max_ms", iteration.max * 1e3);
+    bench_set_real(run, "iterations_per_s", 1 / iteration.median);
+    bench_set_real(run, "dense_share", dense);
+    bench_set_real(run, "nnz_per_row", (double)manifest->nnz / rows);
+    bench_set_real(run, "read_bytes_per_iteration",
                    (double)bench->bytes_read / bench->iteration.count);
+    record_device(bench, run);
     return status;
 }
 
-static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
+/* One decomposition. What it holds is closed by close_all, and before the next. */
+static enum slc_status decompose(struct cpd_bench *bench,
+                                 const struct session_options *wanted,
+                                 json_t *run,
+                                 struct slc_error *err)
 {
-    struct cpd_bench *bench = state;
     const struct arguments *args = bench->args;
     struct slc_session *session = &bench->session;
-    const struct slc_cp_als_options cp = {.rank = (uint32_t)args->rank,
-                                          .iterations =
-                                              (unsigned)(args->bench.warm_up + args->bench.repeats),
-                                          .deterministic = args->session.deterministic,
-                                          .iteration = take_iteration,
-                                          .context = bench};
-    enum slc_status status = session_open(session, path, args->session.memory, err);
+    struct slc_cp_als_options cp = {.rank = (uint32_t)args->rank,
+                                    .iterations =
+                                        (unsigned)(args->bench.warm_up + args->bench.repeats),
+                                    .deterministic = args->session.deterministic,
+                                    .devices = session->devices,
+                                    .layouts = &session->layouts,
+                                    .iteration = take_iteration,
+                                    .context = bench};
+    enum slc_status status =
+        session_plan(session, wanted, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
 
-    if (status == SLC_OK) {
-        bench_set_tensor(record, &session->store);
-        status = session_plan(session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
-    }
     if (status == SLC_OK) {
         status = slc_session_start(session, err);
     }
     if (status == SLC_OK) {
+        cp.accelerators = session->group;
+        cp.accelerator = session->group == NULL ? session->accelerator : NULL;
         status = slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
                             &bench->result, err);
     }
-    return status == SLC_OK ? record_figures(bench, record, err) : status;
-}
-
-static void print_tables(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "rows"), phase_columns);
-    printf("\n  iteration %.3f ms, dense share %.1f %%, %.1f nonzeros per row\n",
-           json_number_value(json_object_get(record, "iteration_median_ms")),
-           json_number_value(json_object_get(record, "dense_share")) * 100,
-           json_number_value(json_object_get(record, "nnz_per_row")));
-    printf("  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " MTTKRPs from copies per mode\n",
-           json_integer_value(json_object_get(record, "mttkrps_from_copies")),
-           json_integer_value(json_object_get(record, "mttkrps")));
-    if (json_object_get(record, "copies_fault") != NULL) {
-        printf("  copies were given up: %s\n",
-               json_string_value(json_object_get(record, "copies_fault")));
-    }
+    return status == SLC_OK ? record_run(bench, run, err) : status;
 }
 
 static void close_all(void *state)
@@ -309,6 +391,87 @@ static void close_all(void *state)
 
     slc_cp_result_destroy(&bench->result);
     session_close(&bench->session);
+}
+
+/* With one number of threads the record has its figures at its top, too. */
+static void finish_runs(json_t *record, const json_t *runs)
+{
+    const double first =
+        json_number_value(json_object_get(json_array_get(runs, 0), "iteration_median_ms"));
+    size_t i;
+    json_t *run;
+
+    json_array_foreach(runs, i, run)
+    {
+        bench_set_real(run, "over_first",
+                       first / json_number_value(json_object_get(run, "iteration_median_ms")));
+    }
+    if (json_array_size(runs) == 1) {
+        (void)json_object_update_missing(record, json_array_get(runs, 0));
+    }
+}
+
+static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
+{
+    struct cpd_bench *bench = state;
+    const struct arguments *args = bench->args;
+    struct session_options wanted = args->session;
+    json_t *runs = json_array(), *rows = json_array();
+    enum slc_status status = SLC_OK;
+
+    bench_set(record, "rows", rows);
+    bench_set(record, "runs", runs);
+    for (unsigned t = 0; t < args->threads.count && status == SLC_OK; t++) {
+        json_t *run = json_object();
+
+        (void)json_array_append_new(runs, run);
+        close_all(bench);
+        *bench = (struct cpd_bench){.args = args, .phase_rows = rows};
+        wanted.threads = args->threads.number[t];
+        status = session_open(&bench->session, path, args->session.memory, err);
+        if (status == SLC_OK && t == 0) {
+            bench_set_tensor(record, &bench->session.store);
+        }
+        if (status == SLC_OK) {
+            status = decompose(bench, &wanted, run, err);
+        }
+    }
+    if (status == SLC_OK) {
+        finish_runs(record, runs);
+    }
+    return status;
+}
+
+static void print_copies(const json_t *run)
+{
+    printf("  %" JSON_INTEGER_FORMAT " threads: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+           " MTTKRPs from copies per mode\n",
+           json_integer_value(json_object_get(run, "threads")),
+           json_integer_value(json_object_get(run, "mttkrps_from_copies")),
+           json_integer_value(json_object_get(run, "mttkrps")));
+    if (json_object_get(run, "copies_fault") != NULL) {
+        printf("  copies were given up: %s\n",
+               json_string_value(json_object_get(run, "copies_fault")));
+    }
+}
+
+static void print_tables(const json_t *record)
+{
+    const json_t *runs = json_object_get(record, "runs");
+    const json_t *first = json_array_get(runs, 0);
+    size_t i;
+    const json_t *run;
+
+    bench_table_print(json_object_get(record, "rows"), phase_columns);
+    printf("\n");
+    bench_table_print(runs, run_columns);
+    printf("\n  %.1f nonzeros per row\n", json_number_value(json_object_get(first, "nnz_per_row")));
+    json_array_foreach(runs, i, run)
+    {
+        if (json_is_null(json_object_get(run, "device"))) {
+            print_copies(run);
+        }
+    }
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -335,6 +498,8 @@ const struct command bench_cpd = {
         "Ceilings:\n"
         "plain reads of what an iteration reads; decoding alone (of one pass for copies); a gather "
         "of\n"
-        "GENTEN's model bytes; a copy of all outputs to the factors.",
+        "GENTEN's model bytes; a copy of all outputs to the factors. On a GPU kernels, copies of\n"
+        "blocks that no kernel covers, and idle time split the MTTKRPs; kernels have the ceiling\n"
+        "of rows at random places.",
     .run = run,
 };
