@@ -228,8 +228,8 @@ static double all_modes_ms(const struct group *group)
     return group->count == group->order ? sum_of(group, "median_ms") : NAN;
 }
 
-/* sluice on one device, on the same tensor at the same rank and precision. */
-static struct group find_sluice(const json_t *rows, const json_t *like)
+/* A kernel on one device, on the same tensor at the same rank and precision. */
+static struct group find_alone(const json_t *rows, const json_t *like, const char *kernel)
 {
     const json_t *found = NULL;
     size_t i;
@@ -242,7 +242,7 @@ static struct group find_sluice(const json_t *rows, const json_t *like)
             json_equal(json_object_get(row, "precision"), json_object_get(like, "precision")) &&
             json_equal(json_object_get(row, "rank"), json_object_get(like, "rank"));
 
-        if (found == NULL && same && counts(row) && is_text(row, "kernel", "sluice") &&
+        if (found == NULL && same && counts(row) && is_text(row, "kernel", kernel) &&
             json_object_get(row, "devices") == NULL) {
             found = row;
         }
@@ -250,10 +250,8 @@ static struct group find_sluice(const json_t *rows, const json_t *like)
     return found != NULL ? find_group(rows, found) : (struct group){.count = 0};
 }
 
-static void
-set_ratios(json_t *object, const struct group *group, const struct group *sluice, bool devices)
+static void set_ratios(json_t *object, const struct group *group, const struct group *sluice)
 {
-    const double ratio = all_modes_ms(group) / all_modes_ms(sluice);
     double lowest = NAN;
 
     for (unsigned i = 0; i < group->count; i++) {
@@ -265,11 +263,8 @@ set_ratios(json_t *object, const struct group *group, const struct group *sluice
             }
         }
     }
-    bench_set_real(object, "ratio", ratio);
+    bench_set_real(object, "ratio", all_modes_ms(group) / all_modes_ms(sluice));
     bench_set_real(object, "lowest_mode_ratio", lowest);
-    if (devices) {
-        bench_set_real(object, "scaling", 1 / ratio);
-    }
 }
 
 static double value_bytes(const json_t *row)
@@ -389,14 +384,26 @@ static double device_spread(const struct group *group)
     return (most - least) / total;
 }
 
-static json_t *
-summarize_group(const struct group *group, const struct group *sluice, const json_t *ceilings)
+/* Of several devices; `alone` is the same kernel on one. Rows count that are exchanged afterwards,
+ * if that was measured. */
+static void set_devices(json_t *object, const struct group *group, const struct group *alone)
 {
+    const double exchange = sum_of(group, "exchange_ms");
+
+    bench_set_real(object, "scaling",
+                   all_modes_ms(alone) / (all_modes_ms(group) + (isnan(exchange) ? 0 : exchange)));
+    bench_set_real(object, "device_spread", device_spread(group));
+}
+
+static json_t *
+summarize_group(const struct group *group, const json_t *rows, const json_t *ceilings)
+{
+    const json_t *first = group->row[0];
+    const struct group sluice = find_alone(rows, first, "sluice");
     json_t *object = json_object();
-    const bool devices = json_object_get(group->row[0], "devices") != NULL;
 
     for (unsigned k = 0; k < GROUP_KEYS; k++) {
-        json_t *value = json_object_get(group->row[0], group_keys[k]);
+        json_t *value = json_object_get(first, group_keys[k]);
 
         if (value != NULL) {
             (void)json_object_set(object, group_keys[k], value);
@@ -404,7 +411,7 @@ summarize_group(const struct group *group, const struct group *sluice, const jso
     }
     bench_set_count(object, "modes", group->count);
     bench_set_real(object, "all_modes_ms", all_modes_ms(group));
-    set_ratios(object, group, sluice, devices);
+    set_ratios(object, group, &sluice);
     bench_set_real(object, "slowest_over_fastest",
                    group->count == group->order
                        ? largest_of(group, "median_ms") / smallest_of(group, "median_ms")
@@ -412,8 +419,11 @@ summarize_group(const struct group *group, const struct group *sluice, const jso
     set_rates(object, group, ceilings);
     set_streaming(object, group);
     set_form(object, group);
-    if (devices) {
-        bench_set_real(object, "device_spread", device_spread(group));
+    if (json_object_get(first, "devices") != NULL) {
+        const struct group alone =
+            find_alone(rows, first, json_string_value(json_object_get(first, "kernel")));
+
+        set_devices(object, group, &alone);
     }
     return object;
 }
@@ -484,9 +494,9 @@ void device_summary_add(json_t *record)
     json_array_foreach(rows, i, row)
     {
         if (counts(row) && begins_group(rows, row)) {
-            const struct group group = find_group(rows, row), sluice = find_sluice(rows, row);
+            const struct group group = find_group(rows, row);
 
-            (void)json_array_append_new(summary, summarize_group(&group, &sluice, ceilings));
+            (void)json_array_append_new(summary, summarize_group(&group, rows, ceilings));
         }
     }
     json_array_foreach(summary, i, row)

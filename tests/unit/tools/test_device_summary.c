@@ -14,6 +14,8 @@
  *             GB/s.
  *   genten-c  3 + 4 = 7 ms for the permutations of two modes; mode 2 has no time: no sum.
  *   2 devices 1 + 3 = 4 ms: scaling 8/4 = 2. Their times 1 + 3 and 0.5 + 2.5: (4 - 3) / 7.
+ *   amped     5 + 7 = 12 ms; on 2 devices 2 + 3 ms and 0.5 + 0.5 to exchange rows: scaling 12/6 =
+ * 2, ratio 5/8. Their times 2 + 3 and 1 + 3: (5 - 4) / 9.
  *
  * b.slc, 8 x 8: sluice 1 + 1 ms, blco 8 + 8: ratio 8. Mean of blco: sqrt(2 x 8) = 4, lowest 5/3.
  */
@@ -53,6 +55,16 @@ static const char *const made =
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
     "  'mode': 2, 'kernel': 'sluice', 'variant': 'nnz', 'devices': 2, 'median_ms': 3,"
     "  'device_ms': [3, 2.5]},"
+    " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
+    "  'mode': 1, 'kernel': 'amped', 'median_ms': 5},"
+    " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
+    "  'mode': 2, 'kernel': 'amped', 'median_ms': 7},"
+    " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
+    "  'mode': 1, 'kernel': 'amped', 'devices': 2, 'median_ms': 2, 'exchange_ms': 0.5,"
+    "  'device_ms': [2, 1]},"
+    " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
+    "  'mode': 2, 'kernel': 'amped', 'devices': 2, 'median_ms': 3, 'exchange_ms': 0.5,"
+    "  'device_ms': [3, 3]},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 1, 'mode': 1, 'kernel': 'sptv',"
     "  'median_ms': 1, 'moved_bytes': 8},"
     " {'tensor': 'b.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8], 'nnz': 60, 'mode': 1,"
@@ -124,7 +136,7 @@ static void one_tensor(void)
     const json_t *row;
 
     device_summary_add(record);
-    CU_ASSERT_EQUAL(json_array_size(json_object_get(record, "summary")), 6);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(record, "summary")), 8);
     row = find(record, "summary", "a.slc", "sluice", false);
     expect(row, "modes", 2);
     expect(row, "all_modes_ms", 8);
@@ -174,6 +186,12 @@ static void devices(void)
     expect(row, "ratio", 0.5);
     expect(row, "scaling", 2);
     expect(row, "device_spread", 1.0 / 7);
+    row = find(record, "summary", "a.slc", "amped", true);
+    expect(row, "ratio", 0.625);
+    expect(row, "scaling", 2);
+    expect(row, "device_spread", 1.0 / 9);
+    row = find(record, "summary", "a.slc", "amped", false);
+    CU_ASSERT_PTR_NULL(json_object_get(row, "scaling"));
     json_decref(record);
 }
 
@@ -183,7 +201,7 @@ static void means(void)
     const json_t *row;
 
     device_summary_add(record);
-    CU_ASSERT_EQUAL(json_array_size(json_object_get(record, "summary_means")), 4);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(record, "summary_means")), 6);
     row = find(record, "summary_means", NULL, "blco", false);
     expect(row, "tensors", 2);
     expect(row, "ratio", 4);
