@@ -318,7 +318,7 @@ static void record_device(const struct cpd_bench *bench, json_t *run)
 {
     const struct slc_plan *plan = &bench->session.plan;
 
-    bench_set(run, "device", slc_json_device_plan(plan));
+    bench_set(run, "device", slc_json_device_plan(plan, bench->session.store.manifest.order));
     bench_set(run, "device_work", slc_json_device_stats(plan, &bench->result.accelerator));
     bench_set(run, "devices", slc_json_devices_stats(plan, bench->result.devices));
     if (cpd_device_used(&bench->session)) {
