@@ -65,19 +65,22 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* A row for each number, as if drawn at random (the finalizer of splitmix64). */
-__device__ static inline uint64_t drawn_row(uint64_t number, uint64_t rows)
+/*
+ * A row for each number, as if drawn at random: two rounds of multiplication and shift, and the
+ * upper half of a product in place of a remainder, which would take longer than the load.
+ */
+__device__ static inline uint32_t drawn_row(uint64_t number, uint32_t rows)
 {
-    uint64_t x = number * UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t x = ((uint32_t)number ^ (uint32_t)(number >> 32)) * 0x9e3779b9U;
 
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ (x >> 31)) % rows;
+    x = (x ^ x >> 16) * 0x7feb352dU;
+    x = (x ^ x >> 15) * 0x846ca68bU;
+    return __umulhi(x ^ x >> 16, rows);
 }
 
 /* `lanes` neighbouring threads load a row of as many times 16 bytes. */
 __global__ static void __launch_bounds__(THREADS)
-    rows_kernel(const uint4 *from, uint64_t rows, uint32_t lanes, uint64_t draws, unsigned *sink)
+    rows_kernel(const uint4 *from, uint32_t rows, uint32_t lanes, uint64_t draws, unsigned *sink)
 {
     const uint64_t first = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / lanes;
     const uint64_t stride = (uint64_t)gridDim.x * THREADS / lanes;
@@ -88,7 +91,7 @@ __global__ static void __launch_bounds__(THREADS)
         uint4 value[LOADS];
 
         for (int k = 0; k < LOADS; k++) {
-            value[k] = from[drawn_row(i + k * stride, rows) * lanes + lane];
+            value[k] = from[(uint64_t)drawn_row(i + k * stride, rows) * lanes + lane];
         }
         for (int k = 0; k < LOADS; k++) {
             sum += mixed(value[k]);
@@ -99,28 +102,28 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T>
+/* `lanes` neighbouring threads add to a row of as many times two numbers. */
+template <bool sectors>
 __global__ static void __launch_bounds__(THREADS)
-    reduce_kernel(T *to, uint64_t rows, uint32_t lanes, uint64_t draws)
+    reduce_kernel(double *to, uint32_t rows, uint32_t lanes, uint64_t draws)
 {
-    constexpr int width = 16 / sizeof(T);
     const uint64_t first = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / lanes;
     const uint64_t stride = (uint64_t)gridDim.x * THREADS / lanes;
     const uint32_t lane = threadIdx.x % lanes;
-    T ones[width];
+    const double one = 1;
 
-    for (int k = 0; k < width; k++) {
-        ones[k] = 1;
-    }
     for (uint64_t i = first; i < draws; i += stride) {
-        slc_reduce_add<width>(to + (drawn_row(i, rows) * lanes + lane) * width, ones);
+        double *row = to + (uint64_t)drawn_row(i, rows) * lanes * 2;
+
+        slc_reduce_add<1>(row + (sectors ? lane : 2 * lane), &one);
+        slc_reduce_add<1>(row + (sectors ? lanes + lane : 2 * lane + 1), &one);
     }
 }
 
 extern "C" const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling)
 {
-    static const char *const names[] = {"read",    "copy", "to-device",
-                                        "to-host", "rows", "reduce-f64"};
+    static const char *const names[] = {"read", "copy",       "to-device",         "to-host",
+                                        "rows", "reduce-f64", "reduce-f64-sectors"};
 
     return names[ceiling];
 }
@@ -144,7 +147,7 @@ static bool on_host(enum slc_gpu_ceiling ceiling)
 
 static bool of_rows(enum slc_gpu_ceiling ceiling)
 {
-    return ceiling == SLC_GPU_CEILING_ROWS || ceiling == SLC_GPU_CEILING_REDUCE_F64;
+    return ceiling >= SLC_GPU_CEILING_ROWS;
 }
 
 static enum slc_status take(struct measuring *m, unsigned ordinal, struct slc_error *err)
@@ -200,7 +203,7 @@ static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
     const uint64_t bytes = of->working_bytes;
     const uint64_t sweeps = (of->moved_bytes + bytes - 1) / bytes;
     const uint32_t lanes = of->row_bytes / 16;
-    const uint64_t rows = of_rows(of->ceiling) ? bytes / of->row_bytes : 0;
+    const uint32_t rows = of_rows(of->ceiling) ? (uint32_t)(bytes / of->row_bytes) : 0;
     /* Whole rounds of all threads, so that no load is left out at the end. */
     const uint64_t round = of_rows(of->ceiling) ? (uint64_t)m->blocks * THREADS / lanes * LOADS : 1;
     const uint64_t draws =
@@ -236,9 +239,12 @@ static cudaError_t enqueue(const struct measuring *m, uint64_t *moved)
         return slc_launch(rows_kernel, grid, block, 0, m->stream, data, rows, lanes, draws,
                           m->sink);
     case SLC_GPU_CEILING_REDUCE_F64:
+        return slc_launch(reduce_kernel<false>, grid, block, 0, m->stream,
+                          static_cast<double *>(m->device), rows, lanes, draws);
+    case SLC_GPU_CEILING_REDUCE_F64_SECTORS:
         break;
     }
-    return slc_launch(reduce_kernel<double>, grid, block, 0, m->stream,
+    return slc_launch(reduce_kernel<true>, grid, block, 0, m->stream,
                       static_cast<double *>(m->device), rows, lanes, draws);
 }
 
@@ -277,8 +283,9 @@ static enum slc_status check(const struct slc_gpu_measurement *of, struct slc_er
 
     if (of->working_bytes == 0 || of->working_bytes % 4096 != 0 || of->moved_bytes == 0 ||
         of->repeats == 0 ||
-        (rows && (of->row_bytes < 16 || of->row_bytes > 512 ||
-                  (of->row_bytes & (of->row_bytes - 1)) != 0))) {
+        (rows &&
+         (of->row_bytes < 16 || of->row_bytes > 512 || (of->row_bytes & (of->row_bytes - 1)) != 0 ||
+          of->working_bytes / of->row_bytes > UINT32_MAX))) {
         return slc_fail(
             err, SLC_ERR_USAGE,
             "a working set of %llu bytes, %llu to be moved %u times by rows of %u bytes "

@@ -19,7 +19,10 @@ enum slc_gpu_ceiling {
     SLC_GPU_CEILING_TO_DEVICE, /* from registered memory of the host */
     SLC_GPU_CEILING_TO_HOST,   /* to it */
     SLC_GPU_CEILING_ROWS,      /* rows at random places of a working set */
-    SLC_GPU_CEILING_REDUCE_F64 /* rows added to at random places, by slc_reduce_add */
+    /* Rows of f64 added to at random places: a thread adds two neighbours, so that each instruction
+     * of a warp has half of every sector, or one of each half of a row: whole sectors. */
+    SLC_GPU_CEILING_REDUCE_F64,
+    SLC_GPU_CEILING_REDUCE_F64_SECTORS
 };
 const char *slc_gpu_ceiling_name(enum slc_gpu_ceiling ceiling); /* "read", "to-device" */
 

@@ -107,6 +107,12 @@ extern struct slc_emulated_thread *slc_emulated_here;
 #define gridDim   (slc_emulated_here->grid_size)
 static const int warpSize = 32;
 
+/* The upper half of a product. */
+static inline unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((uint64_t)a * b >> 32);
+}
+
 /* ---- barriers and warps */
 
 enum slc_warp_call {

@@ -16,7 +16,7 @@ static void every_ceiling(void)
     const uint64_t fewest = slc_test_threads_only() ? 9 : 1;
 
     slc_emulation_set(&emulation);
-    for (int c = SLC_GPU_CEILING_READ; c <= SLC_GPU_CEILING_REDUCE_F64; c++) {
+    for (int c = SLC_GPU_CEILING_READ; c <= SLC_GPU_CEILING_REDUCE_F64_SECTORS; c++) {
         for (uint32_t row : row_bytes) {
             for (uint64_t pages = fewest; pages <= 9; pages += 8) {
                 const struct slc_gpu_measurement measurement = {
@@ -69,10 +69,14 @@ static void peaks_refused(void)
 static void refused(void)
 {
     static const struct slc_gpu_measurement wrong[] = {
-        {SLC_GPU_CEILING_READ, 0, 4096, 16, 1},      {SLC_GPU_CEILING_READ, 4095, 4096, 16, 1},
-        {SLC_GPU_CEILING_READ, 4096, 0, 16, 1},      {SLC_GPU_CEILING_READ, 4096, 4096, 16, 0},
-        {SLC_GPU_CEILING_ROWS, 4096, 4096, 8, 1},    {SLC_GPU_CEILING_ROWS, 4096, 4096, 48, 1},
+        {SLC_GPU_CEILING_READ, 0, 4096, 16, 1},
+        {SLC_GPU_CEILING_READ, 4095, 4096, 16, 1},
+        {SLC_GPU_CEILING_READ, 4096, 0, 16, 1},
+        {SLC_GPU_CEILING_READ, 4096, 4096, 16, 0},
+        {SLC_GPU_CEILING_ROWS, 4096, 4096, 8, 1},
+        {SLC_GPU_CEILING_ROWS, 4096, 4096, 48, 1},
         {SLC_GPU_CEILING_ROWS, 4096, 4096, 1024, 1},
+        {SLC_GPU_CEILING_ROWS, UINT64_C(1) << 37, 4096, 16, 1},
     };
     /* More than any device has. */
     const struct slc_gpu_measurement large = {SLC_GPU_CEILING_COPY, UINT64_C(1) << 50, 4096, 16, 1};
