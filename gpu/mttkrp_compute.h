@@ -37,7 +37,12 @@ template <typename F, bool exact_sums> struct slc_mttkrp_lane {
     const struct slc_mttkrp_chunk *chunk;
     const slc_mttkrp_sums<exact_sums> *sums;
     struct slc_mttkrp_target target;
+    /* Rows with one segment in the chunk are all but this one, if each row of the tile has one. */
+    uint32_t shared_row;
 };
+
+/* No row, but for one at this offset, whose sums are then added with more care than they need. */
+static constexpr uint32_t slc_mttkrp_no_offset = UINT32_MAX;
 
 /* Columns of 16 bytes. */
 template <typename F> static constexpr int slc_mttkrp_width = 16 / sizeof(F);
@@ -46,14 +51,13 @@ template <typename F> static constexpr int slc_mttkrp_width = 16 / sizeof(F);
 template <int width> struct slc_mttkrp_segment {
     double sum[width];
     uint32_t row; /* offset from the tile's corner */
-    bool alone;   /* the chunk has no other segment of this row */
 };
 
 /* A lane's columns of the factors' rows, for a fixed number of other modes. */
 template <typename F, int others> struct slc_mttkrp_rows {
-    const F *corner[others]; /* in the row of the tile's corner */
+    const char *corner[others]; /* in the row of the tile's corner */
     const uint32_t *offsets[others];
-    uint32_t pitch;
+    uint32_t pitch_bytes;
 };
 
 /* 16 bytes that no kernel writes meanwhile. */
@@ -134,7 +138,7 @@ template <typename F, int others, int count> struct slc_mttkrp_fetched {
 };
 
 /*
- * Those of the nonzeros k, k + 1, .. Offsets are below 2^32 and pitches below 2^16: 64 bits hold
+ * Those of the nonzeros k, k + 1, .. Offsets are below 2^32 and rows below 2^20 bytes: 64 bits hold
  * their product.
  */
 template <typename F, bool exact_sums, int others, int count>
@@ -150,7 +154,8 @@ __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_su
         slc_mttkrp_take<count>(rows->offsets[m] + k, offset);
         SLC_UNROLL
         for (int u = 0; u < count; u++) {
-            slc_mttkrp_load(rows->corner[m] + (uint64_t)offset[u] * rows->pitch,
+            slc_mttkrp_load(reinterpret_cast<const F *>(rows->corner[m] +
+                                                        (uint64_t)offset[u] * rows->pitch_bytes),
                             fetched->row[m][u]);
         }
     }
@@ -265,10 +270,10 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
     constexpr int width = slc_mttkrp_width<F>;
 
     if (row != segment->row) {
-        slc_mttkrp_add_segment<exact_sums, form, width>(lane->sums, &lane->target, segment->row,
-                                                        segment->sum, segment->alone);
+        slc_mttkrp_add_segment<exact_sums, form, width>(
+            lane->sums, &lane->target, segment->row, segment->sum,
+            lane->chunk->single && segment->row != lane->shared_row);
         segment->row = row;
-        segment->alone = lane->chunk->single;
         SLC_UNROLL
         for (int c = 0; c < width; c++) {
             segment->sum[c] = 0;
@@ -299,10 +304,10 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
     for (int o = 0; o < others; o++) {
         const unsigned m = (unsigned)o + ((unsigned)o >= lane->job->mode);
 
-        rows.corner[o] = slc_mttkrp_corner(lane, m);
+        rows.corner[o] = reinterpret_cast<const char *>(slc_mttkrp_corner(lane, m));
         rows.offsets[o] = chunk->offsets + (size_t)m * chunk->stride;
     }
-    rows.pitch = lane->job->factor[lane->job->mode == 0].pitch;
+    rows.pitch_bytes = lane->job->factor[lane->job->mode == 0].pitch * (uint32_t)sizeof(F);
     SLC_ROLL
     for (uint32_t k = begin; k < end; k += count) {
         uint32_t row[count];
@@ -375,7 +380,7 @@ __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_s
 /* Nonzeros [begin, end) of the order of rows, at least one; `begin` a multiple of the step. */
 template <typename F, bool exact_sums, unsigned form>
 __device__ static inline void
-slc_mttkrp_share(const slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)
+slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)
 {
     const struct slc_mttkrp_chunk *chunk = lane->chunk;
     const uint32_t *rows = chunk->sort.rows;
@@ -383,7 +388,8 @@ slc_mttkrp_share(const slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uin
     slc_mttkrp_segment<slc_mttkrp_width<F>> segment = {};
 
     segment.row = rows[begin];
-    segment.alone = chunk->single && (begin == 0 || rows[begin - 1] != segment.row);
+    lane->shared_row =
+        begin != 0 && rows[begin - 1] == segment.row ? segment.row : slc_mttkrp_no_offset;
     switch (lane->job->order) {
     case 2:
         slc_mttkrp_steps<F, exact_sums, form, 1>(lane, begin, whole, &segment);
@@ -401,9 +407,10 @@ slc_mttkrp_share(const slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uin
     for (uint32_t k = whole; k < end; k++) {
         slc_mttkrp_single<F, exact_sums, form>(lane, k, &segment);
     }
-    segment.alone = segment.alone && (end == chunk->sort.nnz || rows[end] != segment.row);
     slc_mttkrp_add_segment<exact_sums, form, slc_mttkrp_width<F>>(
-        lane->sums, &lane->target, segment.row, segment.sum, segment.alone);
+        lane->sums, &lane->target, segment.row, segment.sum,
+        chunk->single && segment.row != lane->shared_row &&
+            (end == chunk->sort.nnz || rows[end] != segment.row));
 }
 
 /* All of a sorted chunk. */
@@ -414,7 +421,7 @@ __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *jo
 {
     constexpr uint32_t width = slc_mttkrp_width<F>;
     const uint32_t nnz = chunk->sort.nnz;
-    slc_mttkrp_lane<F, exact_sums> lane = {job, chunk, sums, {}};
+    slc_mttkrp_lane<F, exact_sums> lane = {job, chunk, sums, {}, slc_mttkrp_no_offset};
 
     lane.target.corner = chunk->corner + job->mode;
     for (uint32_t panel = 0; panel < job->rank; panel += SLC_WARP * width) {
