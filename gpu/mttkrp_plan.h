@@ -22,10 +22,10 @@ enum {
     /* Runs of a chunk at most: one per warp, which decodes it. */
     SLC_MTTKRP_MOST_RUNS = SLC_MTTKRP_WARPS,
     /*
-     * Runs of a chunk unless a job says otherwise. Sorting 2048 nonzeros at a time in place of 32
-     * was modelled to cut flushes of the output 2 to 4 times. Larger chunks would leave too little
-     * of a multiprocessor's cache for rows of the factors: with these it has 92 KiB (sm_90; f64,
-     * rank 32, three modes).
+     * Runs of a chunk unless a job says otherwise. Sorting 2048 nonzeros at a time in place of 32 was
+     * modelled to cut flushes of the output 2 to 4 times. Larger chunks would leave too little of a
+     * multiprocessor's cache for rows of the factors: with these it has 124 KiB, with 8 runs 28 KiB
+     * (sm_90; f64, rank 32, three modes; test_mttkrp.cpp).
      */
     SLC_MTTKRP_USUAL_RUNS = 4,
     /* Runs of a chunk beside the whole output: 2048 nonzeros, below which sorting gains less. */
