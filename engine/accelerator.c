@@ -2,11 +2,13 @@
  * One MTTKRP by a device: begin, one pass that gives it every block, end. A pass that fails ends
  * the job all the same, so that nothing of it is under way when the next one begins.
  *
- * With the CPU: both begin, one pass has them share the blocks, both end, and what the CPU has is
- * added to what the device has, which goes on with it.
+ * With the CPU: both begin, one pass has them share the blocks, both end, and the CPU's output is
+ * added to the device's. What that costs is measured, so that an adaptive share can leave the CPU
+ * out of the passes in which it would save less.
  */
 #include "engine/accelerator.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "engine/mttkrp.h"
 #include "storage/describe.h"
@@ -172,6 +174,27 @@ enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
     return status;
 }
 
+/* The device's pass over all blocks, of a share that leaves the CPU out of it. */
+static enum slc_status run_without_cpu(struct slc_device *device,
+                                       struct slc_stream *stream,
+                                       const struct slc_plan *plan,
+                                       const struct slc_pass *pass,
+                                       const struct slc_accelerator_cpu *cpu,
+                                       struct slc_error *err)
+{
+    const uint64_t nnz = slc_reader_info(slc_stream_reader(stream, pass->layout))->nnz;
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = run_job(device, stream, plan, pass, cpu->job->mode, err);
+
+    if (status == SLC_OK) {
+        const struct slc_share_part parts[SLC_SHARE_SIDES] = {
+            [SLC_SHARE_DEVICE] = {nnz, slc_seconds_since(start_ns)}};
+
+        slc_share_note(cpu->share, parts);
+    }
+    return status;
+}
+
 enum slc_status
 slc_accelerator_mttkrp_shared(struct slc_device *device,
                               struct slc_stream *stream,
@@ -183,29 +206,38 @@ slc_accelerator_mttkrp_shared(struct slc_device *device,
                               struct slc_error *err)
 {
     struct slc_backend *backend = cpu->backend;
-    const struct slc_pass pass = {.layout = plan->mode_layout[cpu->job->mode],
-                                  .tile = slc_mttkrp_stream_tile,
-                                  .abort = slc_mttkrp_stream_abort,
-                                  .context = backend,
-                                  .device = device,
-                                  .share = cpu->share,
-                                  .stop = stop,
-                                  .progress = progress,
-                                  .progress_context = progress_context};
-    enum slc_status status = backend->ops->mttkrp_begin(backend, cpu->job, err);
+    struct slc_pass pass = {.layout = plan->mode_layout[cpu->job->mode],
+                            .device = device,
+                            .stop = stop,
+                            .progress = progress,
+                            .progress_context = progress_context};
+    uint64_t start_ns = slc_clock_ns();
+    double cost = cpu->prepared_seconds;
+    enum slc_status status;
 
+    if (slc_share_without_cpu(cpu->share)) {
+        return run_without_cpu(device, stream, plan, &pass, cpu, err);
+    }
+    pass.tile = slc_mttkrp_stream_tile;
+    pass.abort = slc_mttkrp_stream_abort;
+    pass.context = backend;
+    pass.share = cpu->share;
+    status = backend->ops->mttkrp_begin(backend, cpu->job, err);
     if (status != SLC_OK) {
         return status;
     }
+    cost += slc_seconds_since(start_ns);
     status = run_job(device, stream, plan, &pass, cpu->job->mode, err);
     if (status != SLC_OK) {
         (void)backend->ops->mttkrp_end(backend, NULL);
         return status;
     }
     slc_stream_share_end(stream);
+    start_ns = slc_clock_ns();
     status = backend->ops->mttkrp_end(backend, err);
     if (status == SLC_OK && cpu->share->last[SLC_SHARE_CPU].nnz > 0) {
         status = device->ops->output_add_host(device, cpu->job->output, err);
+        slc_share_note_cost(cpu->share, cost + slc_seconds_since(start_ns));
     }
     return status;
 }

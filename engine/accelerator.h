@@ -68,12 +68,14 @@ struct slc_accelerator_cpu {
      * CPU's part of the sums afterwards. The strategy takes tiles in any order, each once. */
     const struct slc_mttkrp_job *job;
     struct slc_share *share; /* of this mode; learns what both have done */
+    double prepared_seconds; /* spent on the CPU's part before, such as on the host's factors */
 };
 
 /*
  * The same by both, as the share has it: the sum of both parts into the device's output. Needs a
- * plan with a share. Order: none is promised. Errors: those of the backend, too. What both did
- * is noted in the share once the pass and the device's job have ended well.
+ * plan with a share. If slc_share_without_cpu, the device computes all blocks, and neither the
+ * backend nor the host's factors are used. Order: none is promised. Errors: those of the backend,
+ * too. What both did is noted in the share once the pass and the device's job have ended well.
  */
 enum slc_status
 slc_accelerator_mttkrp_shared(struct slc_device *device,

@@ -60,7 +60,8 @@ static enum slc_status compute_on_accelerator(struct slc_session *session,
                                               struct slc_error *err)
 {
     struct slc_share *share = &pass->shares[pass->mode];
-    const struct slc_accelerator_cpu cpu = {session->backend, job, share};
+    const struct slc_accelerator_cpu cpu = {
+        .backend = session->backend, .job = job, .share = share};
     struct slc_device *device = session->accelerator;
     enum slc_status status = SLC_OK;
 

@@ -9,6 +9,9 @@ static const char static_word[] = "static";
 /* Digits of a fraction: so many of them, and their power of ten, are exact as f64. */
 enum { DIGITS_MOST = 15 };
 
+/* Trials of a side without a part are this factor apart. */
+enum { TRIAL_FACTOR = 4 };
+
 const char *slc_share_kind_name(enum slc_share_kind kind)
 {
     switch (kind) {
@@ -134,6 +137,39 @@ double slc_share_rates_fraction(const struct slc_share_rates *rates)
     return cpu > 0 && device > 0 ? device / (cpu + device) : -1;
 }
 
+void slc_share_note_cost(struct slc_share *share, double seconds)
+{
+    /* The first pass also touches its memory for the first time: the lower one counts at once. */
+    share->cost_seconds = share->cost_seconds > 0 && seconds > share->cost_seconds
+                              ? (share->cost_seconds + seconds) / 2
+                              : seconds;
+}
+
+bool slc_share_tries_again(const struct slc_share *share)
+{
+    uint64_t turn = 1;
+
+    while (turn < share->passes) {
+        turn *= TRIAL_FACTOR;
+    }
+    return turn == share->passes;
+}
+
+bool slc_share_without_cpu(const struct slc_share *share)
+{
+    const double cpu = slc_share_rate(&share->rates, SLC_SHARE_CPU);
+    const double device = slc_share_rate(&share->rates, SLC_SHARE_DEVICE);
+    const double nnz =
+        (double)share->last[SLC_SHARE_CPU].nnz + (double)share->last[SLC_SHARE_DEVICE].nnz;
+
+    if (share->wish.kind != SLC_SHARE_ADAPTIVE || !(cpu > 0) || !(device > 0) ||
+        nnz / (cpu + device) + share->cost_seconds < nnz / device) {
+        return false;
+    }
+    return !slc_share_tries_again(share) ||
+           share->cost_seconds > SLC_SHARE_TRIAL_COST * (nnz / device);
+}
+
 double slc_share_planned(const struct slc_share *share)
 {
     switch (share->wish.kind) {
@@ -166,4 +202,5 @@ void slc_share_note(struct slc_share *share, const struct slc_share_part parts[S
         share->last[side] = parts[side];
     }
     share->passes++;
+    share->passes_alone += parts[SLC_SHARE_CPU].nnz == 0;
 }

@@ -19,6 +19,9 @@ enum slc_share_kind {
     SLC_SHARE_QUEUE
 };
 
+/* A side without a part is not tried again if that is expected to cost this multiple of a pass. */
+enum { SLC_SHARE_TRIAL_COST = 3 };
+
 enum slc_share_side { SLC_SHARE_CPU, SLC_SHARE_DEVICE, SLC_SHARE_SIDES };
 
 /* What is asked for. */
@@ -70,11 +73,28 @@ double slc_share_rates_fraction(const struct slc_share_rates *rates);
 struct slc_share {
     struct slc_share_wish wish;
     struct slc_share_rates rates;
+    /* Cost of the CPU's part apart from computing its blocks: preparing it and adding its output
+     * to the device's. 0: not measured. */
+    double cost_seconds;
     uint64_t passes;                              /* complete ones */
+    uint64_t passes_alone;                        /* of these, by the device without the CPU */
     struct slc_share_part parts[SLC_SHARE_SIDES]; /* sums of these */
     struct slc_share_part last[SLC_SHARE_SIDES];  /* of the last one */
 };
 
+/* Notes the cost of the CPU's part in a pass; see cost_seconds. */
+void slc_share_note_cost(struct slc_share *share, double seconds);
+/*
+ * Whether a share is due for another trial of a side that had no part in the last passes: after
+ * 1, 4, 16, .. passes.
+ */
+bool slc_share_tries_again(const struct slc_share *share);
+/*
+ * Whether an adaptive share leaves the CPU out of the next pass: the device alone is expected to
+ * end sooner than both, the cost of the CPU's part included. A trial is due now and then, unless
+ * it would cost more than SLC_SHARE_TRIAL_COST times the pass.
+ */
+bool slc_share_without_cpu(const struct slc_share *share);
 /* What the next pass begins with; negative: nothing, both sides take from a queue. */
 double slc_share_planned(const struct slc_share *share);
 /* A pass is complete, in which both sides did these parts. */

@@ -30,11 +30,7 @@ enum {
      * while another is computed.
      */
     AHEAD_SHARE = 32,
-    AHEAD_BLOCKS = 2,
-    /* A side that had nothing is tried again after 1, 4, 16, .. passes over a mode, unless its
-     * block would by what is known take more than so many times as long as the pass. */
-    TRY_AGAIN = 4,
-    TRY_COST = 3
+    AHEAD_BLOCKS = 2
 };
 
 #define NO_BLOCK UINT64_MAX
@@ -122,13 +118,10 @@ static bool wants_trial(const struct slc_share_pass *pass,
     const struct slc_share *share = pass->share;
     const double cpu_rate = slc_share_rate(&share->rates, SLC_SHARE_CPU);
     const double device_rate = slc_share_rate(&share->rates, SLC_SHARE_DEVICE);
-    uint64_t turn = 1;
     double nnz;
 
-    while (turn < share->passes) {
-        turn *= TRY_AGAIN;
-    }
-    if (share->wish.kind != SLC_SHARE_ADAPTIVE || turn != share->passes || smallest == NO_BLOCK) {
+    if (share->wish.kind != SLC_SHARE_ADAPTIVE || !slc_share_tries_again(share) ||
+        smallest == NO_BLOCK) {
         return false;
     }
     nnz = (double)pass->blocks.nnz[smallest];
@@ -137,7 +130,7 @@ static bool wants_trial(const struct slc_share_pass *pass,
         return false; /* it has something */
     }
     return nnz / (*side == SLC_SHARE_CPU ? cpu_rate : device_rate) <=
-           TRY_COST * (double)pass->nnz / (cpu_rate + device_rate);
+           SLC_SHARE_TRIAL_COST * (double)pass->nnz / (cpu_rate + device_rate);
 }
 
 /*

@@ -102,6 +102,9 @@ json_t *slc_json_shares(const struct slc_share *shares, unsigned order)
         mode = json_object();
         (void)json_object_set_new(mode, "mode", json_integer(n + 1));
         (void)json_object_set_new(mode, "passes", json_integer((json_int_t)share->passes));
+        (void)json_object_set_new(mode, "passes_without_cpu",
+                                  json_integer((json_int_t)share->passes_alone));
+        (void)json_object_set_new(mode, "cpu_cost_seconds", json_real(share->cost_seconds));
         (void)json_object_set_new(mode, "measured",
                                   fraction_json(slc_share_rates_fraction(&share->rates)));
         (void)json_object_set_new(mode, "used", fraction_json(slc_share_fraction(share->parts)));

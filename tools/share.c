@@ -30,9 +30,9 @@ void share_report(const struct slc_share *shares, unsigned order)
             printf("Shared between CPU and device (%s)\n", slc_share_name(&share->wish, &text));
         }
         printf("  mode %-7u %.1f %% of the nonzeros by the device (last pass: %.1f %%) in %.3f s, "
-               "the rest by the CPU in %.3f s\n",
+               "the rest by the CPU in %.3f s; %" PRIu64 " of %" PRIu64 " passes without the CPU\n",
                n + 1, 100 * slc_share_fraction(share->parts), 100 * slc_share_fraction(share->last),
-               device->seconds, cpu->seconds);
+               device->seconds, cpu->seconds, share->passes_alone, share->passes);
         first = false;
     }
     if (!first) {

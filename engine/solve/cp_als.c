@@ -190,12 +190,19 @@ static enum slc_status shared_mttkrp(struct cp_state *state, unsigned mode, stru
 {
     struct slc_matrix output = cp_output_view(state, &state->output, mode);
     struct slc_mttkrp_job job = cp_job(state, mode, &output);
-    const struct slc_accelerator_cpu cpu = {state->backend, &job, &state->result->shares[mode]};
+    struct slc_accelerator_cpu cpu = {
+        .backend = state->backend, .job = &job, .share = &state->result->shares[mode]};
+    enum slc_status status = SLC_OK;
 
     job.conflict = state->result->choices[mode].chosen;
-    return slc_accelerator_mttkrp_shared(
-        state->accelerator, state->stream, state->plan, &cpu, state->options->stop,
-        state->options->progress != NULL ? cp_report_progress : NULL, state, err);
+    if (!slc_share_without_cpu(cpu.share)) {
+        status = cp_devices_read_stale(state, mode, &cpu.prepared_seconds, err);
+    }
+    return status != SLC_OK
+               ? status
+               : slc_accelerator_mttkrp_shared(
+                     state->accelerator, state->stream, state->plan, &cpu, state->options->stop,
+                     state->options->progress != NULL ? cp_report_progress : NULL, state, err);
 }
 
 static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)

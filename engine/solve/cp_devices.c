@@ -7,10 +7,12 @@
  * and MTTKRPs of its own. It gets the start, and the factors of the result are what they were then
  * until the run ends, for whatever reason, and they are read back; several of them
  * (engine/accelerators.h) have a copy each, of which the first comes back. Where an accelerator
- * shares its MTTKRPs with the backend, that computes from the factors of the result, and each is
- * read back as soon as it has been updated.
+ * shares its MTTKRPs with the backend, that computes from the factors of the result, and those that
+ * have been updated are read back before an MTTKRP in which the backend takes part.
  */
 #include "engine/solve/cp_state.h"
+
+#include "base/clock.h"
 
 /* Gives the accelerator the factors of the start. */
 static enum slc_status start_accelerator(struct cp_state *state, struct slc_error *err)
@@ -110,6 +112,7 @@ enum slc_status cp_devices_read(struct cp_state *state, unsigned mode, struct sl
     if (state->accelerators != NULL) {
         return slc_accelerators_read(state->accelerators, mode, &state->result->factors[mode], err);
     }
+    state->stale[mode] = false;
     return device != NULL
                ? device->ops->factor_read(device, mode, &state->result->factors[mode], err)
                : SLC_OK;
@@ -137,13 +140,26 @@ enum slc_status cp_dense_update(struct cp_state *state,
                             sums, err);
 }
 
-enum slc_status cp_devices_updated(struct cp_state *state, unsigned mode, struct slc_error *err)
+void cp_devices_updated(struct cp_state *state, unsigned mode)
 {
-    struct slc_device *device = state->accelerator;
+    state->stale[mode] = state->accelerator != NULL;
+}
 
-    return device != NULL && state->plan->request.share.kind != SLC_SHARE_NONE
-               ? device->ops->factor_read(device, mode, &state->result->factors[mode], err)
-               : SLC_OK;
+enum slc_status cp_devices_read_stale(struct cp_state *state,
+                                      unsigned except,
+                                      double *seconds,
+                                      struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        if (n != except && state->stale[n]) {
+            status = cp_devices_read(state, n, err);
+        }
+    }
+    *seconds = slc_seconds_since(start_ns);
+    return status;
 }
 
 enum slc_status

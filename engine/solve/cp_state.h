@@ -67,6 +67,7 @@ struct cp_state {
     unsigned copies_due_after;     /* iterations, when they were made or refused */
     struct slc_error copies_fault; /* why they were refused */
     unsigned place;                /* in the order of modes, of the next update */
+    bool stale[SLC_MAX_ORDER];     /* the accelerator has updated the factor since it was read */
     double fit;                    /* of the last iteration that was completed */
 
     /* Of checkpoints, where the run has them (cp_checkpoint.c). */
@@ -148,10 +149,16 @@ enum slc_status cp_dense_scale(struct cp_state *state,
                                const double *scale,
                                struct slc_error *err) SLC_NODISCARD;
 
-/* The factor has been updated and scaled: where the host computes from it as well, it comes back.
+/* Factor `mode` has been updated and scaled. */
+void cp_devices_updated(struct cp_state *state, unsigned mode);
+/*
+ * Reads the factors back that an accelerator has updated since they were read last, for the host to
+ * compute from, but not factor `except`. Returns what that took in *seconds.
  */
-enum slc_status
-cp_devices_updated(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
+enum slc_status cp_devices_read_stale(struct cp_state *state,
+                                      unsigned except,
+                                      double *seconds,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /* The section of a checkpoint that a factor is in, and that slc_cp_saved_read reads. */
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES]);

@@ -196,5 +196,8 @@ enum slc_status cp_update(struct cp_state *state,
     if (status == SLC_OK) {
         status = settle(state, mode, err);
     }
-    return status == SLC_OK ? cp_devices_updated(state, mode, err) : status;
+    if (status == SLC_OK) {
+        cp_devices_updated(state, mode);
+    }
+    return status;
 }

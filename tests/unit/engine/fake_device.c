@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct fake *fake_of(const struct slc_device *device)
 {
@@ -313,8 +314,8 @@ static enum slc_status fake_block(struct slc_device *device,
     fake->stats.blocks++;
     fake->stats.block_bytes += block->bytes;
     if (fake->problem.adds_host) {
-        /* Who shares the work with it has something better to do than to wait. */
-        fake_require(fake, fake_queued(fake) < fake->problem.streams, "a block that has to wait");
+        /* A thread that shares the work has something better to do than to wait. */
+        fake->counts.waits += fake_queued(fake) >= fake->problem.streams;
     }
     fake_enqueue(fake, work, fake->problem.streams);
     return SLC_OK;
@@ -399,6 +400,7 @@ fake_add_host(struct slc_device *device, const struct slc_matrix *from, struct s
                 slc_matrix_row_f64(&fake->output, i)[r] += slc_matrix_get(from, i, r);
             }
         }
+        usleep(fake->options.add_us);
         fake->counts.outputs_added++;
     }
     return status;
@@ -561,6 +563,11 @@ struct slc_device *fake_create(const struct fake_options *options)
         exit(1);
     }
     return &fake->device;
+}
+
+void fake_delay_add(struct slc_device *device, unsigned add_us)
+{
+    fake_of(device)->options.add_us = add_us;
 }
 
 const struct fake_counts *fake_counts(const struct slc_device *device)

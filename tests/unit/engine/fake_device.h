@@ -19,6 +19,7 @@ struct fake_options {
     const struct slc_layouts *layouts; /* what it decodes by; borrowed */
     uint64_t memory_bytes;             /* that may be used */
     unsigned late_us;                  /* a copy begins so much later at most */
+    unsigned add_us;                   /* output_add_host takes this much longer */
     uint64_t seed;
 };
 
@@ -30,12 +31,16 @@ struct fake_counts {
     unsigned opened, closed;
     unsigned flushes;
     unsigned factors_read, factors_written, outputs_read, outputs_added;
+    unsigned waits;     /* blocks that had to wait for a slot, if the problem has adds_host */
     int registered;     /* regions of memory now */
     atomic_uint wrongs; /* rules that were broken */
 };
 
 /* Ends the program when memory does. Owns: its destroy, by the table. */
 struct slc_device *fake_create(const struct fake_options *options);
+
+/* Sets add_us. */
+void fake_delay_add(struct slc_device *device, unsigned add_us);
 
 /* Not while a job goes on. */
 const struct fake_counts *fake_counts(const struct slc_device *device);

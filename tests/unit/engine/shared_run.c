@@ -95,6 +95,14 @@ enum slc_status shared_open(struct shared_run *shared,
 
 void shared_close(struct shared_run *shared)
 {
+    uint64_t alone = 0;
+
+    /* Only a pass that an adaptive share leaves to the device may wait in it. */
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        alone +=
+            shared->shares[n].wish.kind == SLC_SHARE_ADAPTIVE ? shared->shares[n].passes_alone : 0;
+    }
+    CU_ASSERT(alone > 0 || fake_counts(shared->run.device)->waits == 0);
     if (shared->backend != NULL) {
         shared->backend->ops->destroy(shared->backend);
     }
@@ -117,7 +125,8 @@ enum slc_status shared_compute(struct shared_run *shared,
                                  .workers = plan->threads,
                                  .conflict = plan->choices[mode].chosen,
                                  .output = &output};
-    const struct slc_accelerator_cpu cpu = {shared->backend, &job, &shared->shares[mode]};
+    const struct slc_accelerator_cpu cpu = {
+        .backend = shared->backend, .job = &job, .share = &shared->shares[mode]};
     enum slc_status status;
 
     for (unsigned n = 0; n < 3; n++) {

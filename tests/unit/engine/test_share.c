@@ -130,6 +130,55 @@ static void settles_where_both_end_together(void)
     CU_ASSERT_DOUBLE_EQUAL(slc_share_planned(&share), 0.75, 1e-3);
 }
 
+/* A device 9 times as fast as the CPU, passes of 1000 nonzeros that take it a second. */
+static void note_shared(struct slc_share *share, double cost)
+{
+    note(share, 100, 0.9, 900, 0.9);
+    slc_share_note_cost(share, cost);
+}
+
+/* The CPU saves a tenth of a second of a pass: it has a part if that costs less. */
+static void leaves_the_cpu_out(void)
+{
+    struct slc_share cheap = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+    struct slc_share dear = cheap, hopeless = cheap;
+    struct slc_share fixed = {.wish = {SLC_SHARE_STATIC, 0.5}};
+    struct slc_share queue = {.wish = {SLC_SHARE_QUEUE, 0}};
+
+    CU_ASSERT(!slc_share_without_cpu(&cheap)); /* nothing is known */
+    for (unsigned i = 1; i <= 20; i++) {
+        note_shared(&cheap, 0.09);
+        note_shared(&dear, 0.11);
+        note_shared(&hopeless, 3.5);
+        note_shared(&fixed, 3.5);
+        note_shared(&queue, 3.5);
+        CU_ASSERT(!slc_share_without_cpu(&cheap));
+        CU_ASSERT_EQUAL(slc_share_without_cpu(&dear), i != 1 && i != 4 && i != 16);
+        CU_ASSERT(slc_share_without_cpu(&hopeless));
+        CU_ASSERT(!slc_share_without_cpu(&fixed) && !slc_share_without_cpu(&queue));
+    }
+    CU_ASSERT_EQUAL(dear.passes_alone, 0);
+    note(&dear, 0, 0, 1000, 1);
+    CU_ASSERT_EQUAL(dear.passes_alone, 1);
+    CU_ASSERT(slc_share_without_cpu(&dear));
+    /* The device becomes slower: the CPU's part pays again. */
+    note(&dear, 0, 0, 1000, 4);
+    CU_ASSERT(!slc_share_without_cpu(&dear));
+}
+
+/* A lower cost counts at once, a higher one by half. */
+static void costs(void)
+{
+    struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+
+    slc_share_note_cost(&share, 8);
+    CU_ASSERT_EQUAL(share.cost_seconds, 8);
+    slc_share_note_cost(&share, 2);
+    CU_ASSERT_EQUAL(share.cost_seconds, 2);
+    slc_share_note_cost(&share, 4);
+    CU_ASSERT_EQUAL(share.cost_seconds, 3);
+}
+
 static void plans_what_is_asked_for(void)
 {
     struct slc_share fixed = {.wish = {SLC_SHARE_STATIC, 0.25}};
@@ -157,6 +206,8 @@ int main(int argc, char **argv)
         {"rates divide", divides_by_rates},
         {"an adaptive share settles", settles_where_both_end_together},
         {"passes begin with what is asked for", plans_what_is_asked_for},
+        {"the CPU is left out if its part costs more than it saves", leaves_the_cpu_out},
+        {"the cost of the CPU's part", costs},
     };
 
     return slc_test_main("engine: share", tests, SLC_COUNT(tests), argc, argv);

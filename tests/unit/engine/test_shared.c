@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+static const struct slc_share_wish adaptive = {SLC_SHARE_ADAPTIVE, 0};
 static struct shared_problem many, one, empty;
 
 /* Of what was asked for: every nonzero once in each of `passes` passes. */
@@ -223,10 +224,47 @@ static void test_misuse(void)
     shared_close(&shared);
 }
 
+/* An adaptive share leaves passes to the device while the CPU's part costs too much. */
+static void test_without_cpu(void)
+{
+    const struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &adaptive);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct shared_run shared;
+    struct slc_share *share = &shared.shares[1];
+    uint64_t least, all;
+    unsigned added;
+
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    shared_limits(&many, &request, &least, &all);
+    for (unsigned resident = 0; resident < 2; resident++) {
+        SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request,
+                                  resident == 1 ? (least + all) / 2 : least, SHARED_LATE_US, &err),
+                      &err);
+        for (unsigned pass = 0; pass < 2; pass++) {
+            shared_check(&shared, 1);
+            CU_ASSERT(share->last[SLC_SHARE_CPU].nnz > 0);
+        }
+        CU_ASSERT(share->cost_seconds > 0);
+        added = fake_counts(shared.run.device)->outputs_added;
+        for (unsigned pass = 0; pass < 3; pass++) {
+            share->cost_seconds = 1e6;
+            shared_check(&shared, 1);
+            CU_ASSERT_EQUAL(share->last[SLC_SHARE_CPU].nnz, 0);
+            CU_ASSERT_EQUAL(share->passes_alone, pass + 1);
+        }
+        CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, added);
+        share->cost_seconds = 0;
+        shared_check(&shared, 1);
+        CU_ASSERT(share->last[SLC_SHARE_CPU].nnz > 0);
+        check_parts(&shared, share, 6);
+        shared_close(&shared);
+    }
+}
+
 /* ---- CP-ALS */
 
 /* The fit and the factors of the CPU alone, and what a device may hold but the factors. */
-static void check_decomposition(const struct slc_share_wish *wish)
+static void check_decomposition(const struct slc_share_wish *wish, unsigned add_us)
 {
     struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, wish);
     struct slc_cp_als_options options = fixture_options(SHARED_RANK, 4);
@@ -234,8 +272,9 @@ static void check_decomposition(const struct slc_share_wish *wish)
     struct slc_cp_result cpu, result;
     struct fixture_run run;
     struct shared_run shared;
-    uint64_t least, all;
+    uint64_t least, all, alone = 0;
     double distance = 0.0;
+    unsigned read;
 
     shared_limits(&many, &request, &least, &all);
     request.share.kind = SLC_SHARE_NONE;
@@ -246,6 +285,7 @@ static void check_decomposition(const struct slc_share_wish *wish)
     request.share = *wish;
     SLC_ASSERT_OK(
         shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10), 100, &err), &err);
+    fake_delay_add(shared.run.device, add_us);
     options.accelerator = shared.run.device;
     SLC_ASSERT_OK(slc_cp_als(&shared.run.store, shared.run.stream, shared.backend, &shared.run.plan,
                              &options, &result, &err),
@@ -259,11 +299,24 @@ static void check_decomposition(const struct slc_share_wish *wish)
             }
         }
         check_parts(&shared, &result.shares[n], 4);
+        shared.shares[n] = result.shares[n];
+        alone += result.shares[n].passes_alone;
     }
     CU_ASSERT(distance <= 1e-8);
-    /* Written by the test and at the start; back after each update, and at the end. */
+    /* Written by the test and at the start; back before the next MTTKRP, and at the end. */
     CU_ASSERT_EQUAL(fake_counts(shared.run.device)->factors_written, 6);
-    CU_ASSERT_EQUAL(fake_counts(shared.run.device)->factors_read, 3 * (4 + 1));
+    read = fake_counts(shared.run.device)->factors_read;
+    if (wish->kind != SLC_SHARE_ADAPTIVE) {
+        CU_ASSERT_EQUAL(read, 3 * 4 - 1 + 3);
+    } else if (add_us > 0) {
+        /* One pass of each mode shows what the CPU's part costs. The second is a trial, if passes
+         * are slow as well. The others need no factor. */
+        CU_ASSERT(alone >= 3 * 2);
+        CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, 3 * 4 - alone);
+        CU_ASSERT(alone < 3 * 3 || read == 2 + 3);
+    } else {
+        CU_ASSERT(read >= 2 + 3 && read <= 3 * 4 - 1 + 3);
+    }
     slc_cp_result_destroy(&result);
     slc_cp_result_destroy(&cpu);
     shared_close(&shared);
@@ -273,8 +326,9 @@ static void test_decompositions(void)
 {
     shared_problem(&many, "many", SHARED_DRAWS, 4096);
     for (size_t w = slc_test_threads_only() ? 3 : 0; w < SHARED_WISHES; w++) {
-        check_decomposition(&shared_wishes[w]);
+        check_decomposition(&shared_wishes[w], 0);
     }
+    check_decomposition(&adaptive, 500 * 1000);
 }
 
 static const struct slc_test tests[] = {
@@ -283,6 +337,7 @@ static const struct slc_test tests[] = {
     {"one block, or none", test_few_blocks},
     {"plans", test_plans},
     {"passes that cannot be", test_misuse},
+    {"passes without the CPU", test_without_cpu},
     {"CP-ALS finds what the CPU finds", test_decompositions},
 };
 
