@@ -12,6 +12,12 @@ extern "C" {
 
 static const enum slc_value_type precisions[] = {SLC_F64, SLC_F32};
 
+#ifdef SLC_EMULATED
+static const bool on_device = false;
+#else
+static const bool on_device = true;
+#endif
+
 /* Relative, of sums of products that are no integers. */
 static const double tolerance = 1e-12;
 
@@ -55,10 +61,15 @@ static void encode_order(struct batch_fixture *batch, unsigned order, uint64_t n
                  slc_test_seed(), &shape);
 }
 
+/*
+ * Every order with every rank. A real device computes each of them in both precisions, with exact
+ * sums and others; an emulated one is slow, and takes turns.
+ */
 static void every_rank(void)
 {
     static const uint32_t ranks[] = {1,  3,  7,  8,   16,  24,  32,  33,
                                      48, 64, 65, 100, 128, 130, 200, 257};
+    const bool all = on_device && !slc_test_quick();
     unsigned turn = 0;
 
     for (unsigned order = 2; order <= 8; order++) {
@@ -69,15 +80,18 @@ static void every_rank(void)
         for (uint32_t rank : ranks) {
             struct mttkrp_way way = mttkrp_plain_way();
 
-            way.exact = turn % 5 == 4;
-            way.seed = ++turn;
-            /* A step of seven meets every rank and precision, both with exact sums and others. */
-            if (slc_test_quick() && turn % (slc_test_threads_only() ? 7 : 4) != 0) {
-                continue;
+            for (unsigned again = 0; again < (all ? 4 : 1); again++) {
+                way.exact = all ? again % 2 != 0 : turn % 5 == 4;
+                way.seed = ++turn;
+                /* A step of seven meets every rank and precision, both with exact sums and others.
+                 */
+                if (slc_test_quick() && turn % (slc_test_threads_only() ? 7 : 4) != 0) {
+                    continue;
+                }
+                mttkrp_problem_make(&problem, (all ? turn / 4 + again : turn) % order, rank,
+                                    precisions[all ? again / 2 : (turn / 4 + order) % 2], true);
+                check(&problem, &way, 0, nullptr);
             }
-            mttkrp_problem_make(&problem, turn % order, rank, precisions[(turn / 4 + order) % 2],
-                                true);
-            check(&problem, &way, 0, nullptr);
         }
     }
 }
@@ -313,6 +327,83 @@ static void collisions(void)
     }
 }
 
+/* What a real device has; of the emulated one, what mttkrp_problem_run gives it. */
+static struct slc_gpu_machine machine_at_hand(void)
+{
+    struct slc_gpu_machine machine = {4, 227 << 10, 90};
+#ifndef SLC_EMULATED
+    struct cudaDeviceProp properties;
+
+    CU_ASSERT_EQUAL_FATAL(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    machine = {(unsigned)properties.multiProcessorCount,
+               (unsigned)properties.sharedMemPerBlockOptin,
+               (unsigned)(properties.major * 10 + properties.minor)};
+#endif
+    return machine;
+}
+
+static uint64_t chunks_of(const struct mttkrp_problem *problem,
+                          const struct slc_gpu_mttkrp_plan *plan)
+{
+    const uint64_t chunk_nnz = (uint64_t)plan->chunk_runs * SLC_RUN_NNZ;
+    uint64_t chunks = 0;
+
+    for (const struct batch_block &block : problem->batch.blocks) {
+        for (const struct slc_encoded_tile &tile : block.tiles) {
+            chunks += (tile.nnz + chunk_nnz - 1) / chunk_nnz;
+        }
+    }
+    return chunks;
+}
+
+/*
+ * One launch that fills the machine: every thread block of every multiprocessor has several chunks.
+ * A short mode, whose sums are in shared memory, and two longer ones.
+ */
+static void every_multiprocessor(void)
+{
+    enum { CHUNKS_EACH = 4, BLOCKS_EACH = 2 };
+    const uint64_t dims[3] = {24, 30000, 2000};
+    const struct batch_shape shape = {SLC_CODEC_PACKED, {}, 0, 0};
+    struct slc_gpu_mttkrp_plan plan;
+    struct mttkrp_problem problem;
+    struct mttkrp_way way = mttkrp_plain_way();
+    bool whole = false, hot = false;
+
+    way.machine = machine_at_hand();
+    if (slc_test_threads_only()) {
+        way.machine.multiprocessors = 2;
+    }
+    batch_encode(&problem.batch, 3, dims,
+                 (uint64_t)way.machine.multiprocessors * BLOCKS_EACH * CHUNKS_EACH *
+                     SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ,
+                 SLC_MADE_COUNTS, slc_test_seed(), &shape);
+    for (unsigned mode = 0; mode < 3; mode++) {
+        for (unsigned p = 0; p < (on_device ? 2 : 1); p++) {
+            mttkrp_problem_make(&problem, mode, on_device ? 32 : 8,
+                                precisions[on_device ? p : mode % 2], true);
+            for (bool exact : {false, true}) {
+                way.exact = exact;
+                check(&problem, &way, 0, &plan);
+                CU_ASSERT(chunks_of(&problem, &plan) >= (uint64_t)(CHUNKS_EACH - 1) *
+                                                            way.machine.multiprocessors *
+                                                            plan.blocks_each);
+                whole |= plan.whole;
+                hot |= !plan.whole;
+            }
+            way.exact = false;
+            for (size_t f = on_device ? 0 : mode; f < SLC_COUNT(forms); f += on_device ? 1 : 3) {
+                way.form = forms[f];
+                if (problem.precision == SLC_F64) {
+                    check(&problem, &way, 0, nullptr);
+                }
+            }
+            way.form = {};
+        }
+    }
+    CU_ASSERT(whole && hot);
+}
+
 /* Launches that cannot be are refused; memory is asked for only where it is there. */
 static void refused(void)
 {
@@ -337,11 +428,17 @@ static void refused(void)
 int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
-        {"every order and rank", every_rank},  {"products that are no integers", reals},
-        {"sixteen modes", many_modes},         {"every codec, one nonzero, none", shapes},
-        {"the three places of sums", regimes}, {"rows that share buckets", collisions},
-        {"refused launches", refused},         {"every form of the kernel", every_form},
-        {"transcoded tiles", transcoded},      {"cache is left for factors", cache_is_left},
+        {"every order and rank", every_rank},
+        {"products that are no integers", reals},
+        {"sixteen modes", many_modes},
+        {"every codec, one nonzero, none", shapes},
+        {"the three places of sums", regimes},
+        {"rows that share buckets", collisions},
+        {"every multiprocessor has several chunks", every_multiprocessor},
+        {"refused launches", refused},
+        {"every form of the kernel", every_form},
+        {"transcoded tiles", transcoded},
+        {"cache is left for factors", cache_is_left},
     };
 
     return slc_test_main("gpu mttkrp", tests, SLC_COUNT(tests), argc, argv);
