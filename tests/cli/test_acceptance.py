@@ -1,45 +1,160 @@
 #!/usr/bin/env python3
-"""tools/gpu-acceptance from outside, on an emulated device: every row runs, whatever it finds of speed; and on none."""
+"""
+tools/gpu-acceptance from outside: both calls of a bare machine, on an emulated device; a run that a signal ends; a machine
+without a device. Then the parts of it that need no device.
+"""
 
+import glob
+import io
 import json
 import os
 import shutil
+import signal
+import stat
 import subprocess
 import sys
+import tarfile
+import time
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SOURCE, check, run  # noqa: E402
+from tap import QUICK, SOURCE, check, run  # noqa: E402
+
+sys.path.insert(0, os.path.join(SOURCE, "tools", "lib"))
+import gpu_pack  # noqa: E402
+import gpu_runner  # noqa: E402
+import gpu_tensors  # noqa: E402
 
 SCRIPT = os.path.join(SOURCE, "tools", "gpu-acceptance")
+# Stand-ins for the tests of a device. The first passes if the variable names the packed libraries.
+GOOD = 'case "$LD_LIBRARY_PATH" in "$(dirname "$0")"*) echo "ok 1";; *) echo "not ok 1 - no libraries"; exit 1;; esac\n'
+BAD = 'echo "# three is no two"; echo "not ok 1 - numbers"; echo "out of numbers" >&2; exit 1\n'
+# In place of programs of the system, which must not load the packed libraries.
+SMI = 'echo "Emulated card, 1.2.3, ${LD_LIBRARY_PATH:-no variable}"\n'
+SANITIZER = '[ -z "$LD_LIBRARY_PATH" ] || exit 3; case "$5" in */planted_race) exit 9;; esac\n'
+
+
+def script(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + text)
+    os.chmod(path, stat.S_IRWXU)
+
+
+def command(folder, program, *arguments):
+    """The script over `program` as the packed command, in an environment with the stand-ins of folder/bin."""
+    packed = os.path.join(folder, "packed")
+    os.makedirs(packed, exist_ok=True)
+    shutil.copy(program, os.path.join(packed, "sluice"))
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    environment["PATH"] = os.path.join(folder, "bin") + ":" + environment["PATH"]
+    return ([sys.executable, SCRIPT, "--packed", packed, "--out", os.path.join(folder, "results"), "--work", folder,
+             "--scale", "1e-5", *arguments], environment)
+
+
+def results(folder):
+    """The record and the lines of the table."""
+    with open(os.path.join(folder, "results", "gpu-acceptance.json"), encoding="utf-8") as file:
+        record = json.load(file)
+    with open(os.path.join(folder, "results", "gpu-acceptance.txt"), encoding="utf-8") as file:
+        return record, file.read().splitlines()
 
 
 def accept(folder, program, *arguments):
-    """Exit status, output, and the record of a run over `program` as the packed command."""
-    packed, out = os.path.join(folder, "packed"), os.path.join(folder, "results")
-    os.makedirs(packed, exist_ok=True)
-    shutil.copy(program, os.path.join(packed, "sluice"))
-    done = subprocess.run([sys.executable, SCRIPT, "--packed", packed, "--out", out, "--work", folder, "--scale", "1e-5", *arguments],
-                          capture_output=True, text=True, timeout=300)
-    with open(os.path.join(out, "gpu-acceptance.json"), encoding="utf-8") as file:
-        return done.returncode, done.stdout + done.stderr, json.load(file)
+    """Exit status, output, and the record."""
+    words, environment = command(folder, program, *arguments)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment)
+    return done.returncode, done.stdout + done.stderr, results(folder)[0]
 
 
-def rows(folder):
-    """Marks of speed mean nothing here; that figures are there, and results agree, does."""
-    wanted = [7] if os.environ.get("SLC_TEST_QUICK") else [1, 6, 7, 8, 9, 10]
-    status, text, record = accept(folder, os.environ["SLUICE_EMULATED"], "--rows", ",".join(map(str, wanted)))
+def check_rows(folder, wanted, status, text, record):
+    """Marks of speed mean nothing on an emulated device; that figures are there, and results agree, does."""
     found = {row["row"]: row for row in record["rows"]}
-    check(status in (0, 1) and sorted(found) == wanted, text)
-    for number, row in found.items():
-        check(row["figures"] and f"{number:2} {row['verdict']}" in text, str(row))
-        for word in ("not in time", "Error", "exit status", "differ from", "differs from", "other bits", " not "):
-            check(all(word not in figure for figure in row["short"]), str(row))
-    with open(os.path.join(folder, "results", "gpu-acceptance.txt"), encoding="utf-8") as file:
-        check(len(file.readlines()) == len(wanted), "a line for each row")
+    check(status in (0, 1) and sorted(found) == sorted(wanted), text)
+    places = [text.index(f"{number:2} {found[number]['verdict']}") for number in wanted]
+    check(places == sorted(places), f"not in the order of --rows: {text}")
+    for row in found.values():
+        check(row["figures"] and row["verdict"] in ("PASS", "FALL SHORT", "SKIP"), str(row))
+        for word in ("not in time", "Error", "exit status", "differ from", "differs from", "differs by", "other bits", " not "):
+            check(row["row"] == 2 or all(word not in figure for figure in row["short"]), str(row))
+    lines = results(folder)[1]
+    check("emulated device 0, driver 1.2.3, 20" in lines[0] and lines[0].endswith("sluice v1-2-gabc"), lines[0])
+    check([int(line[:2]) for line in lines[1:1 + len(wanted)]] == sorted(wanted), str(lines))
+    check(record["machine"]["nvidia_smi"].endswith("no variable"), str(record["machine"]))
+    check(not glob.glob(os.path.join(folder, "sluice-gpu-*")), "tensors are left")
+    return found
+
+
+def stand_ins(folder):
+    script(os.path.join(folder, "bin", "nvidia-smi"), SMI)
+    script(os.path.join(folder, "bin", "compute-sanitizer"), SANITIZER)
+    for name in ("device_expand", "device_mttkrp", "planted_race"):
+        script(os.path.join(folder, "packed", name), GOOD)
+    with open(os.path.join(folder, "packed", "commit"), "w", encoding="utf-8") as file:
+        file.write("v1-2-gabc\n")
+
+
+def first_call(folder):
+    stand_ins(folder)
+    script(os.path.join(folder, "packed", "device_bad"), BAD)
+    wanted = [2, 1] if QUICK else [1, 2, 3, 5]
+    status, text, record = accept(folder, os.environ["SLUICE_EMULATED"], "--rows", ",".join(map(str, wanted)), "--seconds", "270")
+    found = check_rows(folder, wanted, status, text, record)
+    check(len(found[2]["short"]) == 1 and "device_bad: exit status 1; not ok 1 - numbers; # three is no two" in found[2]["short"][0],
+          str(found[2]))
+    check("2 tests of 3 programs pass" in found[2]["figures"], str(found[2]))
+    failed = [note for note in record["commands"] if note["status"] != 0]
+    check(len(failed) == 1 and failed[0]["command"] == "device_bad", str(failed))
+    with open(os.path.join(folder, "results", failed[0]["output"]), encoding="utf-8") as file:
+        kept = file.read()
+    check("three is no two" in kept and "out of numbers" in kept, kept)
+    if 5 in wanted:
+        rows = record["in_memory"]
+        check({(row["precision"], row["rank"]) for row in rows} == {(p, r) for p in ("f64", "f32") for r in (16, 32, 64)}, str(rows[0]))
+        check(all((row["precision"], row["rank"], row["call"] < 7) == ("f64", 32, True) for row in rows if row["call"] < 7),
+              "what has marks comes first")
+        check({row["kernel"] for row in rows} >= {"sluice", "blco", "genten-a", "amped"}, "the others' kernels")
+        check(sum("generate wide-" in note["command"] for note in record["commands"]) == 1, "each tensor is made once")
+        lines = results(folder)[1]
+        check(any(line.startswith("  wide ") for line in lines) and any(line.startswith("  mean of six ") for line in lines), str(lines))
+
+
+def second_call(folder):
+    stand_ins(folder)
+    wanted = [7, 4] if QUICK else [6, 8, 10, 7, 9, 4]
+    status, text, record = accept(folder, os.environ["SLUICE_EMULATED"], "--rows", ",".join(map(str, wanted)), "--seconds", "240")
+    found = check_rows(folder, wanted, status, text, record)
+    check(found[4]["figures"] == ["a planted race is found", "8 of 8 runs complete, no error"], str(found[4]))
     if 8 in wanted:
         check(found[9]["verdict"] == "PASS" or found[9]["short"][-1].startswith("adaptive"), str(found[9]))
         check("fits differ by" in found[8]["figures"][0] and found[8]["figures"][0] not in found[8]["short"], str(found[8]))
         check("all results agree with the CPU's" in found[10]["figures"], str(found[10]))
+        check(any(line.startswith("  packed ") for line in results(folder)[1]), "the summary of streaming")
+
+
+def ended(folder):
+    """SIGTERM in the midst of a row: the record is in order all the time, and has what there was."""
+    stand_ins(folder)
+    shutil.rmtree(os.path.join(folder, "results"), ignore_errors=True)
+    script(os.path.join(folder, "packed", "device_slow"), "exec sleep 1000\n")
+    words, environment = command(folder, os.environ["SLUICE_EMULATED"], "--rows", "1,2,3")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        begin, record = time.monotonic(), {"commands": []}
+        # Tensors are made while the tests run.
+        while not any("generate skewed-0.1" in note["command"] for note in record["commands"]):
+            check(time.monotonic() - begin < 100 and process.poll() is None, f"no second row: {record}")
+            time.sleep(0.02)
+            if os.path.exists(os.path.join(folder, "results", "gpu-acceptance.txt")):
+                record = results(folder)[0]
+        check([row["verdict"] for row in record["rows"]][1:] == ["RUNNING"], str(record["rows"]))
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    check(process.returncode == 143, out + err)
+    record, lines = results(folder)
+    check(record["ceilings"]["rows"] == [] and record["ceilings"]["ceilings"], "the first row's figures")
+    check([row["verdict"] for row in record["rows"]] == ["PASS", "STOPPED"] and lines[2].startswith(" 2 STOPPED"), str(lines))
+    left = subprocess.run(["pgrep", "-f", os.path.join(folder, "packed") + "/"], capture_output=True, text=True, check=False).stdout
+    check(left == "" and not glob.glob(os.path.join(folder, "sluice-gpu-*")), f"left: {left}")
 
 
 def late(folder):
@@ -52,12 +167,100 @@ def without(folder):
     status, text, record = accept(folder, os.environ["SLUICE"])
     check(status == 77 and [row["verdict"] for row in record["rows"]] == ["SKIP"] * 10, text)
     check("nothing was measured: " in text and "CUDA" in text.splitlines()[-1], text)
-    done = subprocess.run([sys.executable, SCRIPT, "--packed", folder], capture_output=True, text=True, timeout=60)
-    check(done.returncode == 2 and "there is no program sluice" in done.stderr, done.stderr)
+    for words, message in (([folder], "there is no program sluice"), ([folder, "--rows", "3,11"], "--rows 3,11")):
+        done = subprocess.run([sys.executable, SCRIPT, "--packed", *words], capture_output=True, text=True, timeout=60)
+        check(done.returncode == 2 and message in done.stderr, done.stderr)
+
+
+# ---- parts
+
+def between_sizes(folder):
+    """A ceiling of a working set between two that were measured."""
+    runner = gpu_runner.Runner(folder, folder, folder, 1, 100)
+    runner.record["ceilings"] = {"ceilings": [{"ceiling": "rows", "row_bytes": width, "working_bytes": mib << 20, "gb_per_s": rate}
+                                              for width, factor in ((256, 1), (512, 2))
+                                              for mib, rate in ((16, 8000.0 * factor), (64, 4000.0 * factor), (256, 1000.0 * factor))]}
+    for mib, rate in ((1, 8000), (16, 8000), (32, 6000), (64, 4000), (128, 2500), (256, 1000), (4096, 1000)):
+        check(abs(runner.ceiling("rows", mib << 20, 256) - rate) < 1e-6, f"{mib} MiB")
+        check(abs(runner.ceiling("rows", mib << 20, 512) - 2 * rate) < 1e-6, f"{mib} MiB")
+    check(runner.ceiling("rows", row_bytes=256) == 1000, "of all the memory")
+
+
+def background(folder):
+    """Tensors are made in the background only while that is allowed, or somebody waits for one."""
+    ticks = os.path.join(folder, "ticks")
+    script(os.path.join(folder, "slow", "sluice"),
+           f'i=0; while [ $i -lt 60 ]; do echo >> {ticks}; sleep 0.02; i=$((i+1)); done; mkdir -p "$2"\n')
+    runner = gpu_runner.Runner(os.path.join(folder, "slow"), folder, folder, 1e-5, 100)
+    runner.tensors = tensors = gpu_tensors.Tensors(runner)
+    tensors.probe()
+
+    def ticked():
+        return os.path.getsize(ticks) if os.path.exists(ticks) else 0
+
+    def wait_for(condition):
+        begin = time.monotonic()
+        while not condition():
+            check(time.monotonic() - begin < 60, "nothing happens")
+            time.sleep(0.01)
+
+    short, streamed = gpu_tensors.key("short"), gpu_tensors.key("long")
+    try:
+        tensors.plan([short, streamed])
+        time.sleep(0.1)
+        check(ticked() == 0, "it began without leave")
+        tensors.background(True)
+        wait_for(ticked)
+        tensors.background(False)
+        time.sleep(0.1)
+        halted = ticked()
+        time.sleep(0.3)
+        check(ticked() == halted < 60 and not tensors.made, "it was not halted")
+        path = tensors.get("short")
+        check(ticked() == 60 and os.path.isdir(path) and list(tensors.made) == [short], "a row that needs it waits")
+        time.sleep(0.2)
+        check(ticked() == 60, "the next began without leave")
+        tensors.background(True)
+        wait_for(lambda: streamed in tensors.made)
+        tensors.keep_only([streamed])
+        check(not os.path.exists(path) and os.path.isdir(tensors.get("long")), "what nobody needs is dropped")
+    finally:
+        tensors.close()
+
+
+def archives(folder):
+    """What an archive holds is unpacked below its folder or not at all."""
+    inside = os.path.join(folder, "inside")
+    script(os.path.join(inside, "sluice"), "exit 0\n")
+    path = os.path.join(folder, "acc.tar.xz")
+    gpu_pack.archive(inside, path)
+    check(gpu_pack.unpack(path, os.path.join(folder, "a")) == os.path.join(folder, "a", "acc"), "its folder")
+    check(os.access(os.path.join(folder, "a", "acc", "sluice"), os.X_OK), "a program")
+    for name in ("acc/../../evil", "/" + folder.strip("/") + "/evil"):
+        with tarfile.open(path, "w:xz") as file:
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            file.addfile(member, io.BytesIO(b"x"))
+        try:
+            gpu_pack.unpack(path, os.path.join(folder, "b", "c"))
+        except tarfile.TarError:
+            pass
+        check(not os.path.exists(os.path.join(folder, "evil")) and not os.path.exists(os.path.join(folder, "b", "evil")), name)
+        with tarfile.open(path) as file:
+            try:
+                list(gpu_pack.safe_members(file))
+                check(False, "accepted: " + name)
+            except tarfile.TarError:
+                pass
 
 
 run([
-    ("rows on an emulated device", rows),
+    ("the first call on an emulated device", first_call),
+    ("the second call", second_call),
+    ("SIGTERM", ended),
     ("no time", late),
     ("no device", without),
+    ("ceilings between measured sizes", between_sizes),
+    ("tensors in the background", background),
+    ("archives", archives),
 ])

@@ -10,6 +10,11 @@ SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 # The C library belongs to the system that programs run on: packed, it would not fit the loader there.
 SYSTEM = re.compile(r"^(ld-linux|libc\.|libm\.|libpthread|libdl|librt)")
 ARCHIVE = ".tar.xz"
+# Programs find the packed libraries next to themselves, and so do libraries that need others. This is a DT_RPATH: a
+# DT_RUNPATH would hold for the program alone.
+OWN_FOLDER = "-Wl,--disable-new-dtags,-rpath,$ORIGIN"
+# All programs have the same kernels: a dictionary that holds several of them finds the copies.
+XZ_PRESET = 9
 
 
 class CannotBuild(Exception):
@@ -26,9 +31,12 @@ def build(folder, archs):
     missing = [name for name in ("meson", "ninja") if not shutil.which(name)]
     if missing:
         raise CannotBuild(f"{' and '.join(missing)} not found: build elsewhere with --pack, and run here with --packed")
-    if not os.path.exists(os.path.join(folder, "build.ninja")):
-        run("meson", "setup", folder, SOURCE, "--buildtype=release", "-Dcuda=enabled", "-Ddevice_tests=true",
-            "-Dgpu_archs=" + archs)
+    settings = ["--buildtype=release", "-Dcuda=enabled", "-Ddevice_tests=true", "-Dgpu_archs=" + archs,
+                "-Dc_link_args=" + OWN_FOLDER, "-Dcpp_link_args=" + OWN_FOLDER]
+    if os.path.exists(os.path.join(folder, "build.ninja")):
+        run("meson", "configure", folder, *settings)
+    else:
+        run("meson", "setup", folder, SOURCE, *settings)
     targets = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
     programs = re.findall(r"^(tests/device/(?:device_\w+|planted_race)): ", targets, re.M)
     run("ninja", "-C", folder, "tools/sluice", *programs)
@@ -46,8 +54,15 @@ def libraries(program):
     return found
 
 
+def commit():
+    """What is built: the commit, and whether there are other changes."""
+    done = subprocess.run(["git", "-C", SOURCE, "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
 def pack(programs, folder):
-    """Programs without their symbols, the libraries that they load, and this script: all that a run takes beside Python."""
+    """Programs without their symbols, the libraries that they load, and this script: all that a run needs but Python."""
     os.makedirs(os.path.join(folder, "tools", "lib"), exist_ok=True)
     for program in programs:
         target = os.path.join(folder, os.path.basename(program))
@@ -56,6 +71,8 @@ def pack(programs, folder):
             subprocess.run(["strip", target], check=True)
         for library in libraries(program):
             shutil.copy(library, folder)
+    with open(os.path.join(folder, "commit"), "w", encoding="utf-8") as file:
+        file.write(commit() + "\n")
     shutil.copy(os.path.join(SOURCE, "tools", "gpu-acceptance"), os.path.join(folder, "tools"))
     for name in os.listdir(os.path.dirname(__file__)):
         if name.startswith("gpu_") and name.endswith(".py"):
@@ -63,14 +80,25 @@ def pack(programs, folder):
 
 
 def archive(folder, path):
-    """A fifth of the folder's size; its one folder is named as the archive is."""
-    with tarfile.open(path, "w:xz") as file:
+    """Its one folder is named as the archive is."""
+    with tarfile.open(path, "w:xz", preset=XZ_PRESET) as file:
         file.add(folder, os.path.basename(path)[:-len(ARCHIVE)])
+
+
+def safe_members(file):
+    """Files and folders below one folder, for a Python whose tarfile does not check them."""
+    for member in file.getmembers():
+        if not (member.isfile() or member.isdir()) or member.name.startswith("/") or ".." in member.name.split("/"):
+            raise tarfile.TarError(f"{file.name}: {member.name} is not a file or folder of this archive's own")
+        yield member
 
 
 def unpack(path, folder):
     """Returns the folder that the archive holds."""
     with tarfile.open(path) as file:
         name = file.getnames()[0]
-        file.extractall(folder)
+        if hasattr(tarfile, "data_filter"):
+            file.extractall(folder, filter="data")
+        else:
+            file.extractall(folder, members=safe_members(file))
     return os.path.join(folder, name)

@@ -1,16 +1,15 @@
 """Rows 1 to 5 and 8 of tools/gpu-acceptance: what runs in the device's memory."""
 
 import glob
-import math
 import os
 import shutil
 
-from gpu_runner import SIX, Failed, Late, Skip
+from gpu_runner import Failed, Late, Skip
+from gpu_tensors import SIX, geometric_mean, name_of
 
-
-def geometric_mean(numbers):
-    numbers = list(numbers)
-    return math.exp(sum(math.log(n) for n in numbers) / len(numbers))
+TESTS_AT_A_TIME, TEST_SECONDS = 8, 30
+SANITIZED_AT_A_TIME, SANITIZED_SECONDS = 4, 60
+VARIANT_TENSORS = ("skewed", "long")
 
 
 def ceilings(runner):
@@ -27,31 +26,34 @@ def ceilings(runner):
 
 
 def kernels(runner):
-    """2: the tests of gpu/, compiled for the device."""
+    """2: the tests of gpu/, compiled for the device, several programs at a time. Their sizes do not depend on the scale."""
     programs, passed = runner.programs(), 0
     if not programs:
         raise Skip("no tests for a device were built")
-    for name in programs:
-        try:
-            done = runner.run(os.path.join(runner.folder, name), check=False, limit=90,
-                              environment={} if runner.scale >= 0.5 else {"SLC_TEST_QUICK": "2"})
-        except Late as reason:
-            runner.mark(False, f"not in time: {reason}")
+
+    def test(name):
+        return lambda: runner.run(os.path.join(runner.folder, name), check=False, limit=TEST_SECONDS)
+
+    for name, done in zip(programs, runner.parallel([test(name) for name in programs], TESTS_AT_A_TIME)):
+        if isinstance(done, Late):
+            runner.mark(False, f"not in time: {done}")
             continue
+        if isinstance(done, Exception):
+            raise done
         lines = done.stdout.splitlines()
         passed += sum(line.startswith("ok") and "# SKIP" not in line for line in lines)
         bad = [line for line in lines if line.startswith("not ok")]
         if done.returncode != 0 or bad:
             detail = [line for line in lines if line.startswith("# ")][-3:]
             runner.mark(False, f"{name}: exit status {done.returncode}; {'; '.join(bad + detail)[:500]} {done.stderr[-200:]}")
-    if passed == 0 and not runner.shortfalls:
+    if passed == 0 and not runner.row["short"]:
         raise Skip("the tests found no device")
     runner.tell(f"{passed} tests of {len(programs)} programs pass")
 
 
 def deterministic(runner):
     """3: the same bits for any number of streams, with blocks that stay and without."""
-    store, first, runs = runner.tensor("skewed", 0.1), None, 0
+    store, first, runs = runner.tensors.get("skewed", 0.1), None, 0
     for streams, more in ((1, []), *[(2, [])] * 5, (4, []), (1, ["--no-cache"]), (4, ["--no-cache"])):
         told = runner.cpd(store, "-i", 3, "--device", "gpu", "--deterministic", "--streams", streams, *more)
         factors = []
@@ -62,7 +64,7 @@ def deterministic(runner):
         first = first or factors
         if factors != first:
             runner.mark(False, f"other bits with {streams} streams {' '.join(more)}".strip())
-    runner.tell(f"{runs} runs with 1, 2 and 4 streams" + ("" if runner.shortfalls else ": the same bits"))
+    runner.tell(f"{runs} runs with 1, 2 and 4 streams" + ("" if runner.row["short"] else ": the same bits"))
 
 
 def find_sanitizer():
@@ -83,97 +85,152 @@ def sanitizer(runner):
     if not programs or not os.path.exists(planted):
         raise Skip("no tests for a device were built")
 
-    def under(kind, program, limit):
-        done = runner.run(tool, "--tool", kind, "--error-exitcode", "9", program, check=False, limit=limit,
+    def under(kind, program):
+        # The program finds its libraries by itself: a variable that names them would be the tool's, too.
+        done = runner.run(tool, "--tool", kind, "--error-exitcode", "9", program, check=False, limit=SANITIZED_SECONDS,
                           environment={"SLC_TEST_QUICK": "2"})
         text = done.stdout + done.stderr
         if "not supported" in text or "Failed to initialize" in text or "Unable to" in text:
             raise Skip("compute-sanitizer refuses this device: " + text.strip().splitlines()[-1][:200])
         return done.returncode, text
 
-    status, text = under("racecheck", planted, 60)
+    status, text = under("racecheck", planted)
     runner.mark(status == 9, "a planted race is " + ("found" if status == 9 else f"not found: {text[-200:]}"))
+    cases = [(kind, name) for kind in ("memcheck", "synccheck", "initcheck", "racecheck") for name in programs]
+
+    def check(kind, name):
+        return lambda: under(kind, os.path.join(runner.folder, name))
+
     late, done = [], 0
-    for kind in ("memcheck", "synccheck", "initcheck", "racecheck"):
-        for name in programs:
-            try:
-                status, text = under(kind, os.path.join(runner.folder, name), 60)
-            except Late:
-                late.append(f"{kind} of {name}")
-                continue
-            done += 1
-            if status != 0:
-                runner.mark(False, f"{kind} of {name}: exit status {status}: {text[-300:]}")
-    runner.tell(f"{done} of {4 * len(programs)} runs complete" + (f"; not in time: {', '.join(late)}" if late else "")
-                + ("" if runner.shortfalls else ", no error"))
+    for (kind, name), result in zip(cases, runner.parallel([check(*case) for case in cases], SANITIZED_AT_A_TIME)):
+        if isinstance(result, Late):
+            late.append(f"{kind} of {name}")
+            continue
+        if isinstance(result, Exception):
+            raise result
+        status, text = result
+        done += 1
+        if status != 0:
+            runner.mark(False, f"{kind} of {name}: exit status {status}: {text[-300:]}")
+    runner.tell(f"{done} of {len(cases)} runs complete" + (f"; not in time: {', '.join(late)}" if late else "")
+                + ("" if runner.row["short"] else ", no error"))
     if done == 0:
         raise Skip("no run was complete in time")
 
 
 def model_ms(runner, store, row):
     """What the rows that an MTTKRP reads would take alone, each at a random place: GPU.md's model of the memory."""
-    dims, row_bytes = runner.info(store)["dims"], row["rank"] * (8 if row["precision"] == "f64" else 4)
+    dims, row_bytes = runner.tensors.info(store)["dims"], row["rank"] * (8 if row["precision"] == "f64" else 4)
     known = sorted({r["row_bytes"] for r in runner.ceilings() if r["ceiling"] == "rows"})
     measured = min(known, key=lambda b: abs(b - row_bytes))
     nnz = row["gnnz_per_s"] * row["median_ms"] * 1e6
-    return sum(nnz * row_bytes / runner.ceiling("rows", length * row_bytes, measured) * 1e-6
-               for m, length in enumerate(dims) if m + 1 != row["mode"])
+    return sum(nnz * row_bytes / runner.ceiling("rows", size * row_bytes, measured) * 1e-6
+               for m, size in enumerate(dims) if m + 1 != row["mode"])
 
 
-def compare(runner, rows):
-    """Ratios to BLCO's kernel, by what was measured together."""
-    times = {}
-    for row in rows:
-        key = row["tensor"], row["precision"], row["rank"], row["mode"]
-        times.setdefault(key, {})[row["kernel"]] = row
+def by_case(rows):
+    """Rows of one call by tensor, precision, rank and mode, then by kernel."""
+    cases = {}
+    for row in (row for row in rows if "median_ms" in row):
+        cases.setdefault((row["tensor"], row["precision"], row["rank"], row["mode"]), {})[row["kernel"]] = row
+    return cases
+
+
+class InMemory:
+    """What row 5 has measured: rows of each call of `sluice bench device`, and the summaries that it prints."""
+
+    def __init__(self, runner):
+        self.runner, self.calls, self.summaries, self.late = runner, [], [], None
+
+    def measure(self, name, *options):
+        """One process for a tensor: all ranks of it. Returns what that prints; without rows, if it failed."""
+        try:
+            told = self.runner.bench(self.runner.tensors.get(name), *options, "-n", self.runner.repeats, limit=120)
+        except (Late, Failed) as reason:
+            self.late = f"{name} {' '.join(options)}: {reason}"
+            if isinstance(reason, Failed):
+                self.runner.mark(False, self.late)
+            return {"rows": []}
+        for row in told["rows"]:
+            self.check(row)
+        return told
+
+    def check(self, row):
+        tensor = name_of(row["tensor"])
         if row.get("copied_bytes", 0) > 0:
-            runner.mark(False, f"{os.path.basename(row['tensor'])}: not all blocks stayed in the device's memory")
+            self.runner.mark(False, f"{tensor}: not all blocks stayed in the device's memory")
         if row.get("differs", 0) > (1e-10 if row["precision"] == "f64" else 1e-4):
-            runner.mark(False, f"{row['kernel']}, {os.path.basename(row['tensor'])}, mode {row['mode']}: differs by {row['differs']:.1e}")
-    return times
+            self.runner.mark(False, f"{row['kernel']}, {tensor}, mode {row['mode']}: differs by {row['differs']:.1e}")
+
+    def add(self, name, rank, precision, kernel):
+        if self.runner.left() <= 0:
+            self.late = f"{name}, {precision}, rank {rank}, {kernel}"
+            return
+        told = self.measure(name, "--rank", rank, "--precision", precision, "--kernel", kernel)
+        if told.get("summary"):
+            self.summaries.append({"call": len(self.calls), "summary": told["summary"]})
+            self.runner.keep("in_memory_summaries", self.summaries)
+        self.calls.append(told["rows"])
+        self.runner.keep("in_memory", [{"call": n, **row} for n, rows in enumerate(self.calls) for row in rows])
+
+
+def mark_blco(runner, measured):
+    """The marks: f64, rank 32, compared with BLCO's kernel. The means are of six tensors; the lowest is of all."""
+    of = {key: times for rows in measured.calls for key, times in by_case(rows).items() if {"blco", "sluice"} <= set(times)}
+    if not of:
+        raise Late(measured.late or "nothing was measured")
+    ratios = {key: times["blco"]["median_ms"] / times["sluice"]["median_ms"] for key, times in of.items()}
+    models = {key: model_ms(runner, key[0], times["sluice"]) for key, times in of.items()}
+    runner.keep("in_memory_model", [{"tensor": key[0], "mode": key[3], "model_ms": ms,
+                                     "ceiling_share": ms / of[key]["sluice"]["median_ms"]} for key, ms in models.items()])
+    six = [key for key in of if name_of(key[0]) in SIX]
+    if six:
+        mean = geometric_mean(ratios[key] for key in six)
+        runner.mark(mean >= 2.0, f"{mean:.2f} x BLCO (f64, rank 32, {len(six)} modes of {len({key[0] for key in six})} tensors)")
+        share = geometric_mean(models[key] / of[key]["sluice"]["median_ms"] for key in six)
+        runner.mark(share >= 0.6, f"{share:.2f} of the model's ceiling")
+    below = [f"{name_of(key[0])} mode {key[3]} {ratio:.2f}" for key, ratio in ratios.items() if ratio < 1]
+    runner.mark(not below, "below 1.0: " + ", ".join(below) if below else f"lowest {min(ratios.values()):.2f}")
+    wide = [ratio for key, ratio in ratios.items() if key not in six]
+    if wide:
+        runner.tell(f"more than 64 index bits: {geometric_mean(wide):.2f} x BLCO")
+
+
+def measure_variants(runner, measured):
+    """Variants of the kernel, where this sluice has them; compared with its default in the same call."""
+    if not runner.offers("bench device", "--variant"):
+        return
+    rows = []
+    for name in VARIANT_TENSORS:
+        if runner.left() > 0:
+            rows += measured.measure(name, "--rank", "32", "--precision", "f64", "--variant", "all")["rows"]
+            runner.keep("variants", rows)
 
 
 def in_memory(runner):
-    """5: all modes of six tensors. What has a mark comes first, in case that time runs out."""
-    rows = []
-    cases = [("32", "f64", "blco"), ("32", "f64", "all"), ("16,64", "f64", "blco"), ("16,32,64", "f32", "blco")]
-    late = None
-    for rank, precision, kernel in cases:
-        for name in SIX:
-            if kernel == "all" and runner.left() < 120:
-                continue  # the others' kernels are told, and have no mark
-            try:
-                rows += runner.bench(runner.tensor(name), "--rank", rank, "--precision", precision, "--kernel", kernel, "-n",
-                                     runner.repeats, limit=120)["rows"]
-            except (Late, Failed) as reason:
-                late = f"{name}, {precision}, rank {rank}, {kernel}: {reason}"
-                if isinstance(reason, Failed):
-                    runner.mark(False, late)
-            runner.keep("in_memory", rows)
-    times = compare(runner, rows)
-    marked = {key: of for key, of in times.items() if key[1] == "f64" and key[2] == 32 and "blco" in of}
-    if not marked:
-        raise Late(late or "nothing was measured")
-    ratios = {key: of["blco"]["median_ms"] / of["sluice"]["median_ms"] for key, of in marked.items()}
-    mean = geometric_mean(ratios.values())
-    runner.mark(mean >= 2.0, f"{mean:.2f} x BLCO (f64, rank 32, {len(ratios)} modes of {len({k[0] for k in ratios})} tensors)")
-    below = [f"{os.path.basename(key[0])} mode {key[3]} {ratio:.2f}" for key, ratio in ratios.items() if ratio < 1]
-    runner.mark(not below, "below 1.0: " + ", ".join(below) if below else f"lowest {min(ratios.values()):.2f}")
-    shares = [model_ms(runner, key[0], of["sluice"]) / of["sluice"]["median_ms"] for key, of in marked.items()]
-    runner.mark(geometric_mean(shares) >= 0.6, f"{geometric_mean(shares):.2f} of the model's ceiling")
+    """5: all modes of seven tensors. The marks come first, and the other kernels last, in case that time runs out."""
+    measured, tensors = InMemory(runner), (*SIX, "wide")
+    for name in tensors:
+        measured.add(name, "32", "f64", "blco")
+    mark_blco(runner, measured)
+    for rank, precision in (("16,64", "f64"), ("16,32,64", "f32")):
+        for name in tensors:
+            measured.add(name, rank, precision, "blco")
+    measure_variants(runner, measured)
+    for name in tensors:
+        measured.add(name, "32", "f64", "all")
     others = {}
-    for of in times.values():
-        for kernel, row in of.items():
-            if kernel != "sluice":
-                others.setdefault(kernel, []).append(row["median_ms"] / of["sluice"]["median_ms"])
+    for times in (times for rows in measured.calls for times in by_case(rows).values() if "sluice" in times):
+        for kernel in set(times) - {"sluice"}:
+            others.setdefault(kernel, []).append(times[kernel]["median_ms"] / times["sluice"]["median_ms"])
     runner.tell("all: " + ", ".join(f"{geometric_mean(r):.2f} x {kernel}" for kernel, r in sorted(others.items())))
-    if late:
-        runner.tell("not all was measured: " + late)
+    if measured.late:
+        runner.tell("not all was measured: " + measured.late)
 
 
 def agrees_with_cpu(runner):
     """8: CP-ALS beside the CPU's; nothing but small matrices leaves the device within the loop."""
-    store, told = runner.tensor("skewed", 0.2), {}
+    store, told = runner.tensors.get("skewed", 0.2), {}
     for device in ("gpu", "cpu"):
         told[device] = runner.cpd(store, "-i", 10, "--device", device)
         runner.keep("cp_als", told)

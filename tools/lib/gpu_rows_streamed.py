@@ -5,8 +5,8 @@ import json
 import os
 import shutil
 
-from gpu_rows_memory import geometric_mean
 from gpu_runner import Failed, npy_write
+from gpu_tensors import geometric_mean, name_of
 
 RANK = 16  # of what is streamed: the field's smallest, so that copies decide
 
@@ -34,7 +34,7 @@ def stream_once(runner, store, memory, *more):
 
 def through(runner, codec, told):
     """A store of one codec through a part of the device's memory: nothing of it stays but an eighth, and then a half."""
-    store = runner.tensor("streamed", codec=codec)
+    store = runner.tensors.get("streamed", codec=codec)
     copy = runner.ceiling("to-device", 4 * 2**20)
     whole = runner.bench(store, "--rank", RANK, "--mode", 1, "-n", runner.repeats)["rows"][0]
     size = whole["resident_bytes"] + whole["copied_bytes"]
@@ -44,9 +44,9 @@ def through(runner, codec, told):
         # The plan spends a quarter of what is left beside factors on slots: four whole ones, and blocks that stay.
         slots = 16 * min(whole["device"]["slot_bytes"], size // 64)
         row = stream_once(runner, store, mega(whole["device"]["factor_bytes"] + slots + size / share))
-        told[codec]["through"].append(row)
-        runner.keep("streaming", told)
         copies = row["copied_bytes"] / copy * 1e-6
+        told[codec]["through"].append({**row, "copies_alone_ms": copies, "kernels_alone_ms": whole["median_ms"]})
+        runner.keep("streaming", told)
         bound = max(copies, whole["median_ms"])
         runner.tell(f"{codec}, {size / 1e9:.1f} GB: kernels {whole['median_ms']:.1f} ms, {row['copied_bytes'] / 1e9:.2f} GB copied "
                     f"(alone {copies:.1f} ms), {row['resident_bytes'] / 1e9:.2f} GB resident, both {row['whole_ms']:.1f} ms")
@@ -65,13 +65,13 @@ def streaming(runner):
     told = {}
     packed = through(runner, "packed", told)
     blco = through(runner, "blco", told)
-    runner.drop(runner.tensor("streamed", codec="blco"))
+    runner.tensors.drop(runner.tensors.get("streamed", codec="blco"))
     runner.mark(blco / packed >= 2.4, f"packed {blco / packed:.2f} x as fast as blco")
 
 
 def from_disk(runner):
     """7: every block from the drive in every pass, as fast as the slower of the drive and the bus."""
-    store = runner.tensor("streamed")
+    store = runner.tensors.get("streamed")
     # As many reads of one block in flight as the stream has; past the page cache both times.
     io = json.loads(runner.sluice("bench", "io", store, "--io", "pread", "-n", 2, "--json").stdout)
     runner.keep("drive", io)
@@ -95,7 +95,7 @@ def median_iteration(told):
 
 
 def logical_devices(runner, kept):
-    store = runner.tensor("skewed", 0.3, layouts=("--sorted", "all"))
+    store = runner.tensors.get("skewed", 0.3, layouts=("--sorted", "all"))
     fit = None
     for split in ("partitions", "nnz"):
         for count in (1, 2, 4):
@@ -112,9 +112,21 @@ def logical_devices(runner, kept):
                         + (" (" + ", ".join(f"{name} {1e3 * s / 6:.1f}" for name, s in parts.items()) + ")" if count > 1 else ""))
 
 
+def divided(runner):
+    """MTTKRP alone between logical devices, where this sluice measures that; scaling and spread as AMPED defines them."""
+    if not runner.offers("bench device", "--logical"):
+        return
+    store = runner.tensors.get("skewed", 0.3, layouts=("--sorted", "all"))
+    told = runner.bench(store, "--rank", RANK, "--logical", "2,4", "-n", runner.repeats)
+    runner.keep("logical", told)
+    runner.tell("MTTKRP: " + "; ".join(f"{entry['devices']} {entry.get('variant') or ''} scaling {entry['scaling']:.2f}, "
+                                       f"spread {entry['device_spread']:.2f}"
+                                       for entry in told.get("summary", []) if entry.get("scaling") and entry.get("device_spread")))
+
+
 def shared(runner, kept):
     """CPU and GPU on one decomposition, beside the better of them alone; from `blco`, as all of them read it."""
-    store = runner.tensor("skewed", 0.3)
+    store = runner.tensors.get("skewed", 0.3)
     alone = {}
     for device in ("cpu", "gpu"):
         alone[device] = runner.cpd(store, "-i", 8, "--device", device)
@@ -125,8 +137,14 @@ def shared(runner, kept):
         kept[split] = median_iteration(told)
         runner.keep("cpu_with_gpu", {**kept, "run": told.get("share")})
         apart = abs(told["fit"] - alone["gpu"]["fit"])
-        idle = [mode["mode"] for mode in told["share"]["modes"] if min(mode["nnz"].values()) == 0]
+        modes = told["share"]["modes"]
+        # An adaptive share may leave the CPU out, if that is quicker.
+        idle = [mode["mode"] for mode in modes
+                if (mode["nnz"]["device"] if split == "adaptive" else min(mode["nnz"].values())) == 0]
         runner.mark(not idle, f"{split}: both compute" if not idle else f"{split}: one side has nothing of modes {idle}")
+        if split == "adaptive" and "passes_without_cpu" in modes[0]:
+            runner.tell(f"adaptive: {sum(mode['passes_without_cpu'] for mode in modes)} of {sum(mode['passes'] for mode in modes)} "
+                        "passes without the CPU")
         runner.mark(apart <= 1e-9, f"{split}: {best / kept[split]:.2f} x the best alone, fits differ by {apart:.1e}")
     runner.mark(best / kept["adaptive"] >= 0.98, f"adaptive {best / kept['adaptive']:.2f} x the best alone")
 
@@ -134,6 +152,7 @@ def shared(runner, kept):
 def together(runner):
     """9: one device as two and four; CPU with GPU."""
     logical_devices(runner, [])
+    divided(runner)
     if not runner.offers("cpd", "adaptive", "queue"):
         runner.tell("CPU with GPU: this sluice has no --split adaptive")
         return
@@ -145,7 +164,7 @@ def together(runner):
 def by_kernel(rows):
     found = {}
     for row in rows:
-        found.setdefault((os.path.basename(row["tensor"]), row["mode"], row["rank"]), {})[row["kernel"]] = row
+        found.setdefault((name_of(row["tensor"]), row["mode"], row["rank"]), {})[row["kernel"]] = row
     return found
 
 
@@ -179,7 +198,7 @@ def vectors_in_memory(runner, rows):
 def in_memory(runner):
     rows = []
     for name in ("fibers", "hollow"):
-        rows += runner.bench(runner.tensor(name), "--operation", "products", "--rank", "16,32", "-n", runner.repeats)["rows"]
+        rows += runner.bench(runner.tensors.get(name), "--operation", "products", "--rank", "16,32", "-n", runner.repeats)["rows"]
         runner.keep("products", rows)
     wrong = [f"{row['kernel']} mode {row['mode']}: {row['differs']:.1e}" for row in rows if row.get("differs", 0) > 1e-10]
     runner.mark(not wrong, "differ from the CPU: " + ", ".join(wrong) if wrong else "all results agree with the CPU's")
@@ -204,7 +223,7 @@ def streamed_cases(runner, command):
 def streamed_product(runner, store, command, cols, content):
     """All ways of a product beside the CPU's. Integers: sums are exact, so that results are equal in whatever order they were
     added up. `content` of a result's path is what has to be."""
-    operand, length = os.path.join(runner.work, command + ".npy"), runner.info(store)["dims"][2]
+    operand, length = os.path.join(runner.work, command + ".npy"), runner.tensors.info(store)["dims"][2]
     npy_write(operand, length, cols, lambda i: 1 + i % 3)
     told, found = {}, {}
     for name, more in streamed_cases(runner, command).items():
@@ -220,7 +239,7 @@ def streamed_product(runner, store, command, cols, content):
 
 
 def sums_of(runner, out):
-    info = runner.info(out)
+    info = runner.tensors.info(out)
     return info["nnz"], info["content_sum"]
 
 
@@ -238,7 +257,7 @@ def products(runner):
     """10: in memory, then streamed."""
     in_memory(runner)
     # Rows of TTM are 16 numbers a fiber: a share of the tensor, so that they fit the disk.
-    store = runner.tensor("fibers", 0.3, layouts=("--fiber", "3"))
+    store = runner.tensors.get("fibers", 0.3, layouts=("--fiber", "3"))
     for command, cols, content in (("ttv", None, sums_of), ("ttm", RANK, digest_of)):
         if runner.offers(command, "--device"):
             streamed_product(runner, store, command, cols, content)

@@ -1,5 +1,6 @@
-"""What the rows of tools/gpu-acceptance stand on: commands with limits of time, tensors made on the spot, results kept."""
+"""Commands with limits of time, and figures that are written as soon as they are measured, for the rows of tools/gpu-acceptance."""
 
+import concurrent.futures
 import glob
 import json
 import math
@@ -10,53 +11,28 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
+
+# Of the output of a failed command, the beginning and the end that are kept, each; and files of such outputs.
+KEPT_CHARACTERS, KEPT_FILES = 50_000, 60
+NAME = "gpu-acceptance"
 
 
 class Skip(Exception):
-    """What this machine cannot do; says why."""
+    """This machine cannot do something; says why."""
 
 
 class Late(Exception):
-    """A row's time is up; says in the midst of what."""
+    """The time of a row is up; says during which command."""
 
 
 class Failed(Exception):
-    """A command that should have succeeded; says what it said."""
+    """A command failed; has its message."""
 
 
-# Six shapes: a short mode, skew, many modes, long modes beyond the cache, hypersparse, fibers. Then those of streaming, whose
-# factors fit a cache, so that copies decide; of fibers, each with several nonzeros; and of fibers that are mostly empty.
-TENSORS = {
-    "short": ("24x60000x80000", 30e6, "uniform"),
-    "skewed": ("200000x200000x5000", 30e6, "zipf:1.1"),
-    "four": ("3000x40000x40000x30", 20e6, "uniform"),
-    "long": ("2000000x1500000x1000000", 30e6, "uniform"),
-    "shuffled": ("300000x300000x300000", 20e6, "zipf-shuffled:0.9"),
-    "five": ("5000x5000x5000x500x200", 15e6, "zipf:0.8"),
-    "streamed": ("120000x80000x40000", 400e6, "uniform"),
-    "fibers": ("2000x1500x5000", 30e6, "uniform"),
-    "hollow": ("6000x20000x300000", 20e6, "uniform"),
-}
-SIX = ("short", "skewed", "four", "long", "shuffled", "five")
-# Nonzeros a second that `sluice generate` makes at least where tensors have the sizes above. On a slower machine they
-# are smaller in proportion, or making them would take all the time.
-GENERATED_PER_SECOND = 8e6
-
-
-def machine_memory():
-    """Bytes that this process may have: of the machine, or less by its control group."""
-    with open("/proc/meminfo", encoding="ascii") as file:
-        total = int(re.search(r"MemTotal:\s+(\d+)", file.read()).group(1)) * 1024
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            with open(path, encoding="ascii") as file:
-                limit = file.read().strip()
-        except OSError:
-            continue
-        if limit.isdigit():
-            total = min(total, int(limit))
-    return total
+class Stopped(BaseException):
+    """A signal that ends the run; its number."""
 
 
 def cuda_folders():
@@ -80,76 +56,188 @@ def npy_write(path, rows, cols, number):
             file.write(struct.pack(f"<{len(part)}d", *part))
 
 
+def replace(path, text):
+    """Writes a file that is there in full or as it was."""
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".part", path)
+
+
+def json_text(record):
+    """A line for each member, and for each element of those that are arrays: this is written after every command."""
+    members = []
+    for name, value in record.items():
+        elements = [json.dumps(element) for element in value] if isinstance(value, list) else []
+        members.append(f"{json.dumps(name)}: " + ("[\n" + ",\n".join(elements) + "]" if elements else json.dumps(value)))
+    return "{\n" + ",\n".join(members) + "\n}\n"
+
+
+def row_line(row):
+    figures = " ".join("; ".join(row["figures"]).split())
+    return f"{row['row']:2} {row['verdict']:10} {row['what']} ({row['seconds']:.0f} s): {figures}"
+
+
+def shortened(text):
+    if len(text) <= 2 * KEPT_CHARACTERS:
+        return text
+    left_out = len(text) - 2 * KEPT_CHARACTERS
+    return f"{text[:KEPT_CHARACTERS]}\n[{left_out} characters left out]\n{text[-KEPT_CHARACTERS:]}"
+
+
 class Runner:
-    """Runs the programs of `folder`, makes tensors in `work`, keeps figures in `out`."""
+    """Runs the programs of `folder`, keeps figures in `out`. Rows use one at a time; commands may run in several threads."""
 
     def __init__(self, folder, work, out, scale, total_seconds):
         self.folder, self.work, self.out = os.path.abspath(folder), work, out
         self.scale = scale  # of sizes; 1: those of TENSORS
         self.repeats = 5 if scale >= 0.5 else 3
         self.end = self.row_end = time.monotonic() + total_seconds
-        self.record = {"rows": []}
-        self.figures, self.shortfalls = [], []
-        self.made = {}
-        self.generator = None  # nonzeros a second
+        self.lock = threading.RLock()
+        self.processes, self.stopped, self.kept_files = set(), False, 0
+        self.row, self.summary = None, lambda record: []
+        self.record = {"rows": [], "commands": []}
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(
             [self.folder, *cuda_folders(), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])}
 
     # ---- figures
 
-    def describe(self):
-        """What the figures were measured on, beside the device, which its ceilings name."""
-        driver = ""
+    def describe(self, device):
+        """What is measured, on what, and when."""
+        smi = ""
         if shutil.which("nvidia-smi"):
-            driver = self.run("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader", check=False,
-                              limit=30).stdout.strip()
+            smi = self.run("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader", check=False,
+                           limit=30).stdout.strip()
+        driver = re.search(r"^[^,]*, *([^,]+)", smi)
         system = os.uname()
-        self.keep("machine", {"nvidia_smi": driver, "system": f"{system.sysname} {system.release} {system.machine}",
-                              "processors": len(os.sched_getaffinity(0)), "memory_bytes": machine_memory(),
-                              "disk_free_bytes": shutil.disk_usage(self.work).free, "scale": self.scale,
-                              "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
+        self.keep("machine", {"device": device["name"], "driver": driver.group(1).strip() if driver else None, "nvidia_smi": smi,
+                              "commit": self.commit(), "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                              "system": f"{system.sysname} {system.release} {system.machine}",
+                              "processors": len(os.sched_getaffinity(0)), "scale": self.scale,
+                              "disk_free_bytes": shutil.disk_usage(self.work).free})
+
+    def commit(self):
+        """What the programs were built from, as gpu_pack.py noted it."""
+        try:
+            with open(os.path.join(self.folder, "commit"), encoding="utf-8") as file:
+                return file.read().strip()
+        except OSError:
+            return None
 
     def keep(self, name, value):
-        """Into the record, which is on the disk from then on: a run that is killed leaves what it had."""
-        self.record[name] = value
-        path = os.path.join(self.out, "gpu-acceptance.json")
-        with open(path + ".part", "w", encoding="utf-8") as file:
-            json.dump(self.record, file, indent=1)
-        os.replace(path + ".part", path)
+        """Into the record, which is on the disk from then on."""
+        with self.lock:
+            self.record[name] = value
+        self.write()
+
+    def write(self):
+        """The record and the table, as they are now: a run that is killed leaves what it had."""
+        with self.lock:
+            rows = sorted(self.record["rows"], key=lambda row: row["row"])
+            replace(os.path.join(self.out, NAME + ".json"), json_text({**self.record, "rows": rows}))
+            machine = self.record.get("machine")
+            lines = [row_line(row) for row in rows]
+            if machine:
+                lines.insert(0, f"{machine['device']}, driver {machine['driver']}, {machine['begun']}, sluice {machine['commit']}")
+            replace(os.path.join(self.out, NAME + ".txt"), "".join(line + "\n" for line in lines + self.summary(self.record)))
+
+    def begin_row(self, number, what, seconds):
+        begin = time.monotonic()
+        self.row_end = begin + seconds
+        self.row = {"row": number, "what": what, "verdict": "RUNNING", "figures": [], "short": [], "seconds": 0}
+        with self.lock:
+            self.record["rows"].append(self.row)
+        self.write()
+        return begin
+
+    def end_row(self, verdict, begin):
+        with self.lock:
+            self.row.update(verdict=verdict, seconds=round(time.monotonic() - begin, 1))
+        self.write()
 
     def tell(self, text):
-        self.figures.append(text)
+        with self.lock:
+            self.row["figures"].append(text)
+        self.write()
 
     def mark(self, reached, text):
-        """A mark; what does not reach it makes the row fall short, and the row goes on."""
-        self.tell(text)
+        """A mark. If it is not reached, the row falls short, and continues."""
         if not reached:
-            self.shortfalls.append(text)
+            self.row["short"].append(text)
+        self.tell(text)
 
     # ---- commands
 
     def left(self):
         return min(self.end, self.row_end) - time.monotonic()
 
-    def run(self, *command, check=True, limit=None, environment=None):
-        """Runs a command for as long as the row has, or `limit` seconds; kills it, and what it started, after that."""
+    def run(self, *command, check=True, limit=None, environment=None, end=None, started=None):
+        """Runs a command until the row's end, or `end`, or for `limit` seconds; then kills it, and what it started."""
         command = [str(word) for word in command]
-        seconds = min(self.left(), limit or math.inf)
-        if seconds <= 0:
+        seconds = min(end - time.monotonic() if end else self.left(), limit or math.inf)
+        if seconds <= 0 or self.stopped:
             raise Late("no time left for " + " ".join(command[:3]))
+        # The packed libraries are for the programs packed with them, not for those of the system.
+        own = self.environment if command[0].startswith(self.folder + os.sep) else os.environ
+        begin, late = time.monotonic(), False
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                              env={**self.environment, **(environment or {})}, start_new_session=True) as process:
+                              env={**own, **(environment or {})}, start_new_session=True) as process:
+            self.processes.add(process)
             try:
+                if started:
+                    started(process)
                 out, err = process.communicate(timeout=seconds)
-            except BaseException as reason:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                if isinstance(reason, subprocess.TimeoutExpired):
-                    raise Late(f"after {seconds:.0f} s: {' '.join(command)}") from None
+            except subprocess.TimeoutExpired:
+                late = True
+                self.kill(process)
+                out, err = process.communicate()
+            except BaseException:
+                self.kill(process)
                 raise
+            finally:
+                self.processes.discard(process)
+        self.note_command(command, process.returncode, late, begin, out, err)
+        if late:
+            raise Late(f"after {seconds:.0f} s: {' '.join(command)}")
         if check and process.returncode != 0:
             raise Failed(f"{' '.join(command)}: exit status {process.returncode}: {(err or out)[-600:].strip()}")
         return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+    @staticmethod
+    def kill(process):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def stop(self):
+        """Kills all commands; no other begins."""
+        self.stopped = True
+        for process in list(self.processes):
+            self.kill(process)
+
+    def note_command(self, command, status, late, begin, out, err):
+        """Seconds and status of every command; and what it printed, if it failed."""
+        words = [os.path.basename(word) if word.startswith((self.folder, self.work)) else word for word in command]
+        note = {"command": " ".join(words), "status": "late" if late else status, "seconds": round(time.monotonic() - begin, 2)}
+        with self.lock:
+            if (late or status != 0) and self.kept_files < KEPT_FILES:
+                self.kept_files += 1
+                note["output"] = f"failed-{self.kept_files:02}.txt"
+                replace(os.path.join(self.out, note["output"]),
+                        f"{' '.join(command)}\n{note['status']} after {note['seconds']} s\n---- standard output\n"
+                        f"{shortened(out or '')}\n---- standard error\n{shortened(err or '')}\n")
+            self.record["commands"].append(note)
+        self.write()
+
+    def parallel(self, jobs, most):
+        """Calls functions in `most` threads. Returns what each returned or raised."""
+        with concurrent.futures.ThreadPoolExecutor(max_workers=most) as pool:
+            futures = [pool.submit(job) for job in jobs]
+            try:
+                return [future.exception() or future.result() for future in futures]
+            except BaseException:
+                self.stop()
+                raise
 
     def sluice(self, *arguments, **kw):
         return self.run(os.path.join(self.folder, "sluice"), *arguments, **kw)
@@ -171,13 +259,15 @@ class Runner:
 
     def offers(self, command, *words):
         """Whether the command's help has all of the words."""
-        text = self.sluice(command, "--help").stdout
+        text = self.sluice(*command.split(), "--help").stdout
         return all(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) for word in words)
 
     def programs(self, begin="device_"):
         return sorted(n for n in os.listdir(self.folder)
                       if n.startswith(begin) and os.access(os.path.join(self.folder, n), os.X_OK)
                       and os.path.isfile(os.path.join(self.folder, n)))
+
+    # ---- ceilings
 
     def ceilings(self):
         """What the device moves, measured once; rows of `sluice bench device`."""
@@ -189,56 +279,17 @@ class Runner:
         return self.record["ceilings"]["ceilings"]
 
     def ceiling(self, name, working_bytes=math.inf, row_bytes=None):
-        """GB/s of the smallest working set that is no smaller than asked for; of the largest, if there is none."""
-        rows = [r for r in self.ceilings() if r["ceiling"] == name and row_bytes in (None, r.get("row_bytes"))]
-        enough = [r for r in rows if r["working_bytes"] >= working_bytes]
-        if not rows:
+        """
+        GB/s of a working set, between two that were measured by the logarithms of their sizes. A smaller one has the rate of
+        the smallest, a larger one that of the largest.
+        """
+        rates = {r["working_bytes"]: r["gb_per_s"] for r in self.ceilings()
+                 if r["ceiling"] == name and row_bytes in (None, r.get("row_bytes"))}
+        if not rates:
             raise Skip(f"no ceiling {name} was measured")
-        return (min(enough, key=lambda r: r["working_bytes"]) if enough
-                else max(rows, key=lambda r: r["working_bytes"]))["gb_per_s"]
-
-    # ---- tensors
-
-    def room(self):
-        """Bytes that stores may take: a third of what the disk has left, a quarter of memory."""
-        return min(shutil.disk_usage(self.work).free // 3, machine_memory() // 4)
-
-    def shape(self, name):
-        # Tiny ones, for an emulated device, are shorter, too: factors would be all they consist of.
-        shorter = min(1.0, self.scale * 20)
-        return "x".join(str(max(2, int(int(d) * shorter))) for d in TENSORS[name][0].split("x"))
-
-    def make(self, path, dims, nnz, dist, *more):
-        begin = time.monotonic()
-        # Tiny tensors have several blocks, too.
-        blocks = ["--block-bytes", "16KiB"] if self.scale < 0.01 else []
-        self.sluice("generate", path, "--dims", dims, "--nnz", int(nnz), "--dist", dist, *blocks, *more, "-f", "-q")
-        return nnz / (time.monotonic() - begin)
-
-    def tensor(self, name, share=1.0, codec="packed", layouts=()):
-        """A store of TENSORS, made once; `share` of its nonzeros."""
-        key = (name, share, codec, layouts)
-        if key in self.made:
-            return self.made[key]
-        if self.generator is None:
-            probe = os.path.join(self.work, "probe.slc")
-            self.generator = self.make(probe, "1000000x1000000x1000000", 4e6, "uniform") if self.scale >= 0.01 else math.inf
-            shutil.rmtree(probe, ignore_errors=True)
-        nnz = TENSORS[name][1] * share * self.scale * min(1.0, self.generator / GENERATED_PER_SECOND)
-        # 16 bytes a nonzero is the most that a codec takes, and half of the room is others'. Some places stay empty.
-        places = math.prod(int(d) for d in self.shape(name).split("x"))
-        nnz = min(max(1000, min(nnz, self.room() / 2 / 16)), places // 4)
-        path = os.path.join(self.work, f"{name}-{share:g}-{codec}{'-sorted' if layouts else ''}.slc")
-        self.make(path, self.shape(name), nnz, TENSORS[name][2], "--codec", codec)
-        if layouts:
-            self.sluice("layout", path, *layouts, "-q")
-        self.made[key] = path
-        return path
-
-    def drop(self, path):
-        """Gives a store's room back."""
-        self.made = {key: made for key, made in self.made.items() if made != path}
-        shutil.rmtree(path, ignore_errors=True)
-
-    def info(self, store):
-        return json.loads(self.sluice("info", store, "--json").stdout)
+        below = max((size for size in rates if size <= working_bytes), default=min(rates))
+        above = min((size for size in rates if size >= working_bytes), default=max(rates))
+        if below == above:
+            return rates[below]
+        part = math.log(working_bytes / below) / math.log(above / below)
+        return rates[below] + part * (rates[above] - rates[below])

@@ -1,0 +1,138 @@
+"""The figures of tools/gpu-acceptance in the terms of the papers, as lines of text, from what its record has so far."""
+
+from gpu_tensors import SIX, geometric_mean, name_of
+
+
+def kernels_of(rows):
+    """
+    Of each call, tensor, precision, rank and kernel: time of all modes, that of the slowest over the fastest, and GFLOP/s. An
+    MTTKRP has a multiplication for every mode, or an addition for the output, and component of a nonzero.
+    """
+    modes = {}
+    for row in (row for row in rows if "median_ms" in row):
+        case = row["call"], name_of(row["tensor"]), row["precision"], row["rank"], row["kernel"]
+        modes.setdefault(case, {})[row["mode"]] = row
+    found = {}
+    for case, of in modes.items():
+        times, order = [row["median_ms"] for row in of.values()], max(of)
+        flop = sum(row["gnnz_per_s"] * row["median_ms"] for row in of.values()) * order * case[3]
+        found[case] = {"all_mode_ms": sum(times), "imbalance": max(times) / min(times), "gflop_per_s": flop / sum(times)}
+    return found
+
+
+def table(title, columns, rows):
+    """Lines with columns as wide as they have to be; the first to the left."""
+    if not rows:
+        return []
+    cells = [columns, *rows]
+    widths = [max(len(row[c]) for row in cells) for c in range(len(columns))]
+    return ["", title] + ["  " + "  ".join(text.ljust(w) if c == 0 else text.rjust(w)
+                                         for c, (text, w) in enumerate(zip(row, widths))) for row in cells]
+
+
+def ceiling_shares(record):
+    """By tensor: of the time of all modes, the share that reading rows alone would take."""
+    shares = {}
+    for entry in record.get("in_memory_model", []):
+        shares.setdefault(name_of(entry["tensor"]), []).append(entry["ceiling_share"])
+    return {name: geometric_mean(of) for name, of in shares.items()}
+
+
+def printed_summaries(record):
+    """Entries of the summaries that `sluice bench device` prints, where it does, by call, tensor, precision, rank and kernel."""
+    return {(of["call"], name_of(entry["tensor"]), entry["precision"], entry["rank"], entry["kernel"]): entry
+            for of in record.get("in_memory_summaries", []) for entry in of["summary"] if not entry.get("devices")}
+
+
+def by_tensor(record, precision, rank):
+    """Of each tensor, the first figures of sluice; and of each other kernel the ratio within its call."""
+    figures, own, ratios = kernels_of(record.get("in_memory", [])), {}, {}
+    for (call, name, *of, kernel), found in figures.items():
+        if of != [precision, rank]:
+            continue
+        if kernel == "sluice":
+            own.setdefault(name, found)
+        elif (call, name, *of, "sluice") in figures:
+            ratio = found["all_mode_ms"] / figures[(call, name, *of, "sluice")]["all_mode_ms"]
+            ratios.setdefault(name, {}).setdefault(kernel, ratio)
+    return own, ratios
+
+
+def mean_of_six(numbers):
+    """Of numbers by tensor, those of the six that marks are about."""
+    six = [number for name, number in numbers.items() if name in SIX]
+    return f"{geometric_mean(six):.2f}" if six else "-"
+
+
+def gb_per_s(entry):
+    return f"{entry['model_gb_per_s']:.3g}" if entry.get("model_gb_per_s") else "-"
+
+
+def in_memory(record):
+    printed = {case[1]: entry for case, entry in reversed(printed_summaries(record).items()) if case[2:] == ("f64", 32, "sluice")}
+    own, ratios = by_tensor(record, "f64", 32)
+    others = sorted({kernel for of in ratios.values() for kernel in of})
+    shares, rows = ceiling_shares(record), []
+    for name, found in own.items():
+        rows.append([name, f"{found['all_mode_ms']:.3f}", f"{found['imbalance']:.2f}", f"{found['gflop_per_s']:.3g}",
+                     gb_per_s(printed.get(name, {})),
+                     f"{shares[name]:.2f}" if name in shares else "-",
+                     *(f"{ratios[name][kernel]:.2f}" if kernel in ratios.get(name, {}) else "-" for kernel in others)])
+    if rows:
+        rows.append(["mean of six", "", "", "", "", mean_of_six(shares),
+                     *(mean_of_six({name: of[kernel] for name, of in ratios.items() if kernel in of}) for kernel in others)])
+    return table("MTTKRP in memory, f64, rank 32: ms of all modes, slowest over fastest mode, GB/s by the model of bytes, share of "
+                 "the ceiling of random rows; time of other kernels over sluice's",
+                 ["tensor", "ms", "slowest", "GFLOP/s", "GB/s", "ceiling", *others], rows)
+
+
+def other_ranks(record):
+    """BLCO's time over sluice's, by tensor."""
+    cases = sorted({(row["precision"], row["rank"]) for row in record.get("in_memory", [])} - {("f64", 32)})
+    names = list(dict.fromkeys(name_of(row["tensor"]) for row in record.get("in_memory", [])))
+    rows = []
+    for precision, rank in cases:
+        ratios = {name: of["blco"] for name, of in by_tensor(record, precision, rank)[1].items() if "blco" in of}
+        rows.append([f"{precision} {rank}", mean_of_six(ratios), *(f"{ratios[name]:.2f}" if name in ratios else "-" for name in names)])
+    return table("The same at other ranks: time of BLCO's kernel over sluice's", ["rank", "mean of six", *names], rows)
+
+
+def forms(record):
+    """What it takes to build what each kernel reads, and its size; means over tensors."""
+    found = {}
+    for case, entry in printed_summaries(record).items():
+        if case[2:4] == ("f64", 32) and entry.get("build_ms") and case[1] in SIX:
+            found.setdefault(case[4], {})[case[1]] = entry
+    rows = [[kernel, *(mean_of_six({name: entry[field] for name, entry in of.items() if entry.get(field)})
+                       for field in ("build_ms", "build_iterations", "form_bytes_per_nnz"))] for kernel, of in found.items()]
+    return table("Forms of the tensors, means of six: ms to build, the same in MTTKRPs of all modes, bytes per nonzero",
+                 ["kernel", "ms", "all modes", "B/nnz"], rows)
+
+
+def variants(record):
+    """Times of each variant of the kernel, by tensor."""
+    times = {}
+    for row in record.get("variants", []):
+        if row.get("variant") is not None and "median_ms" in row:
+            times.setdefault(str(row["variant"]), {}).setdefault(name_of(row["tensor"]), []).append(row["median_ms"])
+    names = sorted({name for of in times.values() for name in of})
+    rows = [[variant, *(f"{sum(of[name]):.3f}" if name in of else "-" for name in names)] for variant, of in times.items()]
+    return table("Variants, f64, rank 32: ms of all modes", ["variant", *names], rows)
+
+
+def streaming(record):
+    """Overlap: of the shorter of copies and kernels, the share that the other hides."""
+    rows = []
+    for codec, measured in record.get("streaming", {}).items():
+        for row in measured["through"]:
+            copies, kernels, both = row["copies_alone_ms"], row["kernels_alone_ms"], row["whole_ms"]
+            hidden = (copies + kernels - both) / min(copies, kernels) if min(copies, kernels) > 0 else 1
+            rows.append([codec, f"{row['copied_bytes'] / 1e9:.2f}", f"{copies:.1f}", f"{kernels:.1f}", f"{both:.1f}",
+                         f"{max(0.0, min(1.0, hidden)):.2f}", f"{kernels / both:.2f}"])
+    return table("MTTKRP streamed from the host's memory: ms of copies and kernels alone and of both, overlap, overall over "
+                 "in-memory throughput",
+                 ["codec", "GB copied", "copies", "kernels", "both", "overlap", "overall"], rows)
+
+
+def lines(record):
+    return in_memory(record) + other_ranks(record) + forms(record) + variants(record) + streaming(record)

@@ -1,0 +1,217 @@
+"""The tensors of tools/gpu-acceptance: made at their first use, or before it in the background, and dropped after the last."""
+
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+
+from gpu_runner import Failed, Late
+
+# Six shapes: a short mode, skew, many modes, long modes beyond the cache, hypersparse, fibers. One whose indices need more
+# than 64 bits. Then those of streaming, whose factors fit a cache, so that copies decide; of fibers, each with several
+# nonzeros; and of fibers that are mostly empty.
+TENSORS = {
+    "short": ("24x60000x80000", 30e6, "uniform"),
+    "skewed": ("200000x200000x5000", 30e6, "zipf:1.1"),
+    "four": ("3000x40000x40000x30", 20e6, "uniform"),
+    "long": ("2000000x1500000x1000000", 30e6, "uniform"),
+    "shuffled": ("300000x300000x300000", 20e6, "zipf-shuffled:0.9"),
+    "five": ("5000x5000x5000x500x200", 15e6, "zipf:0.8"),
+    "wide": ("1000000x400000x200000x100000", 10e6, "uniform"),
+    "streamed": ("120000x80000x40000", 400e6, "uniform"),
+    "fibers": ("2000x1500x5000", 30e6, "uniform"),
+    "hollow": ("6000x20000x300000", 20e6, "uniform"),
+}
+SIX = ("short", "skewed", "four", "long", "shuffled", "five")
+MOST_NNZ = 120e6
+# Nonzeros a second that `sluice generate` makes at least on a machine for which the sizes above are meant. On a slower
+# machine tensors are smaller in proportion: generating them would take all the time.
+GENERATED_PER_SECOND = 8e6
+BACKGROUND_NICENESS = 10
+
+
+def key(name, share=1.0, codec="packed", layouts=()):
+    """A tensor that a row needs: `share` of its nonzeros, how its store is encoded, and what `sluice layout` adds to it."""
+    return name, share, codec, layouts
+
+
+def name_of(path):
+    """The name in TENSORS of a store that get() returned."""
+    return os.path.basename(path).split("-")[0]
+
+
+def geometric_mean(numbers):
+    numbers = list(numbers)
+    return math.exp(sum(math.log(n) for n in numbers) / len(numbers))
+
+
+def machine_memory():
+    """Bytes that this process may have: of the machine, or less by its control group."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        total = int(re.search(r"MemTotal:\s+(\d+)", file.read()).group(1)) * 1024
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path, encoding="ascii") as file:
+                limit = file.read().strip()
+        except OSError:
+            continue
+        if limit.isdigit():
+            total = min(total, int(limit))
+    return total
+
+
+class Tensors:
+    """Stores by their keys. Rows call get(); a thread makes those of plan() while background(True)."""
+
+    def __init__(self, runner):
+        self.runner = runner
+        self.generated_per_second = None
+        self.changed = threading.Condition()
+        self.made, self.planned = {}, []
+        self.current = self.process = None  # what the background makes, and the command that does
+        self.allowed = self.awaited = self.closed = False
+        self.thread = threading.Thread(target=self.make_planned, daemon=True)
+        self.thread.start()
+
+    # ---- sizes
+
+    def available_bytes(self):
+        """Bytes that stores may take: a third of the free disk space, a quarter of memory."""
+        return min(shutil.disk_usage(self.runner.work).free // 3, machine_memory() // 4)
+
+    def shape(self, name):
+        # Tiny ones, for an emulated device, have smaller modes, too: factors would be all they consist of.
+        shorter = min(1.0, self.runner.scale * 20)
+        return "x".join(str(max(2, int(int(d) * shorter))) for d in TENSORS[name][0].split("x"))
+
+    def nonzeros(self, name, share):
+        slower = min(1.0, self.generated_per_second / GENERATED_PER_SECOND)
+        nnz = min(TENSORS[name][1] * share * self.runner.scale * slower, MOST_NNZ)
+        # A codec takes 16 bytes a nonzero at most; half of the space is for others. Three of four places stay empty.
+        places = math.prod(int(d) for d in self.shape(name).split("x"))
+        return min(max(1000, min(nnz, self.available_bytes() / 2 / 16)), places // 4)
+
+    # ---- making
+
+    def generate(self, path, dims, nnz, dist, *more, **kw):
+        begin = time.monotonic()
+        # Tiny tensors have several blocks, too.
+        blocks = ["--block-bytes", "16KiB"] if self.runner.scale < 0.01 else []
+        self.runner.sluice("generate", path, "--dims", dims, "--nnz", int(nnz), "--dist", dist, *blocks, *more, "-f", "-q", **kw)
+        return nnz / (time.monotonic() - begin)
+
+    def probe(self):
+        """Measures how fast this machine generates, which the sizes of all tensors depend on."""
+        path = os.path.join(self.runner.work, "probe.slc")
+        self.generated_per_second = (self.generate(path, "1000000x1000000x1000000", 4e6, "uniform")
+                                     if self.runner.scale >= 0.01 else math.inf)
+        shutil.rmtree(path, ignore_errors=True)
+
+    def make(self, wanted, *threads, **kw):
+        name, share, codec, layouts = wanted
+        path = os.path.join(self.runner.work, f"{name}-{share:g}-{codec}{''.join(layouts)}.slc")
+        self.generate(path, self.shape(name), self.nonzeros(name, share), TENSORS[name][2], "--codec", codec, *threads, **kw)
+        if layouts:
+            self.runner.sluice("layout", path, *layouts, "-q", **kw)
+        return path
+
+    def get(self, *which, **options):
+        """The path of a tensor's store. Waits for the background if that is making it."""
+        wanted = key(*which, **options)
+        with self.changed:
+            if wanted in self.planned:
+                self.planned.remove(wanted)
+            while self.current == wanted:
+                self.awaited = True
+                self.signal(signal.SIGCONT)
+                if self.runner.left() <= 0:
+                    raise Late(f"no time left for the tensor {wanted[0]}")
+                self.changed.wait(0.2)
+            self.awaited = False
+            if wanted in self.made:
+                return self.made[wanted]
+        path = self.make(wanted)
+        with self.changed:
+            self.made[wanted] = path
+        return path
+
+    # ---- the background
+
+    def plan(self, keys):
+        """What the background is to make, in this order."""
+        with self.changed:
+            self.planned = [k for k in dict.fromkeys(keys) if k not in self.made and k != self.current]
+            self.changed.notify_all()
+
+    def background(self, allowed):
+        """Whether tensors are made while a row runs. If not, a command that makes one is halted."""
+        with self.changed:
+            self.allowed = allowed
+            self.signal(signal.SIGCONT if allowed else signal.SIGSTOP)
+            self.changed.notify_all()
+
+    def signal(self, number):
+        if self.process in self.runner.processes:
+            try:
+                os.killpg(self.process.pid, number)
+            except ProcessLookupError:
+                pass
+
+    def started(self, process):
+        with self.changed:
+            self.process = process
+            try:
+                os.setpriority(os.PRIO_PROCESS, process.pid, BACKGROUND_NICENESS)
+            except OSError:
+                pass  # it is done already, or this system has no priorities
+            if not self.allowed and not self.awaited:
+                self.signal(signal.SIGSTOP)
+
+    def make_planned(self):
+        threads = max(1, len(os.sched_getaffinity(0)) // 2)
+        while True:
+            with self.changed:
+                while not self.closed and not (self.allowed and self.planned):
+                    self.changed.wait()
+                if self.closed:
+                    return
+                self.current = self.planned.pop(0)
+            path = None
+            try:
+                path = self.make(self.current, "-t", threads, end=self.runner.end, started=self.started)
+            except (Failed, Late, OSError):
+                pass  # the row that needs it makes it again, and reports what is wrong
+            with self.changed:
+                if path is not None:
+                    self.made[self.current] = path
+                self.current = None
+                self.changed.notify_all()
+
+    # ---- dropping
+
+    def drop(self, path):
+        """Removes a store, whose space others need."""
+        with self.changed:
+            self.made = {k: made for k, made in self.made.items() if made != path}
+        shutil.rmtree(path, ignore_errors=True)
+
+    def keep_only(self, keys):
+        """Drops what no later row needs."""
+        with self.changed:
+            unneeded = [path for k, path in self.made.items() if k not in keys]
+        for path in unneeded:
+            self.drop(path)
+
+    def close(self):
+        with self.changed:
+            self.closed = True
+            self.signal(signal.SIGKILL)
+            self.changed.notify_all()
+        self.thread.join(timeout=10)
+
+    def info(self, store):
+        return json.loads(self.runner.sluice("info", store, "--json").stdout)
