@@ -3,11 +3,11 @@
  *
  * GENTEN is Phipps and Kolda, "Software for sparse tensor decomposition on emerging computing
  * architectures", SISC 2019 (arXiv 1809.09175). The three kernels are the three steps of its MTTKRP
- * (section 4): a portable loop, the same with its arrays in registers, and permuted traversal; the
- * authors' program has them as `orig-kokkos`, `atomic` and `perm`. They are written anew here, with
- * its parallel structure on a CPU, and kept to be measured beside the kernels of sluice (`sluice
- * bench mttkrp --kernel`): no command computes by them, no plan counts them, and they are no
- * strategy of a backend.
+ * (sections 4 to 6): a portable loop, the same with its arrays in registers, and permuted
+ * traversal; the authors' program has them as `orig-kokkos`, `atomic` and `perm`. They are written
+ * anew here, with its parallel structure on a CPU, and kept to be measured beside the kernels of
+ * sluice (`sluice bench mttkrp --kernel`): no command computes by them, no plan counts them, and
+ * they are no strategy of a backend.
  *
  *   genten-a  SLC_COO_EACH      every nonzero on its own: the product of its rows is formed in an
  *                               array in memory, 32 columns at a time, and each element is added to

@@ -19,8 +19,8 @@
  * multiplied by the rows that it shares at its end (struct slc_group_span). Runs of equal length
  * stand together, so that the loop over a run ends where the processor expects it.
  *
- * Sources: owned row ranges are AMPED's sharding by output index; runs are the leaves of SPLATT's
- * trees (Smith et al., IPDPS 2015, section III).
+ * Sources: owned row ranges are AMPED's partitions of output rows (section 3.2.1); runs are the
+ * leaves of SPLATT's trees (Smith et al., IPDPS 2015, section III).
  */
 #ifndef SLC_CPU_OWNED_H
 #define SLC_CPU_OWNED_H

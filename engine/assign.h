@@ -10,7 +10,7 @@ enum { SLC_MAX_DEVICES = 64 };
 
 /*
  * Gives each of `count` partitions, largest first, to the device that has least so far.
- * Source: AMPED section 3; the rule and its bound are Graham's (Bounds on Multiprocessing Timing
+ * Source: AMPED section 4.9; the rule and its bound are Graham's (Bounds on Multiprocessing Timing
  * Anomalies, SIAM J. Applied Mathematics 17, 1969): the largest load is at most 4/3 - 1/(3 D) times
  * that of the best assignment to D devices.
  * Shapes: weights[count], nonzeros of each partition, or any other measure of its work;

@@ -15,7 +15,7 @@
 /* What is divided between devices. */
 enum slc_split {
     /* Partitions of the layout sorted by a mode, largest first: every row has one owner (AMPED
-     * section 3). */
+     * sections 3.2.1 and 4.9). */
     SLC_SPLIT_PARTITIONS,
     /* Nonzeros of `blco`, equal runs of blocks: every device has a part of every row, which are
      * added up (the baseline of AMPED section 5.4). */

@@ -8,7 +8,7 @@
  * end of a step.
  *
  * Cost: each device sends and receives all rows but those of one piece, once.
- * Source: AMPED section 4.9.
+ * Source: AMPED section 4.8.
  */
 #ifndef SLC_ENGINE_EXCHANGE_H
 #define SLC_ENGINE_EXCHANGE_H

@@ -1,5 +1,5 @@
 /*
- * Codec 3, `blco` (docs/FORMAT.md, section 7.3; Nguyen et al., ICS 2022, sections 3.3 and 3.4):
+ * Codec 3, `blco` (docs/FORMAT.md, section 7.3; Nguyen et al., ICS 2022, sections 4.1 and 4.2):
  * coordinates by shift and mask, upper bits once per sub-block.
  *
  * The indices hold no order to rely on, so only offsets against the extent, the first and last key,

@@ -1,6 +1,6 @@
 /*
  * Encodes codec 3, `blco` (docs/FORMAT.md, section 7.3; Nguyen et al., ICS 2022,
- * sections 3.3, 3.4).
+ * sections 4.1, 4.2).
  */
 #include "base/bytes.h"
 #include "storage/encode_internal.h"
