@@ -63,6 +63,22 @@ enum slc_status slc_accelerators_output(struct slc_accelerators *group,
                                         struct slc_matrix *output,
                                         struct slc_error *err) SLC_NODISCARD;
 
+/* Rows of factor `mode`, of which every device has a copy and each row is new on one device. */
+struct slc_accelerators_ring {
+    unsigned count, mode;
+    uint64_t row_bytes;                               /* of a row, for bytes_sent */
+    struct slc_device *device[SLC_MAX_DEVICES];       /* open for one problem (unit_most) */
+    struct slc_row_piece rows[SLC_MAX_DEVICES];       /* that are new on each device */
+    struct slc_exchange_stats stats[SLC_MAX_DEVICES]; /* set by the exchange */
+};
+
+/*
+ * Sends all rows round the ring of devices, so that all copies are equal. Errors: those of
+ * factor_copy, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; rows are undefined then but on their devices.
+ */
+enum slc_status slc_accelerators_exchange(struct slc_accelerators_ring *ring,
+                                          struct slc_error *err) SLC_NODISCARD;
+
 /*
  * After slc_accelerators_mttkrp: solves for the rows of factor `mode`, each by its owner, and sends
  * them round. Order: the bits of the MTTKRP decide on those of the factor and its sums, in any

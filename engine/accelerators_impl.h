@@ -29,7 +29,6 @@ struct slc_accelerators {
 
     /* The phase at hand. */
     unsigned mode;
-    unsigned step;                    /* of the ring */
     const struct slc_device_job *job; /* to be begun */
     const struct slc_solver *solver;
     const struct slc_matrix *factors; /* to be given */

@@ -1,8 +1,8 @@
 /*
  * Several devices with memory of their own: what follows an MTTKRP. Each solves for the units of
- * rows it owns, and a ring makes all copies of the factor equal: in step s device d takes from
- * device d - 1 the rows that device d - s owns (all modulo D), which that one has had since the
- * step before (AMPED section 4.9).
+ * rows it owns, and a ring makes all copies of the factor equal: in step s device d copies from
+ * device d - 1 the rows that device d - s owns (all modulo D), which device d - 1 received in the
+ * step before (AMPED section 4.8).
  */
 #include "engine/accelerators_impl.h"
 
@@ -30,18 +30,24 @@ static void solve_rows(void *context, unsigned d, unsigned count)
     member->stats.solve_seconds += slc_seconds_since(start_ns);
 }
 
-static void take_rows(void *context, unsigned d, unsigned count)
+/* A ring at work. */
+struct ring_run {
+    struct slc_accelerators_ring *ring;
+    unsigned step;
+    struct slc_error *faults; /* of each device */
+};
+
+static void receive_rows(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
-    struct slc_accelerator_member *before = &group->member[(d + count - 1) % count];
-    const struct slc_row_piece *rows =
-        &group->member[(d + count - group->step) % count].rows[group->mode];
+    struct ring_run *run = context;
+    struct slc_accelerators_ring *ring = run->ring;
+    const struct slc_row_piece *rows = &ring->rows[(d + count - run->step) % count];
+    struct slc_device *device = ring->device[d];
     const uint64_t start_ns = slc_clock_ns();
 
-    (void)member->device->ops->factor_copy(member->device, group->mode, before->device,
-                                           rows->ranges, rows->count, &member->fault);
-    member->stats.exchange_seconds += slc_seconds_since(start_ns);
+    (void)device->ops->factor_copy(device, ring->mode, ring->device[(d + count - 1) % count],
+                                   rows->ranges, rows->count, &run->faults[d]);
+    ring->stats[d].copy_seconds += slc_seconds_since(start_ns);
 }
 
 static uint64_t rows_of(const struct slc_row_piece *piece)
@@ -54,29 +60,68 @@ static uint64_t rows_of(const struct slc_row_piece *piece)
     return rows;
 }
 
-/* All rows go round the ring. */
-static enum slc_status exchange_rows(struct slc_accelerators *group, struct slc_error *err)
+static enum slc_status run_step(struct ring_run *run, struct slc_error *err)
 {
+    struct slc_accelerators_ring *ring = run->ring;
+    const uint64_t start_ns = slc_clock_ns();
+    double copied[SLC_MAX_DEVICES] = {0};
+    enum slc_status status;
+
+    for (unsigned d = 0; d < ring->count; d++) {
+        copied[d] = ring->stats[d].copy_seconds;
+    }
+    status = slc_team_run(ring->count, receive_rows, run, err);
+    for (unsigned d = 0; d < ring->count && status == SLC_OK; d++) {
+        /* Device d sends to d + 1. */
+        const unsigned sent = (d + 1 + ring->count - run->step) % ring->count;
+        struct slc_exchange_stats *stats = &ring->stats[d];
+
+        stats->wait_seconds += slc_seconds_since(start_ns) - (stats->copy_seconds - copied[d]);
+        stats->bytes_sent += rows_of(&ring->rows[sent]) * ring->row_bytes;
+        status = run->faults[d].status;
+        if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+            *err = run->faults[d];
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_accelerators_exchange(struct slc_accelerators_ring *ring, struct slc_error *err)
+{
+    struct ring_run run = {.ring = ring, .step = 1};
     enum slc_status status = SLC_OK;
 
-    for (group->step = 1; group->step < group->count && status == SLC_OK; group->step++) {
-        const uint64_t start_ns = slc_clock_ns();
-        double seconds, busy[SLC_MAX_DEVICES] = {0};
+    memset(ring->stats, 0, sizeof ring->stats);
+    run.faults = slc_calloc(ring->count, sizeof *run.faults);
+    if (run.faults == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a ring of %u devices", ring->count);
+    }
+    for (; run.step < ring->count && status == SLC_OK; run.step++) {
+        status = run_step(&run, err);
+    }
+    slc_free(run.faults);
+    return status;
+}
 
-        for (unsigned d = 0; d < group->count; d++) {
-            busy[d] = group->member[d].stats.exchange_seconds;
-        }
-        status = slc_accelerators_run(group, take_rows, err);
-        seconds = slc_seconds_since(start_ns);
-        for (unsigned d = 0; d < group->count; d++) {
-            struct slc_devices_stats *stats = &group->member[d].stats;
-            /* What device d sends goes to d + 1. */
-            const unsigned sent = (d + 1 + group->count - group->step) % group->count;
+/* All rows of the group's factor. */
+static enum slc_status exchange_rows(struct slc_accelerators *group, struct slc_error *err)
+{
+    struct slc_accelerators_ring ring = {.count = group->count,
+                                         .mode = group->mode,
+                                         .row_bytes = slc_accelerators_row_bytes(group->plan)};
+    enum slc_status status;
 
-            stats->exchange_wait_seconds += seconds - (stats->exchange_seconds - busy[d]);
-            stats->sent_bytes += rows_of(&group->member[sent].rows[group->mode]) *
-                                 slc_accelerators_row_bytes(group->plan);
-        }
+    for (unsigned d = 0; d < group->count; d++) {
+        ring.device[d] = group->member[d].device;
+        ring.rows[d] = group->member[d].rows[group->mode];
+    }
+    status = slc_accelerators_exchange(&ring, err);
+    for (unsigned d = 0; d < group->count; d++) {
+        struct slc_devices_stats *stats = &group->member[d].stats;
+
+        stats->exchange_seconds += ring.stats[d].copy_seconds;
+        stats->exchange_wait_seconds += ring.stats[d].wait_seconds;
+        stats->sent_bytes += ring.stats[d].bytes_sent;
     }
     return status;
 }
