@@ -78,7 +78,7 @@ __device__ static inline Sum *slc_baseline_row(const struct slc_baseline_job *jo
     return static_cast<Sum *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
 }
 
-/* Threads of a block, where nothing else is said of it. */
+/* Threads of a block of kernels whose paper names no number. */
 enum { SLC_BASELINE_THREADS = 256 };
 
 /* Blocks of vectors, each as long as the rank needs: a power of two, up to a warp. */
@@ -97,14 +97,32 @@ static inline dim3 slc_baseline_block(uint32_t rank)
     ((job)->precision == SLC_F64 ? function<double, double>(__VA_ARGS__)                           \
                                  : function<float, double>(__VA_ARGS__))
 
-/* Kernels by files; see baselines.h. All options are there, and at least one nonzero. */
-cudaError_t slc_baseline_blco_registers(const struct slc_gpu_forms *forms,
+/* Full copies of an output: `count` of them, each of `elements` numbers. */
+struct slc_baseline_copies {
+    void *data;
+    uint32_t count;
+    uint64_t elements;
+};
+
+/* Kernels by files; see baselines.h. All options are set, and there is at least one nonzero. */
+cudaError_t slc_baseline_blco_registers(const struct slc_gpu_blco_part *part,
                                         const struct slc_gpu_mttkrp *job,
                                         const struct slc_gpu_baseline_options *options,
                                         cudaStream_t stream);
-cudaError_t slc_baseline_blco_stash(const struct slc_gpu_forms *forms,
+/* Both add to the copies, which are then merged. */
+cudaError_t slc_baseline_blco_stash(const struct slc_gpu_blco_part *part,
                                     const struct slc_gpu_mttkrp *job,
+                                    const struct slc_baseline_copies *copies,
                                     const struct slc_gpu_baseline_options *options,
+                                    cudaStream_t stream);
+cudaError_t slc_baseline_blco_code_stash(const struct slc_gpu_blco_part *part,
+                                         const struct slc_gpu_mttkrp *job,
+                                         const struct slc_baseline_copies *copies,
+                                         const struct slc_gpu_baseline_options *options,
+                                         cudaStream_t stream);
+/* Adds all copies to the output. */
+cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
+                                    const struct slc_baseline_copies *copies,
                                     cudaStream_t stream);
 cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
                                const struct slc_gpu_mttkrp *job,

@@ -1,18 +1,21 @@
 /* AMPED's kernel; see baselines.h. */
 #include "gpu/baseline.h"
 
-/* Of a block of threads, which has at most 1024. */
-static const uint32_t block_rows = 32, block_columns_max = 32;
+/*
+ * Threads of a block, and columns that have threads of their own: the paper's default is R = 32 and
+ * 32 nonzeros at a time (section 5.1.5), and R times nonzeros is kept constant (4.5).
+ */
+static const uint32_t block_threads = 1024, block_columns_max = 32;
 
 template <typename Element, typename Sum>
-__global__ void __launch_bounds__(block_rows *block_columns_max)
+__global__ void __launch_bounds__(block_threads)
     slc_amped(const struct slc_gpu_coo coo, const struct slc_baseline_job job)
 {
     const uint64_t share = (coo.nnz + gridDim.x - 1) / gridDim.x;
     const uint64_t begin = blockIdx.x * share;
     const uint64_t end = begin + share < coo.nnz ? begin + share : coo.nnz;
 
-    for (uint64_t i = begin + threadIdx.y; i < end; i += block_rows) {
+    for (uint64_t i = begin + threadIdx.y; i < end; i += blockDim.y) {
         const uint32_t *coords = coo.coords + i * coo.order;
         const Sum value = slc_baseline_value<Sum>(coo.type, coo.values, i);
         Sum *row = slc_baseline_row<Sum>(&job, coords[job.mode]);
@@ -31,7 +34,8 @@ static cudaError_t launch(const struct slc_gpu_coo *coo,
                           const struct slc_gpu_machine *machine,
                           cudaStream_t stream)
 {
-    const dim3 block(job->rank < block_columns_max ? job->rank : block_columns_max, block_rows);
+    const uint32_t columns = job->rank < block_columns_max ? job->rank : block_columns_max;
+    const dim3 block(columns, block_threads / columns);
 
     return slc_launch(slc_amped<Element, Sum>, dim3(machine->multiprocessors), block, 0, stream,
                       *coo, slc_baseline_job_of(job));

@@ -1,51 +1,49 @@
 /*
- * What both of BLCO's kernels do with 32 neighbours: a warp brings them to shared memory, those of
- * one output row together. Device code, included by the kernels.
+ * What BLCO's kernels share: a warp brings a tile of 32 nonzeros to shared memory, those of one
+ * output row together. Device code, included by the kernels.
  */
 #ifndef SLC_GPU_BASELINE_BLCO_H
 #define SLC_GPU_BASELINE_BLCO_H
 
 #include "gpu/baseline.h"
 
-/* A warp's nonzeros, in shared memory behind one another. */
+/* Work-groups of the largest size per multiprocessor for which registers are allotted: without this
+ * bound nvcc 13 allots registers for more and spills. */
+enum { SLC_BLCO_GROUPS = 2 };
+
+/* A warp's nonzeros, in shared memory. */
 template <typename Sum> struct slc_blco_tile {
     Sum *values;      /* SLC_WARP */
-    uint32_t *coords; /* side by side */
+    uint32_t *coords; /* of nonzero k in mode m at k * order + m */
     uint32_t count;
     uint32_t heads; /* bit k: nonzero k has another row than the one before it */
 };
 
-static inline size_t slc_blco_tile_bytes(unsigned order, size_t sum_bytes)
+/* Shared memory of a work-group: the upper bits of its block, and a tile per warp. */
+static inline size_t slc_blco_shared_bytes(unsigned order, size_t sum_bytes, uint32_t threads)
 {
-    return SLC_WARP * (sum_bytes + order * sizeof(uint32_t));
+    return threads * (sum_bytes + order * sizeof(uint32_t)) + order * sizeof(uint32_t);
 }
 
-/* The block of nonzero i: the last that begins at or before it. */
-__device__ static inline const struct slc_gpu_blco_block *
-slc_blco_block_of(const struct slc_gpu_blco *blco, uint64_t i)
+/* Nonzeros of tile t of a warp, from `first` of the work-group's on; 0: there is none. */
+__device__ static inline uint32_t
+slc_blco_tile_count(const struct slc_gpu_blco_group *group, uint32_t t, uint32_t *first)
 {
-    uint64_t first = 0, end = blco->block_count;
-
-    while (end - first > 1) {
-        const uint64_t middle = first + (end - first) / 2;
-
-        if (blco->blocks[middle].first <= i) {
-            first = middle;
-        } else {
-            end = middle;
-        }
+    *first = t * blockDim.x + threadIdx.x / SLC_WARP * SLC_WARP;
+    if (*first >= group->count) {
+        return 0;
     }
-    return blco->blocks + first;
+    return group->count - *first < SLC_WARP ? group->count - *first : +SLC_WARP;
 }
 
-__device__ static inline uint32_t slc_blco_coordinate(const struct slc_gpu_blco *blco,
-                                                      const struct slc_gpu_blco_block *block,
+__device__ static inline uint32_t slc_blco_coordinate(const struct slc_gpu_blco_part *part,
+                                                      const uint32_t *upper,
                                                       uint64_t index,
                                                       unsigned mode)
 {
-    const uint64_t mask = (UINT64_C(1) << blco->bits[mode]) - 1;
+    const uint64_t mask = (UINT64_C(1) << part->bits[mode]) - 1;
 
-    return block->upper[mode] | static_cast<uint32_t>(index >> blco->shift[mode] & mask);
+    return upper[mode] | static_cast<uint32_t>(index >> part->shift[mode] & mask);
 }
 
 /*
@@ -71,29 +69,32 @@ slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
     return begin + static_cast<unsigned>(__popc(same & ((1U << lane) - 1U)));
 }
 
-/* Brings the nonzeros from `first` on, at least one; by all lanes, which can then read them. */
+/*
+ * Brings `count` nonzeros, at least one, from `first` of the part's arrays on; by all lanes, which
+ * can then read them. `upper` has the upper bits of their block, in shared memory.
+ */
 template <typename Sum>
-__device__ static inline void slc_blco_stage(const struct slc_gpu_blco *blco,
+__device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *part,
+                                             const uint32_t *upper,
                                              unsigned mode,
                                              uint64_t first,
+                                             uint32_t count,
                                              struct slc_blco_tile<Sum> *tile)
 {
-    const unsigned lane = threadIdx.x;
-    const uint64_t left = blco->nnz - first;
-    const uint32_t count = static_cast<uint32_t>(left < SLC_WARP ? left : +SLC_WARP);
+    const unsigned lane = threadIdx.x % SLC_WARP;
 
     tile->count = count;
     tile->heads = 0;
     if (lane < count) {
         const unsigned active = SLC_ALL_LANES >> (SLC_WARP - count);
-        const struct slc_gpu_blco_block *block = slc_blco_block_of(blco, first + lane);
-        const uint64_t index = blco->indices[first + lane];
-        const uint32_t row = slc_blco_coordinate(blco, block, index, mode);
+        const uint64_t index = part->indices[first + lane];
+        const Sum value = slc_baseline_value<Sum>(part->type, part->values, first + lane);
+        const uint32_t row = slc_blco_coordinate(part, upper, index, mode);
         const unsigned place = slc_blco_place(active, lane, row, &tile->heads);
 
-        tile->values[place] = slc_baseline_value<Sum>(blco->type, blco->values, first + lane);
-        for (unsigned m = 0; m < blco->order; m++) {
-            tile->coords[place * blco->order + m] = slc_blco_coordinate(blco, block, index, m);
+        tile->values[place] = value;
+        for (unsigned m = 0; m < part->order; m++) {
+            tile->coords[place * part->order + m] = slc_blco_coordinate(part, upper, index, m);
         }
     }
     tile->heads = __shfl_sync(SLC_ALL_LANES, tile->heads, 0);
@@ -106,5 +107,24 @@ __device__ static inline bool slc_blco_ends_row(const struct slc_blco_tile<Sum> 
 {
     return k + 1 == tile->count || (tile->heads >> (k + 1) & 1U) != 0;
 }
+
+/* The end of the nonzeros of one row that begin at `begin`. */
+template <typename Sum>
+__device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile<Sum> *tile,
+                                                   uint32_t begin)
+{
+    uint32_t end = begin + 1;
+
+    while (!slc_blco_ends_row(tile, end - 1)) {
+        end++;
+    }
+    return end;
+}
+
+/* function<Element, Sum, factors>(job, ..), by the job's number of factors. */
+#define SLC_BLCO_BY_FACTORS(job, function, ...)                                                    \
+    ((job)->others == 2   ? function<Element, Sum, 2>(job, __VA_ARGS__)                            \
+     : (job)->others == 3 ? function<Element, Sum, 3>(job, __VA_ARGS__)                            \
+                          : function<Element, Sum, 0>(job, __VA_ARGS__))
 
 #endif

@@ -1,107 +1,181 @@
-/* BLCO's hierarchical kernel; see baselines.h. */
+/* BLCO's hierarchical kernel, with one stash for a work-group; see baselines.h. */
 #include "gpu/baseline_blco.h"
 
-/* Sums of a few rows, each at the place that its number says: row modulo `rows`. */
+/*
+ * Sums of some rows in shared memory, which all warps of the work-group add to. A row has one
+ * place: its number modulo `rows`. The first row that comes to a place holds it until the end;
+ * other rows are added to the output directly.
+ */
 template <typename Sum> struct stash {
-    Sum *sums;      /* rows x rank; a column is one lane's alone */
-    uint32_t *tags; /* per place one of each lane, so that no lane waits for another's: row + 1 */
+    Sum *sums;      /* rows x rank */
+    uint32_t *tags; /* per place: row + 1; 0: empty */
     uint32_t rows;
 };
 
-/* Adds what a place holds to the output, and empties it. */
+/* Whether `row` holds its place, which it takes if that is empty. By all lanes of a warp. */
+template <typename Sum>
+__device__ static inline bool hold_place(const struct stash<Sum> *stash, uint32_t row)
+{
+    unsigned before = 0;
+
+    if (threadIdx.x % SLC_WARP == 0) {
+        before = atomicCAS(stash->tags + row % stash->rows, 0U, row + 1U);
+    }
+    before = __shfl_sync(SLC_ALL_LANES, before, 0);
+    return before == 0 || before == row + 1;
+}
+
+/* Adds a tile, row by row. */
+template <typename Element, typename Sum, unsigned factors>
+__device__ static inline void add_tile(const struct slc_baseline_job *job,
+                                       Sum *output,
+                                       const struct stash<Sum> *stash,
+                                       const struct slc_blco_tile<Sum> *tile,
+                                       unsigned order)
+{
+    for (uint32_t begin = 0, end; begin < tile->count; begin = end) {
+        const uint32_t row = tile->coords[begin * order + job->mode];
+        const bool held = hold_place(stash, row);
+
+        end = slc_blco_row_end(tile, begin);
+        for (uint32_t c = threadIdx.x % SLC_WARP; c < job->rank; c += SLC_WARP) {
+            Sum sum = 0;
+
+            for (uint32_t k = begin; k < end; k++) {
+                sum += slc_baseline_product<Element, Sum, factors>(job, tile->coords + k * order,
+                                                                   tile->values[k], c);
+            }
+            if (held) {
+                Sum *to = stash->sums + row % stash->rows * job->rank + c;
+
+                SLC_PLANT_OTHER(blco_stash_plain_add, atomicAdd(to, sum), *to += sum);
+            } else {
+                atomicAdd(output + static_cast<uint64_t>(row) * job->pitch + c, sum);
+            }
+        }
+    }
+}
+
+template <typename Sum>
+__device__ static inline void clear(const struct stash<Sum> *stash, uint32_t rank)
+{
+    for (uint32_t i = threadIdx.x; i < stash->rows * rank; i += blockDim.x) {
+        stash->sums[i] = 0;
+    }
+    for (uint32_t s = threadIdx.x; s < stash->rows; s += blockDim.x) {
+        stash->tags[s] = 0;
+    }
+}
+
+/* Adds what the stash holds to the output; a place for each warp. */
 template <typename Sum>
 __device__ static inline void
-flush(const struct slc_baseline_job *job, Sum *output, const struct stash<Sum> *stash, uint32_t at)
+flush(const struct slc_baseline_job *job, Sum *output, const struct stash<Sum> *stash)
 {
-    uint32_t *tag = stash->tags + at * SLC_WARP + threadIdx.x;
-    Sum *row;
+    for (uint32_t s = threadIdx.x / SLC_WARP; s < stash->rows; s += blockDim.x / SLC_WARP) {
+        const uint32_t tag = stash->tags[s];
 
-    if (*tag == 0) {
-        return;
-    }
-    row = output + static_cast<uint64_t>(*tag - 1) * job->pitch;
-    for (uint32_t c = threadIdx.x; c < job->rank; c += SLC_WARP) {
-        atomicAdd(row + c, stash->sums[at * job->rank + c]);
-    }
-    *tag = 0;
-}
-
-/* Adds the nonzeros [begin, end) of a tile, which are of one row. */
-template <typename Element, typename Sum, unsigned factors>
-__device__ static inline void add_row(const struct slc_baseline_job *job,
-                                      Sum *output,
-                                      const struct stash<Sum> *stash,
-                                      const struct slc_blco_tile<Sum> *tile,
-                                      unsigned order,
-                                      uint32_t begin,
-                                      uint32_t end)
-{
-    const uint32_t row = tile->coords[begin * order + job->mode];
-    const uint32_t at = row % stash->rows;
-    const bool there = stash->tags[at * SLC_WARP + threadIdx.x] == row + 1;
-
-    if (!there) {
-        flush(job, output, stash, at);
-        stash->tags[at * SLC_WARP + threadIdx.x] = row + 1;
-    }
-    for (uint32_t c = threadIdx.x; c < job->rank; c += SLC_WARP) {
-        Sum sum = there ? stash->sums[at * job->rank + c] : 0;
-
-        for (uint32_t k = begin; k < end; k++) {
-            sum += slc_baseline_product<Element, Sum, factors>(job, tile->coords + k * order,
-                                                               tile->values[k], c);
+        for (uint32_t c = threadIdx.x % SLC_WARP; tag != 0 && c < job->rank; c += SLC_WARP) {
+            atomicAdd(output + static_cast<uint64_t>(tag - 1) * job->pitch + c,
+                      stash->sums[s * job->rank + c]);
         }
-        stash->sums[at * job->rank + c] = sum;
     }
 }
 
-/* A block is a warp; block b adds to copy b modulo `copies` of the output. */
+/* A block is a work-group; block b adds to copy b modulo `copies` of the output. */
 template <typename Element, typename Sum, unsigned factors>
-__global__ void __launch_bounds__(SLC_WARP)
-    slc_blco_stash(const __grid_constant__ struct slc_gpu_blco blco,
+__global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
+    slc_blco_stash(const __grid_constant__ struct slc_gpu_blco_part part,
                    const __grid_constant__ struct slc_baseline_job job,
-                   Sum *outputs,
-                   uint32_t copies,
-                   uint64_t copy_elements,
+                   const __grid_constant__ struct slc_baseline_copies copies,
                    uint32_t coarsening,
                    uint32_t stash_rows)
 {
     SLC_DYNAMIC_SHARED(Sum, shared);
-    const uint64_t first = static_cast<uint64_t>(blockIdx.x) * coarsening * SLC_WARP;
-    Sum *output = outputs + blockIdx.x % copies * copy_elements;
-    struct slc_blco_tile<Sum> tile;
+    const struct slc_gpu_blco_group group = part.groups[blockIdx.x];
+    const uint32_t warp = threadIdx.x / SLC_WARP;
+    Sum *output = static_cast<Sum *>(copies.data) + blockIdx.x % copies.count * copies.elements;
     struct stash<Sum> stash;
+    struct slc_blco_tile<Sum> tile;
+    uint32_t *upper;
 
-    tile.values = shared;
-    stash.sums = shared + SLC_WARP;
+    tile.values = shared + warp * SLC_WARP;
+    stash.sums = shared + blockDim.x;
     stash.tags = reinterpret_cast<uint32_t *>(stash.sums + stash_rows * job.rank);
     stash.rows = stash_rows;
-    tile.coords = stash.tags + stash_rows * SLC_WARP;
-    for (uint32_t s = 0; s < stash_rows; s++) {
-        stash.tags[s * SLC_WARP + threadIdx.x] = 0;
+    upper = stash.tags + stash_rows;
+    tile.coords = upper + part.order + warp * SLC_WARP * part.order;
+    if (threadIdx.x < part.order) {
+        upper[threadIdx.x] = part.blocks[group.block].upper[threadIdx.x];
     }
-    for (uint32_t t = 0; t < coarsening && first + t * SLC_WARP < blco.nnz; t++) {
-        slc_blco_stage(&blco, job.mode, first + t * SLC_WARP, &tile);
-        for (uint32_t begin = 0, end; begin < tile.count; begin = end) {
-            end = begin + 1;
-            while (!slc_blco_ends_row(&tile, end - 1)) {
-                end++;
-            }
-            add_row<Element, Sum, factors>(&job, output, &stash, &tile, blco.order, begin, end);
+    clear(&stash, job.rank);
+    SLC_PLANT(blco_stash_not_clear, __syncthreads());
+    for (uint32_t t = 0; t < coarsening; t++) {
+        uint32_t first;
+        const uint32_t count = slc_blco_tile_count(&group, t, &first);
+
+        if (count == 0) {
+            break;
         }
+        slc_blco_stage(&part, upper, job.mode, group.first - part.base + first, count, &tile);
+        add_tile<Element, Sum, factors>(&job, output, &stash, &tile, part.order);
         SLC_PLANT(blco_stash_tile_overwritten, __syncwarp());
     }
-    for (uint32_t s = 0; s < stash_rows; s++) {
-        flush(&job, output, &stash, s);
-    }
+    SLC_PLANT(blco_stash_unfinished, __syncthreads());
+    flush(&job, output, &stash);
 }
 
+template <typename Element, typename Sum, unsigned factors>
+static cudaError_t launch_with(const struct slc_baseline_job *job,
+                               const struct slc_gpu_blco_part *part,
+                               const struct slc_baseline_copies *copies,
+                               const struct slc_gpu_baseline_options *options,
+                               cudaStream_t stream)
+{
+    const uint32_t rows = options->stash_rows;
+    const size_t shared = slc_blco_shared_bytes(part->order, sizeof(Sum), options->work_group) +
+                          rows * (job->rank * sizeof(Sum) + sizeof(uint32_t));
+    const cudaError_t error =
+        cudaFuncSetAttribute(slc_blco_stash<Element, Sum, factors>,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return slc_launch(slc_blco_stash<Element, Sum, factors>, dim3(part->group_count),
+                      dim3(options->work_group), shared, stream, *part, *job, *copies,
+                      options->coarsening, rows);
+}
+
+template <typename Element, typename Sum>
+static cudaError_t launch(const struct slc_gpu_blco_part *part,
+                          const struct slc_baseline_job *job,
+                          const struct slc_baseline_copies *copies,
+                          const struct slc_gpu_baseline_options *options,
+                          cudaStream_t stream)
+{
+    return SLC_BLCO_BY_FACTORS(job, launch_with, part, copies, options, stream);
+}
+
+cudaError_t slc_baseline_blco_stash(const struct slc_gpu_blco_part *part,
+                                    const struct slc_gpu_mttkrp *job,
+                                    const struct slc_baseline_copies *copies,
+                                    const struct slc_gpu_baseline_options *options,
+                                    cudaStream_t stream)
+{
+    const struct slc_baseline_job given = slc_baseline_job_of(job);
+
+    return SLC_BASELINE_BY_TYPES(job, launch, part, &given, copies, options, stream);
+}
+
+/* ---- copies of the output */
+
 /* output += all copies. */
-template <typename Sum>
-__global__ void slc_blco_merge(Sum *output, const Sum *outputs, uint32_t copies, uint64_t elements)
+__global__ void
+slc_blco_merge(double *output, const double *outputs, uint32_t copies, uint64_t elements)
 {
     const uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    Sum sum = 0;
+    double sum = 0;
 
     if (i < elements) {
         for (uint32_t c = 0; c < copies; c++) {
@@ -111,58 +185,14 @@ __global__ void slc_blco_merge(Sum *output, const Sum *outputs, uint32_t copies,
     }
 }
 
-template <typename Element, typename Sum, unsigned factors>
-static cudaError_t launch_with(const struct slc_gpu_forms *forms,
-                               const struct slc_baseline_job *job,
-                               uint64_t elements,
-                               const struct slc_gpu_baseline_options *options,
-                               cudaStream_t stream)
-{
-    const struct slc_gpu_blco *blco = &forms->blco;
-    const uint32_t rows = options->stash_rows;
-    const uint64_t tiles = (blco->nnz + SLC_WARP - 1) / SLC_WARP;
-    const uint64_t blocks = (tiles + options->coarsening - 1) / options->coarsening;
-    const size_t shared = slc_blco_tile_bytes(blco->order, sizeof(Sum)) +
-                          rows * (job->rank * sizeof(Sum) + SLC_WARP * sizeof(uint32_t));
-
-    return slc_launch(slc_blco_stash<Element, Sum, factors>, dim3(static_cast<unsigned>(blocks)),
-                      dim3(SLC_WARP), shared, stream, *blco, *job,
-                      static_cast<Sum *>(forms->copies), options->copies, elements,
-                      options->coarsening, rows);
-}
-
-template <typename Element, typename Sum>
-static cudaError_t launch(const struct slc_gpu_forms *forms,
-                          const struct slc_gpu_mttkrp *job,
-                          const struct slc_gpu_baseline_options *options,
-                          cudaStream_t stream)
-{
-    const struct slc_baseline_job given = slc_baseline_job_of(job);
-    const uint64_t elements = job->output.rows * job->output.pitch;
-    const dim3 merge(
-        static_cast<unsigned>((elements + SLC_BASELINE_THREADS - 1) / SLC_BASELINE_THREADS));
-    cudaError_t error =
-        cudaMemsetAsync(forms->copies, 0, options->copies * elements * sizeof(Sum), stream);
-
-    if (error == cudaSuccess && given.others == 2) {
-        error = launch_with<Element, Sum, 2>(forms, &given, elements, options, stream);
-    } else if (error == cudaSuccess && given.others == 3) {
-        error = launch_with<Element, Sum, 3>(forms, &given, elements, options, stream);
-    } else if (error == cudaSuccess) {
-        error = launch_with<Element, Sum, 0>(forms, &given, elements, options, stream);
-    }
-    if (error == cudaSuccess) {
-        error = slc_launch(slc_blco_merge<Sum>, merge, dim3(SLC_BASELINE_THREADS), 0, stream,
-                           static_cast<Sum *>(job->output.data),
-                           static_cast<const Sum *>(forms->copies), options->copies, elements);
-    }
-    return error;
-}
-
-cudaError_t slc_baseline_blco_stash(const struct slc_gpu_forms *forms,
-                                    const struct slc_gpu_mttkrp *job,
-                                    const struct slc_gpu_baseline_options *options,
+cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
+                                    const struct slc_baseline_copies *copies,
                                     cudaStream_t stream)
 {
-    return SLC_BASELINE_BY_TYPES(job, launch, forms, job, options, stream);
+    const uint64_t blocks = (copies->elements + SLC_BASELINE_THREADS - 1) / SLC_BASELINE_THREADS;
+
+    return slc_launch(slc_blco_merge, dim3(static_cast<unsigned>(blocks)),
+                      dim3(SLC_BASELINE_THREADS), 0, stream,
+                      static_cast<double *>(job->output.data),
+                      static_cast<const double *>(copies->data), copies->count, copies->elements);
 }

@@ -1,6 +1,6 @@
 /*
- * What GenTen's kernels share: teams of threads, and panels of columns in registers. Device code,
- * included by the kernels.
+ * What GenTen's kernels share: their grid, and its TinyVec, a block of columns in the registers of
+ * a vector of threads. Device code, included by the kernels.
  */
 #ifndef SLC_GPU_BASELINE_GENTEN_H
 #define SLC_GPU_BASELINE_GENTEN_H
@@ -8,72 +8,157 @@
 #include "gpu/baseline.h"
 
 enum {
-    SLC_GENTEN_TEAM = 128, /* threads of a block */
-    SLC_GENTEN_TILE = 128, /* nonzeros that a vector of threads takes one after the other */
-    SLC_GENTEN_PANEL = 4,  /* columns that a thread has in registers, at most */
-    /* Blocks of a multiprocessor for which registers are given out: without saying, nvcc 13 makes
-     * room for more and spills. */
-    SLC_GENTEN_TEAMS = 8
+    SLC_GENTEN_TEAM = 128, /* threads of a thread block: team_size * vector_size of its table 3 */
+    SLC_GENTEN_TILE = 128  /* consecutive nonzeros of a team member: NZPTM of its figure 1 */
 };
 
-/* Threads that compute one nonzero: the largest power of two that is no more than the rank. */
-static inline uint32_t slc_genten_vector(uint32_t rank, uint32_t most)
-{
-    uint32_t vector = 1;
-
-    while (vector * 2 <= rank && vector * 2 <= most) {
-        vector *= 2;
-    }
-    return vector;
-}
-
-/* Columns of the panels, for each thread of a vector: 1, 2 or 4. */
-static inline uint32_t slc_genten_panel(uint32_t rank, uint32_t vector)
-{
-    return rank <= vector ? 1 : rank <= 2 * vector ? 2 : SLC_GENTEN_PANEL;
-}
-
-/* product[k] = value times the elements of column `column` + k * vector, for those below the rank.
+/*
+ * Blocks per multiprocessor for which registers are allotted, by columns of a thread: without this
+ * bound nvcc 13 allots registers for more blocks and spills.
  */
-template <typename Element, typename Sum, int panel>
-__device__ static inline void slc_genten_product(const struct slc_baseline_job *job,
-                                                 const uint32_t *coords,
-                                                 Sum value,
-                                                 uint32_t column,
-                                                 Sum *product)
+constexpr unsigned slc_genten_teams(int panel)
 {
-    for (int k = 0; k < panel; k++) {
-        product[k] = value;
+    return panel < 4 ? 8 : 7;
+}
+
+/* The launch of a kernel: a team has SLC_GENTEN_TEAM / vector members. */
+struct slc_genten_launch {
+    const struct slc_gpu_coo *coo;
+    struct slc_baseline_job job;
+    struct slc_gpu_genten_blocking blocking;
+    dim3 grid, block;
+    cudaStream_t stream;
+};
+
+static inline struct slc_genten_launch slc_genten_launch_of(enum slc_gpu_kernel kernel,
+                                                            const struct slc_gpu_coo *coo,
+                                                            const struct slc_gpu_mttkrp *job,
+                                                            cudaStream_t stream)
+{
+    const struct slc_gpu_genten_blocking blocking = slc_gpu_genten_blocking(kernel, job->rank);
+    const uint32_t members = SLC_GENTEN_TEAM / blocking.vector;
+    const uint64_t nonzeros = static_cast<uint64_t>(members) * SLC_GENTEN_TILE;
+
+    return {coo,
+            slc_baseline_job_of(job),
+            blocking,
+            dim3(static_cast<unsigned>((coo->nnz + nonzeros - 1) / nonzeros)),
+            dim3(blocking.vector, members),
+            stream};
+}
+
+/* Nonzeros of this thread's team member; begin >= end: none. */
+struct slc_genten_range {
+    uint64_t begin, end;
+};
+
+__device__ static inline struct slc_genten_range slc_genten_range_of(uint64_t nnz)
+{
+    const uint64_t begin =
+        (static_cast<uint64_t>(blockIdx.x) * blockDim.y + threadIdx.y) * SLC_GENTEN_TILE;
+
+    return {begin, begin + SLC_GENTEN_TILE < nnz ? begin + SLC_GENTEN_TILE : nnz};
+}
+
+/*
+ * The columns first + k * vector, k below `panel`, of a block of panel * vector columns, one
+ * register each. As in TinyVec the sizes are constants, and only the last block of columns is
+ * compared with the rank (`whole` is false).
+ */
+template <typename Sum, int vector, int panel, bool whole> struct slc_genten_vec {
+    uint32_t first, rank;
+    Sum v[panel];
+
+    __device__ inline bool has(int k) const
+    {
+        return whole || first + static_cast<uint32_t>(k) * vector < rank;
     }
-    for (unsigned f = 0; f < job->others; f++) {
-        const Element *row = static_cast<const Element *>(job->factor[f]) +
-                             static_cast<uint64_t>(coords[job->mode_of[f]]) * job->factor_pitch[f];
-
+    __device__ inline void fill(Sum value)
+    {
+        SLC_UNROLL
         for (int k = 0; k < panel; k++) {
-            const uint32_t c = column + static_cast<uint32_t>(k) * blockDim.x;
-
-            if (c < job->rank) {
-                product[k] *= static_cast<Sum>(row[c]);
+            v[k] = value;
+        }
+    }
+    template <typename Element> __device__ inline void multiply(const Element *row)
+    {
+        SLC_UNROLL
+        for (int k = 0; k < panel; k++) {
+            if (has(k)) {
+                v[k] *= static_cast<Sum>(row[first + k * vector]);
             }
         }
     }
+    __device__ inline void add(const slc_genten_vec &other)
+    {
+        SLC_UNROLL
+        for (int k = 0; k < panel; k++) {
+            v[k] += other.v[k];
+        }
+    }
+    __device__ inline void add_to(Sum *row, bool atomic) const
+    {
+        SLC_UNROLL
+        for (int k = 0; k < panel; k++) {
+            Sum *to = row + first + k * vector;
+
+            if (has(k) && atomic) {
+                SLC_PLANT_OTHER(genten_plain_add, atomicAdd(to, v[k]), *to += v[k]);
+            } else if (has(k)) {
+                *to += v[k];
+            }
+        }
+    }
+};
+
+/* product = value times the rows of the factors that the coordinates name. */
+template <typename Element, typename Vec, typename Sum>
+__device__ static inline void slc_genten_product(const struct slc_baseline_job *job,
+                                                 const uint32_t *coords,
+                                                 Sum value,
+                                                 Vec *product)
+{
+    product->fill(value);
+    for (unsigned f = 0; f < job->others; f++) {
+        product->multiply(static_cast<const Element *>(job->factor[f]) +
+                          static_cast<uint64_t>(coords[job->mode_of[f]]) * job->factor_pitch[f]);
+    }
 }
 
-/* Adds a panel of sums to a row, atomically or not. */
-template <typename Sum, int panel>
-__device__ static inline void slc_genten_add(
-    const struct slc_baseline_job *job, uint32_t row, uint32_t column, const Sum *sum, bool atomic)
+/* launcher.run<vector, columns / vector>(), for every column of GenTen's table 4. */
+template <typename Launcher>
+static inline cudaError_t slc_genten_dispatch(const struct slc_gpu_genten_blocking *blocking,
+                                              const Launcher &launcher)
 {
-    Sum *to = slc_baseline_row<Sum>(job, row);
-
-    for (int k = 0; k < panel; k++) {
-        const uint32_t c = column + static_cast<uint32_t>(k) * blockDim.x;
-
-        if (c < job->rank && atomic) {
-            SLC_PLANT_OTHER(genten_plain_add, atomicAdd(to + c, sum[k]), to[c] += sum[k]);
-        } else if (c < job->rank) {
-            to[c] += sum[k];
-        }
+    switch (blocking->vector * 8 + blocking->columns / blocking->vector) {
+    case 1 * 8 + 1:
+        return launcher.template run<1, 1>();
+    case 2 * 8 + 1:
+        return launcher.template run<2, 1>();
+    case 2 * 8 + 2:
+        return launcher.template run<2, 2>();
+    case 4 * 8 + 1:
+        return launcher.template run<4, 1>();
+    case 4 * 8 + 2:
+        return launcher.template run<4, 2>();
+    case 8 * 8 + 1:
+        return launcher.template run<8, 1>();
+    case 8 * 8 + 2:
+        return launcher.template run<8, 2>();
+    case 8 * 8 + 3:
+        return launcher.template run<8, 3>();
+    case 8 * 8 + 4:
+        return launcher.template run<8, 4>();
+    case 16 * 8 + 3:
+        return launcher.template run<16, 3>();
+    case 16 * 8 + 4:
+        return launcher.template run<16, 4>();
+    case 32 * 8 + 3:
+        return launcher.template run<32, 3>();
+    case 32 * 8 + 4:
+        return launcher.template run<32, 4>();
+    default:
+        return cudaErrorInvalidValue;
     }
 }
 

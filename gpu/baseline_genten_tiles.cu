@@ -1,45 +1,58 @@
-/* GenTen's products in registers, genten-b; see baselines.h. */
+/* GenTen's products in registers, genten-b: MTTKRP-B of its figure 3; see baselines.h. */
 #include "gpu/baseline_genten.h"
 
-template <typename Element, typename Sum, int panel>
-__global__ void __launch_bounds__(SLC_GENTEN_TEAM, SLC_GENTEN_TEAMS)
-    slc_genten_tiles(const struct slc_gpu_coo coo, const struct slc_baseline_job job)
+/* A block of columns of a team member's nonzeros. */
+template <typename Element, typename Sum, int vector, int panel, bool whole>
+__device__ static inline void
+add_columns(const struct slc_gpu_coo *coo, const struct slc_baseline_job *job, uint32_t first)
 {
-    const uint64_t tile = static_cast<uint64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-    const uint64_t begin = tile * SLC_GENTEN_TILE;
-    const uint64_t end = begin + SLC_GENTEN_TILE < coo.nnz ? begin + SLC_GENTEN_TILE : coo.nnz;
+    const struct slc_genten_range range = slc_genten_range_of(coo->nnz);
+    slc_genten_vec<Sum, vector, panel, whole> product;
 
-    for (uint32_t c = threadIdx.x; c < job.rank; c += panel * blockDim.x) {
-        for (uint64_t i = begin; i < end; i++) {
-            const uint32_t *coords = coo.coords + i * coo.order;
-            const Sum value = slc_baseline_value<Sum>(coo.type, coo.values, i);
-            Sum product[panel];
+    product.first = first + threadIdx.x;
+    product.rank = job->rank;
+    for (uint64_t i = range.begin; i < range.end; i++) {
+        const uint32_t *coords = coo->coords + i * coo->order;
 
-            slc_genten_product<Element, Sum, panel>(&job, coords, value, c, product);
-            slc_genten_add<Sum, panel>(&job, coords[job.mode], c, product, true);
-        }
+        slc_genten_product<Element>(job, coords, slc_baseline_value<Sum>(coo->type, coo->values, i),
+                                    &product);
+        product.add_to(slc_baseline_row<Sum>(job, coords[job->mode]), true);
     }
 }
+
+template <typename Element, typename Sum, int vector, int panel>
+__global__ void __launch_bounds__(SLC_GENTEN_TEAM, slc_genten_teams(panel))
+    slc_genten_tiles(const struct slc_gpu_coo coo, const struct slc_baseline_job job)
+{
+    const uint32_t columns = vector * panel;
+    uint32_t first = 0;
+
+    for (; job.rank - first >= columns; first += columns) {
+        add_columns<Element, Sum, vector, panel, true>(&coo, &job, first);
+    }
+    if (first < job.rank) {
+        add_columns<Element, Sum, vector, panel, false>(&coo, &job, first);
+    }
+}
+
+template <typename Element, typename Sum> struct launcher {
+    struct slc_genten_launch with;
+
+    template <int vector, int panel> cudaError_t run(void) const
+    {
+        return slc_launch(slc_genten_tiles<Element, Sum, vector, panel>, with.grid, with.block, 0,
+                          with.stream, *with.coo, with.job);
+    }
+};
 
 template <typename Element, typename Sum>
 static cudaError_t
 launch(const struct slc_gpu_coo *coo, const struct slc_gpu_mttkrp *job, cudaStream_t stream)
 {
-    const uint32_t vector = slc_genten_vector(job->rank, SLC_WARP);
-    const uint64_t nonzeros = SLC_GENTEN_TEAM / vector * SLC_GENTEN_TILE;
-    const dim3 grid(static_cast<unsigned>((coo->nnz + nonzeros - 1) / nonzeros));
-    const dim3 block(vector, SLC_GENTEN_TEAM / vector);
-    const struct slc_baseline_job given = slc_baseline_job_of(job);
+    const launcher<Element, Sum> made = {
+        slc_genten_launch_of(SLC_GPU_GENTEN_TILES, coo, job, stream)};
 
-    switch (slc_genten_panel(job->rank, vector)) {
-    case 1:
-        return slc_launch(slc_genten_tiles<Element, Sum, 1>, grid, block, 0, stream, *coo, given);
-    case 2:
-        return slc_launch(slc_genten_tiles<Element, Sum, 2>, grid, block, 0, stream, *coo, given);
-    default:
-        return slc_launch(slc_genten_tiles<Element, Sum, SLC_GENTEN_PANEL>, grid, block, 0, stream,
-                          *coo, given);
-    }
+    return slc_genten_dispatch(&made.with.blocking, made);
 }
 
 cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,

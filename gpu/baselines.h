@@ -1,51 +1,69 @@
 /*
- * Baselines: MTTKRP over lists in the device's memory as the field computes it. Private to gpu/.
+ * Baselines: MTTKRP over lists in the device's memory with the kernels of other programs. Private
+ * to gpu/.
  *
- * Written anew from what papers say, and kept to be measured beside the kernels of sluice in the
- * same run: nothing else computes by them. Where a paper does not say what a kernel needs to know,
- * there is an option, or it stands below.
+ * They are written anew from the papers and are measured in the same run as the kernels of sluice;
+ * no command computes with them. Choices that a paper leaves open are options, or are described
+ * below.
  *
- * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523), section 5. One warp is a thread block.
- *   blco-registers  Each 32 neighbours of the list's order: indices taken apart, equal output rows
- *                   brought together (match_any, counting sort), coordinates through shared memory,
- *                   then lanes over the columns, a row's sum in a register and one atomic addition
- *                   per row and column. Several tiles of 32 one after the other: coarsening.
- *   blco-stash      Its hierarchical form: sums of a tile's rows go to a small direct-mapped stash
- *                   in shared memory, and from there, when another row takes the place, to one of
- *                   several copies of the output, which are added up at the end.
- *   blco            Its choice: blco-stash for modes of as many rows as there are multiprocessors
- *                   or fewer. How many tiles, rows in the stash and copies it takes could not be
- *                   looked up: options.
+ * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523): the form of its section 4 (gpu/blco.h), the
+ * kernels of 5.1 and 5.2, the choice of 5.3 with the configuration of 6.1.3. A work-group is a
+ * thread block, a tile a warp. It reads the block of its nonzeros from the form's map, and the
+ * block's upper bits once.
+ *   blco-registers  Each tile: indices taken apart, equal output rows brought together (match_any,
+ *                   counting sort), coordinates through shared memory. Then lanes take the columns:
+ *                   a row's sum in a register and one atomic addition per row and column.
+ *   blco-stash      The hierarchical form: sums of rows go to a stash in shared memory, which all
+ *                   tiles of the work-group share, and at the end of the work-group from there to
+ *                   one of several copies of the output. Copies are added up at the end.
+ *   blco            Its choice: blco-stash for a mode with fewer rows than the device has
+ *                   multiprocessors, else blco-registers.
+ *   blco-queues     The same choice out of memory: the form stays in the host's memory and is
+ *                   streamed (gpu/blco_queues.h).
+ * The authors' program differs from the paper and is a second form:
+ *   blco-code-registers  Work-groups of one warp.
+ *   blco-code-stash      The same, with a small direct-mapped stash for the warp alone: a row whose
+ *                        place another one needs is added to a copy of the output at once.
+ *   blco-code            The choice of 5.3 between these two.
+ * The paper gives one nonzero per thread for registers, two for the hierarchical form on NVIDIA
+ * devices, and a copy of the output for each graphics processing cluster. It names neither the size
+ * of a work-group nor that of the stash. Its figure 7 has several tiles in a work-group: the
+ * default is eight, 256 threads, a size that divides the threads of every multiprocessor. The stash
+ * has a place for each row of the mode, as far as half of a thread block's shared memory holds
+ * them, so that two work-groups share a multiprocessor.
  *
- * AMPED is Wijeratne et al., ICPP 2025 (arXiv 2507.15121), section 4.
- *   amped           Every multiprocessor takes an equal share of the nonzeros, in the list's order;
- *                   a block has R x 32 threads, R for each of 32 nonzeros, one per column, and each
- *                   adds its product to the output atomically. Beyond 32 columns a thread takes
- *                   every 32nd, for a block has at most 1024 threads.
+ * AMPED is Wijeratne et al., ICPP 2025 (arXiv 2507.15121). Its sections 3.2 and 3.3 divide the rows
+ * of the output mode into partitions of as many rows as there are devices, and keep a copy of the
+ * tensor for each mode in which the nonzeros of a partition are consecutive.
+ *   amped           Every multiprocessor computes an equal share of that copy. A block has R x T
+ *                   threads, one per column for each of T nonzeros, R x T = 1024 (sections 4.5,
+ *                   5.1.5), and each adds its product to the output atomically. Beyond 32 columns
+ *                   a thread takes every 32nd. All partitions of a device are one launch: one for
+ *                   each, as the paper has it, would launch as many kernels as there are rows.
  *
- * GENTEN is Phipps and Kolda, SISC 2019 (arXiv 1809.09175), section 4, in the names of cpu/coo.h.
- * Teams of 128 threads; a nonzero has as many of them as the largest power of two within R. That
- * these are what its tables 3 and 4 give could not be checked against the paper; the sizes are
- * those that the authors' public program has for this architecture.
- *   genten-a        A nonzero for each vector of up to 8 threads, its product formed in an array in
- *                   shared memory, 32 columns at a time, all elements added atomically.
- *   genten-b        128 nonzeros one after the other for each vector of up to 32 threads, products
- *                   in registers, up to 4 columns for a thread.
- *   genten-c        The same through a permutation that sorts by output row: a row's sum in
- *                   registers, added once, atomically only at the ends of the 128.
+ * GENTEN is Phipps and Kolda, SISC 2019 (arXiv 1809.09175), in the names of cpu/coo.h. Teams of 128
+ * threads; a member of a team computes 128 consecutive nonzeros, one block of columns after the
+ * other, with the sizes of its tables 3 and 4. Coordinates and permutations have 32 bits, and the
+ * weights of a model, which MTTKRP alone does not have, are left out: both favour GenTen.
+ *   genten-a        MTTKRP-A (figure 1): the product in an array in shared memory, all elements
+ *                   added atomically.
+ *   genten-b        MTTKRP-B (figure 3): products in registers, up to 4 columns of a thread.
+ *   genten-c        MTTKRP-C (figure 4): the same through a permutation that sorts by output row: a
+ *                   row's sum in registers, added once, atomically only at the ends of the 128.
  *
  * XPLAT is "Exploring the Limits of Cross-Platform Sparse Tensor Processing", listings 3 and 4, as
- * cpu/fiber_forms.h reads them, over fibers of one mode. Which threads take what on a device is
+ * cpu/fiber_forms.h reads them, over fibers of one mode. Which threads compute what on a device is
  * ours: a vector of up to 32 for each fiber or nonzero, in blocks of 256.
  *   fiber-rows      What the rows of a fiber have in common once a fiber.
  *   fiber-elements  Every nonzero on its own.
  *
- *     prepare (for each kernel and mode, whatever is not there yet) -> run .. -> destroy
+ *     prepare (for each kernel and mode, what is not there yet) -> run .. -> destroy
  */
 #ifndef SLC_GPU_BASELINES_H
 #define SLC_GPU_BASELINES_H
 
 #include "gpu/blco.h"
+#include "gpu/blco_queues.h"
 #include "gpu/fibers.h"
 #include "gpu/mttkrp.h"
 
@@ -53,6 +71,10 @@ enum slc_gpu_kernel {
     SLC_GPU_BLCO_REGISTERS,
     SLC_GPU_BLCO_STASH,
     SLC_GPU_BLCO,
+    SLC_GPU_BLCO_QUEUES,
+    SLC_GPU_BLCO_CODE_REGISTERS,
+    SLC_GPU_BLCO_CODE_STASH,
+    SLC_GPU_BLCO_CODE,
     SLC_GPU_AMPED,
     SLC_GPU_GENTEN_EACH,
     SLC_GPU_GENTEN_TILES,
@@ -63,48 +85,95 @@ enum slc_gpu_kernel {
 };
 
 const char *slc_gpu_kernel_name(enum slc_gpu_kernel kernel); /* as above; "?" for none */
-/* SLC_GPU_KERNELS for a name that is none's. */
+/* SLC_GPU_KERNELS for an unknown name. */
 enum slc_gpu_kernel slc_gpu_kernel_parse(const char *name);
 
-/* 0: what stands behind. */
+/* 0: the default. Options that forms depend on may not change once forms are made. */
 struct slc_gpu_baseline_options {
-    uint32_t coarsening; /* tiles of 32 that a warp of BLCO takes: 1; with a stash 16 */
-    uint32_t stash_rows; /* 4; fewer where they do not fit into 48 KiB, but 1 */
-    uint32_t copies;     /* of the output, with a stash: 8 */
-    uint32_t index_bits; /* of BLCO's form: 64 */
-    unsigned fiber_mode; /* the mode of XPLAT's fibers, from 0 */
+    uint32_t coarsening;     /* nonzeros of a thread of BLCO: 1, with a stash 2 */
+    uint32_t work_group;     /* threads, a multiple of 32 up to 512: 256; of blco-code always 32 */
+    uint32_t stash_rows;     /* as described above, of blco-code 4; fewer if memory is too small */
+    uint32_t copies;         /* of the output, with a stash: slc_gpu_clusters */
+    uint32_t index_bits;     /* of BLCO's form: 64 */
+    uint32_t queues;         /* of blco-queues, 2 to 8: 8 */
+    uint64_t block_nnz;      /* nonzeros of a block of BLCO's form: 2^27 */
+    uint64_t partition_rows; /* rows of AMPED's partitions, the number of devices: 1 */
+    unsigned fiber_mode;     /* the mode of XPLAT's fibers, from 0 */
 };
 
-/* A tensor in the forms that kernels take: `coo` is the caller's, the others prepare makes. */
+/* GenTen's sizes for a rank: threads of a nonzero, and columns of a block of its factors. */
+struct slc_gpu_genten_blocking {
+    uint32_t vector, columns;
+};
+
+/* Table 3 for SLC_GPU_GENTEN_EACH, table 4 for the other two. Needs: rank of 1 or more. */
+struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kernel, uint32_t rank);
+
+/*
+ * Graphics processing clusters of a device, at least 1. CUDA does not report them: they follow from
+ * the number of multiprocessors and from how many of those a complete cluster of the chip has, by
+ * compute capability. Products have some multiprocessors disabled, but no fewer clusters than their
+ * multiprocessors need. V100 6, A100 7, H100 SXM and H200 8.
+ */
+uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine);
+
+/* A tensor in the forms that kernels need: prepare makes all but `list` and `dims`. */
 struct slc_gpu_forms {
-    struct slc_gpu_coo *coo;
+    struct slc_gpu_host_list list; /* borrowed */
+    const uint64_t *dims;          /* the modes' sizes; borrowed */
+    struct slc_gpu_coo coo;
+    struct slc_gpu_coo partitioned; /* AMPED's copy for one mode */
+    unsigned partitioned_mode;
     struct slc_gpu_blco blco;
+    struct slc_gpu_blco_queues queues;
     struct slc_gpu_fibers fibers;
     void *copies; /* of an output */
     uint64_t copies_bytes;
+    /* Seconds that each took, copies to the device included. */
+    double coo_seconds, permutation_seconds[SLC_MAX_ORDER], partitioned_seconds, blco_seconds,
+        queues_seconds, fibers_seconds;
 };
 
 /*
- * Makes what `kernel` needs for `job`, as far as it is not there: once, before what is measured,
- * for most of it is made on the host. `dims` are the modes' lengths. Options that forms depend on
- * may not change between calls. Needs: all-zero but for `coo`. Owns: slc_gpu_forms_destroy, also
- * after an error. Errors: those of making the forms.
+ * The kernel that computes `kernel` for the job: BLCO's choice is one of two, every other kernel is
+ * itself.
+ */
+enum slc_gpu_kernel slc_gpu_baseline_chosen(enum slc_gpu_kernel kernel,
+                                            const struct slc_gpu_mttkrp *job,
+                                            const struct slc_gpu_machine *machine);
+
+/*
+ * Makes the forms that `kernel` needs for `job` and that are not there yet: once, before anything
+ * is measured. Needs: all-zero but for `list` and `dims`. Owns: slc_gpu_forms_destroy, also after
+ * an error. Errors: those of making the forms; cudaErrorInvalidValue for options that are not
+ * possible.
  */
 cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
                                   enum slc_gpu_kernel kernel,
                                   const struct slc_gpu_mttkrp *job,
-                                  const uint64_t *dims,
                                   const struct slc_gpu_baseline_options *options,
                                   const struct slc_gpu_machine *machine,
                                   cudaStream_t stream);
-/* Leaves the list to the caller. */
 void slc_gpu_forms_destroy(struct slc_gpu_forms *forms);
+
+/*
+ * What the form costs from which a kernel computes a mode, and that prepare made. Of genten-c the
+ * seconds are those of the permutation: its list is the form of genten-a.
+ */
+struct slc_gpu_form_cost {
+    double seconds;
+    double bytes; /* per nonzero, in either memory */
+};
+struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
+                                            enum slc_gpu_kernel kernel,
+                                            unsigned mode,
+                                            const struct slc_gpu_baseline_options *options);
 
 /*
  * Adds the MTTKRP of a tensor to the job's output, whose padding stays as it is. Values of either
  * type; products and sums in the type of the output. Order: sums in no fixed order. Errors:
- * cudaErrorInvalidValue where the tensor has another order than the job, or was not prepared; those
- * of launches.
+ * cudaErrorInvalidValue if the tensor has another order than the job, or was not prepared; those of
+ * launches.
  */
 cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
                                  const struct slc_gpu_forms *forms,

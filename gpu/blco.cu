@@ -6,6 +6,7 @@
 #include <string.h>
 
 extern "C" {
+#include "base/clock.h"
 #include "base/key.h"
 }
 
@@ -36,11 +37,9 @@ static uint32_t lower_mask(const struct slc_gpu_blco *blco, unsigned mode)
     return blco->bits[mode] == 32 ? ~0U : (1U << blco->bits[mode]) - 1U;
 }
 
-static bool begins_block(const struct slc_gpu_blco *blco, const uint32_t *coords, uint64_t i)
+/* Whether nonzero i differs from the one before it in bits that the index lacks. */
+static bool leaves_block(const struct slc_gpu_blco *blco, const uint32_t *coords, uint64_t i)
 {
-    if (i == 0) {
-        return true;
-    }
     for (unsigned m = 0; m < blco->order; m++) {
         const uint32_t *here = coords + i * blco->order + m;
 
@@ -61,84 +60,212 @@ static uint64_t index_of(const struct slc_gpu_blco *blco, const uint32_t *coords
     return index;
 }
 
-/* Fills in both arrays; `blocks` has room for blco->block_count. */
-static void encode(const struct slc_gpu_blco *blco,
-                   const uint32_t *coords,
-                   uint64_t *indices,
-                   struct slc_gpu_blco_block *blocks)
+/* Counts the blocks and, where `blocks` is not NULL, describes each. */
+static uint64_t find_blocks(const struct slc_gpu_blco *blco,
+                            const uint32_t *coords,
+                            uint64_t block_nnz,
+                            struct slc_gpu_blco_block *blocks)
 {
-    for (uint64_t i = 0; i < blco->nnz; i++) {
-        const uint32_t *here = coords + i * blco->order;
+    uint64_t count = 0, first = 0;
 
-        indices[i] = index_of(blco, here);
-        if (begins_block(blco, coords, i)) {
-            blocks->first = i;
+    for (uint64_t i = 0; i < blco->nnz; i++) {
+        if (i > 0 && i - first < block_nnz && !leaves_block(blco, coords, i)) {
+            continue;
+        }
+        first = i;
+        if (blocks != nullptr) {
+            blocks[count].first = i;
             for (unsigned m = 0; m < blco->order; m++) {
-                blocks->upper[m] = here[m] & ~lower_mask(blco, m);
+                blocks[count].upper[m] = coords[i * blco->order + m] & ~lower_mask(blco, m);
             }
-            blocks++;
         }
+        count++;
     }
+    return count;
 }
 
-/* With the list's coordinates on the host. */
-static cudaError_t make_from(struct slc_gpu_blco *blco, const uint32_t *coords, cudaStream_t stream)
-{
-    struct slc_buffer indices = SLC_BUFFER_INIT, blocks = SLC_BUFFER_INIT;
-    cudaError_t error = cudaErrorMemoryAllocation;
-
-    for (uint64_t i = 0; i < blco->nnz; i++) {
-        blco->block_count += begins_block(blco, coords, i);
-    }
-    if (slc_buffer_create(&indices, blco->nnz * sizeof(uint64_t), SLC_PAGES_HUGE, nullptr) ==
-            SLC_OK &&
-        slc_buffer_create(&blocks, blco->block_count * sizeof(struct slc_gpu_blco_block),
-                          SLC_PAGES_SMALL, nullptr) == SLC_OK) {
-        encode(blco, coords, static_cast<uint64_t *>(indices.data),
-               static_cast<struct slc_gpu_blco_block *>(blocks.data));
-        error = slc_staged_create(reinterpret_cast<void **>(&blco->indices), indices.data,
-                                  blco->nnz * sizeof(uint64_t), stream);
-        if (error == cudaSuccess) {
-            error =
-                slc_staged_create(reinterpret_cast<void **>(&blco->blocks), blocks.data,
-                                  blco->block_count * sizeof(struct slc_gpu_blco_block), stream);
-        }
-    }
-    slc_buffer_destroy(&indices);
-    slc_buffer_destroy(&blocks);
-    return error;
-}
-
-cudaError_t slc_gpu_blco_create(struct slc_gpu_blco *blco,
-                                const struct slc_gpu_coo *coo,
+cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
+                                const struct slc_gpu_host_list *list,
                                 const uint64_t *dims,
                                 unsigned index_bits,
-                                cudaStream_t stream)
+                                uint64_t block_nnz)
 {
-    struct slc_buffer coords;
-    cudaError_t error;
+    uint64_t *indices;
 
-    blco->order = coo->order;
-    blco->type = coo->type;
-    blco->nnz = coo->nnz;
-    blco->values = coo->values;
-    for (unsigned m = 0; m < coo->order; m++) {
+    blco->order = list->order;
+    blco->type = list->type;
+    blco->nnz = list->nnz;
+    blco->host_values = list->values;
+    for (unsigned m = 0; m < list->order; m++) {
         if (dims[m] > UINT32_MAX || index_bits > 64) {
             return cudaErrorInvalidValue;
         }
     }
     divide_bits(blco, dims, index_bits);
-    error = slc_gpu_coo_read_coords(coo, &coords, stream);
-    if (error == cudaSuccess) {
-        error = make_from(blco, static_cast<const uint32_t *>(coords.data), stream);
-        slc_buffer_destroy(&coords);
+    blco->block_count = find_blocks(blco, list->coords, block_nnz, nullptr);
+    if (blco->block_count > UINT32_MAX) {
+        return cudaErrorInvalidValue;
     }
+    if (slc_buffer_create(&blco->host_indices, blco->nnz * sizeof *indices, SLC_PAGES_HUGE,
+                          nullptr) != SLC_OK ||
+        slc_buffer_create(&blco->host_blocks, blco->block_count * sizeof(struct slc_gpu_blco_block),
+                          SLC_PAGES_SMALL, nullptr) != SLC_OK) {
+        return cudaErrorMemoryAllocation;
+    }
+    (void)find_blocks(blco, list->coords, block_nnz,
+                      static_cast<struct slc_gpu_blco_block *>(blco->host_blocks.data));
+    indices = static_cast<uint64_t *>(blco->host_indices.data);
+    for (uint64_t i = 0; i < blco->nnz; i++) {
+        indices[i] = index_of(blco, list->coords + i * blco->order);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t slc_gpu_blco_upload_blocks(struct slc_gpu_blco *blco, cudaStream_t stream)
+{
+    void *blocks = nullptr;
+    const cudaError_t error =
+        slc_staged_create(&blocks, blco->host_blocks.data,
+                          blco->block_count * sizeof(struct slc_gpu_blco_block), stream);
+
+    blco->blocks = static_cast<struct slc_gpu_blco_block *>(blocks);
     return error;
+}
+
+cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream)
+{
+    void *indices = nullptr;
+    cudaError_t error = slc_gpu_blco_upload_blocks(blco, stream);
+
+    if (error == cudaSuccess) {
+        error = slc_staged_create(&indices, blco->host_indices.data, blco->nnz * sizeof(uint64_t),
+                                  stream);
+    }
+    if (error == cudaSuccess) {
+        error = slc_staged_create(&blco->values, blco->host_values,
+                                  blco->nnz * slc_value_bytes(blco->type), stream);
+    }
+    blco->indices = static_cast<uint64_t *>(indices);
+    slc_buffer_destroy(&blco->host_indices);
+    return error;
+}
+
+/* ---- maps */
+
+/* Counts the work-groups and, where `groups` is not NULL, describes each. */
+static uint64_t
+find_groups(const struct slc_gpu_blco *blco, uint32_t elements, struct slc_gpu_blco_group *groups)
+{
+    const struct slc_gpu_blco_block *blocks =
+        static_cast<const struct slc_gpu_blco_block *>(blco->host_blocks.data);
+    uint64_t count = 0;
+
+    for (uint64_t b = 0; b < blco->block_count; b++) {
+        const uint64_t end = b + 1 < blco->block_count ? blocks[b + 1].first : blco->nnz;
+
+        for (uint64_t first = blocks[b].first; first < end; first += elements) {
+            const uint64_t left = end - first;
+
+            if (groups != nullptr) {
+                groups[count].first = first;
+                groups[count].count = static_cast<uint32_t>(left < elements ? left : elements);
+                groups[count].block = static_cast<uint32_t>(b);
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+const struct slc_gpu_blco_map *slc_gpu_blco_find_map(const struct slc_gpu_blco *blco,
+                                                     uint32_t elements)
+{
+    for (unsigned k = 0; k < SLC_BLCO_MAPS; k++) {
+        if (blco->maps[k].elements == elements) {
+            return &blco->maps[k];
+        }
+    }
+    return nullptr;
+}
+
+static cudaError_t make_map(struct slc_gpu_blco_map *map,
+                            const struct slc_gpu_blco *blco,
+                            uint32_t elements,
+                            cudaStream_t stream)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    void *groups = nullptr;
+    cudaError_t error;
+
+    map->count = find_groups(blco, elements, nullptr);
+    if (map->count > INT32_MAX) {
+        return cudaErrorInvalidValue;
+    }
+    if (slc_buffer_create(&map->host, map->count * sizeof(struct slc_gpu_blco_group),
+                          SLC_PAGES_HUGE, nullptr) != SLC_OK) {
+        return cudaErrorMemoryAllocation;
+    }
+    (void)find_groups(blco, elements, static_cast<struct slc_gpu_blco_group *>(map->host.data));
+    error = slc_staged_create(&groups, map->host.data,
+                              map->count * sizeof(struct slc_gpu_blco_group), stream);
+    if (error != cudaSuccess) {
+        slc_buffer_destroy(&map->host);
+        return error;
+    }
+    map->groups = static_cast<struct slc_gpu_blco_group *>(groups);
+    map->elements = elements;
+    map->seconds = slc_seconds_since(start_ns);
+    return cudaSuccess;
+}
+
+cudaError_t slc_gpu_blco_map(struct slc_gpu_blco *blco,
+                             uint32_t elements,
+                             cudaStream_t stream,
+                             const struct slc_gpu_blco_map **map)
+{
+    cudaError_t error;
+
+    *map = slc_gpu_blco_find_map(blco, elements);
+    if (*map != nullptr) {
+        return cudaSuccess;
+    }
+    for (unsigned k = 0; k < SLC_BLCO_MAPS; k++) {
+        if (blco->maps[k].elements == 0) {
+            error = make_map(&blco->maps[k], blco, elements, stream);
+            *map = error == cudaSuccess ? &blco->maps[k] : nullptr;
+            return error;
+        }
+    }
+    return cudaErrorInvalidValue;
+}
+
+struct slc_gpu_blco_part slc_gpu_blco_whole(const struct slc_gpu_blco *blco,
+                                            const struct slc_gpu_blco_map *map)
+{
+    struct slc_gpu_blco_part part = {};
+
+    part.order = blco->order;
+    part.type = blco->type;
+    memcpy(part.shift, blco->shift, sizeof part.shift);
+    memcpy(part.bits, blco->bits, sizeof part.bits);
+    part.indices = blco->indices;
+    part.values = blco->values;
+    part.blocks = blco->blocks;
+    part.groups = map->groups;
+    part.group_count = static_cast<uint32_t>(map->count);
+    return part;
 }
 
 void slc_gpu_blco_destroy(struct slc_gpu_blco *blco)
 {
     (void)cudaFree(blco->indices);
+    (void)cudaFree(blco->values);
     (void)cudaFree(blco->blocks);
+    slc_buffer_destroy(&blco->host_indices);
+    slc_buffer_destroy(&blco->host_blocks);
+    for (unsigned k = 0; k < SLC_BLCO_MAPS; k++) {
+        (void)cudaFree(blco->maps[k].groups);
+        slc_buffer_destroy(&blco->maps[k].host);
+    }
     memset(blco, 0, sizeof *blco);
 }

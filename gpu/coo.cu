@@ -54,27 +54,6 @@ cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
     return slc_staged_to_device(coo->values, values, coo->nnz * slc_value_bytes(coo->type), stream);
 }
 
-/* Where the nonzeros of each row begin, from how many there are; false for a row beyond. */
-static bool
-count_rows(const uint32_t *coords, unsigned order, uint64_t nnz, uint64_t length, uint32_t *begin)
-{
-    uint32_t sum = 0;
-
-    for (uint64_t i = 0; i < nnz; i++) {
-        if (coords[i * order] >= length) {
-            return false;
-        }
-        begin[coords[i * order]]++;
-    }
-    for (uint64_t row = 0; row < length; row++) {
-        const uint32_t here = begin[row];
-
-        begin[row] = sum;
-        sum += here;
-    }
-    return true;
-}
-
 cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
                                     struct slc_buffer *coords,
                                     cudaStream_t stream)
@@ -92,55 +71,162 @@ cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
     return error;
 }
 
-/* A counting sort: `begin` has a number per row, zero at first. False for a row beyond `length`. */
-static bool sort_list(const struct slc_gpu_coo *coo,
-                      unsigned mode,
-                      uint64_t length,
-                      const uint32_t *coords,
-                      uint32_t *begin,
-                      uint32_t *sorted)
+/* ---- sorting by a mode */
+
+/*
+ * What a counting sort has: the list, and the places of its nonzeros in the order of row / each.
+ * Runs of `each` rows: `runs` of them.
+ */
+struct sorting {
+    unsigned order, mode;
+    uint64_t nnz, length, each, runs;
+    const uint32_t *coords;
+    struct slc_buffer begin;  /* u32 per run */
+    struct slc_buffer sorted; /* u32 per nonzero: which one comes there */
+};
+
+/* Where the nonzeros of each run begin; false for a row beyond the mode's size. */
+static bool count_runs(const struct sorting *sorting)
 {
-    if (!count_rows(coords + mode, coo->order, coo->nnz, length, begin)) {
-        return false;
+    uint32_t *begin = static_cast<uint32_t *>(sorting->begin.data);
+    uint32_t sum = 0;
+
+    for (uint64_t i = 0; i < sorting->nnz; i++) {
+        const uint32_t row = sorting->coords[i * sorting->order + sorting->mode];
+
+        if (row >= sorting->length) {
+            return false;
+        }
+        begin[row / sorting->each]++;
     }
-    for (uint64_t i = 0; i < coo->nnz; i++) {
-        sorted[begin[coords[i * coo->order + mode]]++] = static_cast<uint32_t>(i);
+    for (uint64_t run = 0; run < sorting->runs; run++) {
+        const uint32_t here = begin[run];
+
+        begin[run] = sum;
+        sum += here;
     }
     return true;
 }
 
-cudaError_t
-slc_gpu_coo_permute(struct slc_gpu_coo *coo, unsigned mode, uint64_t length, cudaStream_t stream)
+static void sorting_destroy(struct sorting *sorting)
 {
-    const uint64_t index_bytes = coo->nnz * sizeof(uint32_t);
-    struct slc_buffer coords, begin = SLC_BUFFER_INIT, sorted = SLC_BUFFER_INIT;
+    slc_buffer_destroy(&sorting->begin);
+    slc_buffer_destroy(&sorting->sorted);
+}
+
+/* Fills sorting->sorted, from the other fields. Owns: sorting_destroy, also after an error. */
+static cudaError_t sort_rows(struct sorting *sorting)
+{
+    uint32_t *begin, *sorted;
+
+    if (sorting->mode >= sorting->order || sorting->nnz > UINT32_MAX ||
+        sorting->length > UINT64_C(1) << 32 || sorting->each == 0) {
+        return cudaErrorInvalidValue;
+    }
+    sorting->runs = (sorting->length + sorting->each - 1) / sorting->each;
+    if (slc_buffer_create(&sorting->begin, sorting->runs * sizeof(uint32_t), SLC_PAGES_HUGE,
+                          nullptr) != SLC_OK ||
+        slc_buffer_create(&sorting->sorted, sorting->nnz * sizeof(uint32_t), SLC_PAGES_HUGE,
+                          nullptr) != SLC_OK) {
+        return cudaErrorMemoryAllocation;
+    }
+    if (!count_runs(sorting)) {
+        return cudaErrorInvalidValue;
+    }
+    begin = static_cast<uint32_t *>(sorting->begin.data);
+    sorted = static_cast<uint32_t *>(sorting->sorted.data);
+    for (uint64_t i = 0; i < sorting->nnz; i++) {
+        const uint32_t row = sorting->coords[i * sorting->order + sorting->mode];
+
+        sorted[begin[row / sorting->each]++] = static_cast<uint32_t>(i);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
+                                const uint32_t *coords,
+                                unsigned mode,
+                                uint64_t length,
+                                cudaStream_t stream)
+{
+    struct sorting sorting = {};
     void *permutation = nullptr;
     cudaError_t error;
 
-    if (mode >= coo->order || coo->nnz > UINT32_MAX || length > UINT64_C(1) << 32) {
-        return cudaErrorInvalidValue;
+    sorting.order = coo->order;
+    sorting.mode = mode;
+    sorting.nnz = coo->nnz;
+    sorting.length = length;
+    sorting.each = 1;
+    sorting.coords = coords;
+    error = sort_rows(&sorting);
+    if (error == cudaSuccess) {
+        error = slc_staged_create(&permutation, sorting.sorted.data, coo->nnz * sizeof(uint32_t),
+                                  stream);
     }
-    error = slc_gpu_coo_read_coords(coo, &coords, stream);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    if (slc_buffer_create(&begin, length * sizeof(uint32_t), SLC_PAGES_HUGE, nullptr) != SLC_OK ||
-        slc_buffer_create(&sorted, index_bytes, SLC_PAGES_HUGE, nullptr) != SLC_OK) {
-        error = cudaErrorMemoryAllocation;
-    } else if (!sort_list(coo, mode, length, static_cast<const uint32_t *>(coords.data),
-                          static_cast<uint32_t *>(begin.data),
-                          static_cast<uint32_t *>(sorted.data))) {
-        error = cudaErrorInvalidValue;
-    } else {
-        error = slc_staged_create(&permutation, sorted.data, index_bytes, stream);
-    }
-    slc_buffer_destroy(&coords);
-    slc_buffer_destroy(&begin);
-    slc_buffer_destroy(&sorted);
+    sorting_destroy(&sorting);
     if (error == cudaSuccess) {
         (void)cudaFree(coo->permutation[mode]);
         coo->permutation[mode] = static_cast<uint32_t *>(permutation);
     }
+    return error;
+}
+
+/* The list in the new order, in `coords` and `values`. */
+static cudaError_t gather(const struct slc_gpu_host_list *list,
+                          const uint32_t *sorted,
+                          struct slc_buffer *coords,
+                          struct slc_buffer *values)
+{
+    const size_t row_bytes = list->order * sizeof(uint32_t);
+    const size_t value_bytes = slc_value_bytes(list->type);
+
+    if (slc_buffer_create(coords, list->nnz * row_bytes, SLC_PAGES_HUGE, nullptr) != SLC_OK ||
+        slc_buffer_create(values, list->nnz * value_bytes, SLC_PAGES_HUGE, nullptr) != SLC_OK) {
+        return cudaErrorMemoryAllocation;
+    }
+    for (uint64_t k = 0; k < list->nnz; k++) {
+        const uint64_t i = sorted[k];
+
+        memcpy(static_cast<unsigned char *>(coords->data) + k * row_bytes,
+               list->coords + i * list->order, row_bytes);
+        memcpy(static_cast<unsigned char *>(values->data) + k * value_bytes,
+               static_cast<const unsigned char *>(list->values) + i * value_bytes, value_bytes);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
+                                      const struct slc_gpu_host_list *list,
+                                      unsigned mode,
+                                      uint64_t length,
+                                      uint64_t rows_each,
+                                      cudaStream_t stream)
+{
+    struct slc_buffer coords = SLC_BUFFER_INIT, values = SLC_BUFFER_INIT;
+    struct sorting sorting = {};
+    cudaError_t error;
+
+    sorting.order = list->order;
+    sorting.mode = mode;
+    sorting.nnz = list->nnz;
+    sorting.length = length;
+    sorting.each = rows_each;
+    sorting.coords = list->coords;
+    error = sort_rows(&sorting);
+    if (error == cudaSuccess) {
+        error = gather(list, static_cast<const uint32_t *>(sorting.sorted.data), &coords, &values);
+    }
+    if (error == cudaSuccess) {
+        error = slc_gpu_coo_create(coo, list->order, list->nnz, list->type);
+    }
+    if (error == cudaSuccess) {
+        error =
+            slc_gpu_coo_write(coo, static_cast<const uint32_t *>(coords.data), values.data, stream);
+    }
+    sorting_destroy(&sorting);
+    slc_buffer_destroy(&coords);
+    slc_buffer_destroy(&values);
     return error;
 }
 

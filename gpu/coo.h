@@ -13,6 +13,15 @@
 
 #include "gpu/cuda.h"
 
+/* A list in the host's memory. Borrowed. */
+struct slc_gpu_host_list {
+    unsigned order;
+    enum slc_value_type type;
+    uint64_t nnz;
+    const uint32_t *coords; /* of nonzero i in mode m at i * order + m */
+    const void *values;     /* of `type` */
+};
+
 struct slc_gpu_coo {
     unsigned order;
     enum slc_value_type type;
@@ -49,13 +58,28 @@ cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
                                     cudaStream_t stream);
 
 /*
- * Makes the permutation of a mode of `length` rows, on the host: a benchmark does this once, and
- * its time is no part of what is measured. Waits for the stream. Errors: cudaErrorInvalidValue for
- * a mode that is not there, a coordinate that is not below `length`, and 2^32 nonzeros or more;
- * cudaErrorMemoryAllocation, also for the host's memory.
+ * Makes the permutation of a mode of `length` rows, on the host, from the list's coordinates there.
+ * Waits for the stream. Errors: cudaErrorInvalidValue for a mode that is not there, a coordinate
+ * that is not below `length`, and 2^32 nonzeros or more; cudaErrorMemoryAllocation, also for the
+ * host's memory.
  */
-cudaError_t
-slc_gpu_coo_permute(struct slc_gpu_coo *coo, unsigned mode, uint64_t length, cudaStream_t stream);
+cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
+                                const uint32_t *coords,
+                                unsigned mode,
+                                uint64_t length,
+                                cudaStream_t stream);
+
+/*
+ * A copy of a list in the order of row / rows_each of a mode of `length` rows: the nonzeros of each
+ * run of `rows_each` rows are consecutive, in the list's order. Sorted on the host. Needs, Owns: as
+ * slc_gpu_coo_create. Errors: as slc_gpu_coo_permute.
+ */
+cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
+                                      const struct slc_gpu_host_list *list,
+                                      unsigned mode,
+                                      uint64_t length,
+                                      uint64_t rows_each,
+                                      cudaStream_t stream);
 
 /* Takes an all-zero list. */
 void slc_gpu_coo_destroy(struct slc_gpu_coo *coo);

@@ -81,18 +81,14 @@ const char *slc_gpu_lists_kernel(unsigned kernel)
 }
 
 enum slc_status slc_gpu_lists_create(struct slc_device *device,
-                                     uint64_t nnz,
-                                     const uint32_t *coords,
-                                     enum slc_value_type type,
-                                     const void *values,
+                                     const struct slc_gpu_lists_source *source,
+                                     const struct slc_gpu_lists_options *options,
                                      struct slc_gpu_lists **lists,
                                      struct slc_error *err)
 {
     (void)device;
-    (void)nnz;
-    (void)coords;
-    (void)type;
-    (void)values;
+    (void)source;
+    (void)options;
     *lists = NULL;
     return no_cuda(err);
 }
@@ -105,13 +101,13 @@ void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
 enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
                                      unsigned kernel,
                                      unsigned mode,
-                                     double *seconds,
+                                     struct slc_gpu_lists_run *run,
                                      struct slc_error *err)
 {
     (void)lists;
     (void)kernel;
     (void)mode;
-    *seconds = 0;
+    *run = (struct slc_gpu_lists_run){.chosen = "?"};
     return no_cuda(err);
 }
 

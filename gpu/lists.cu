@@ -1,4 +1,4 @@
-/* Baselines beside an open device; see lists.h. */
+/* Baselines on the factors of an open device; see lists.h. */
 #include "gpu/baselines.h"
 #include "gpu/check.h"
 #include "gpu/state.h"
@@ -9,7 +9,7 @@ extern "C" {
 
 struct slc_gpu_lists {
     struct slc_gpu *gpu;
-    struct slc_gpu_coo coo;
+    struct slc_gpu_baseline_options options;
     struct slc_gpu_forms forms;
     cudaEvent_t begin, end;
 };
@@ -24,14 +24,45 @@ extern "C" const char *slc_gpu_lists_kernel(unsigned kernel)
     return slc_gpu_kernel_name(static_cast<enum slc_gpu_kernel>(kernel));
 }
 
-static enum slc_status fill(struct slc_gpu_lists *lists,
-                            uint64_t nnz,
-                            const uint32_t *coords,
-                            enum slc_value_type type,
-                            const void *values,
-                            struct slc_error *err)
+static enum slc_status check_options(const struct slc_gpu_lists_options *options,
+                                     struct slc_error *err)
 {
-    struct slc_gpu *gpu = lists->gpu;
+    if (options->work_group % SLC_WARP != 0 || options->work_group > SLC_BLCO_GROUP_MAX) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a work-group of %u threads: multiples of %d up to %d are possible",
+                        options->work_group, +SLC_WARP, +SLC_BLCO_GROUP_MAX);
+    }
+    if (options->index_bits > 64) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u index bits: there are at most 64",
+                        options->index_bits);
+    }
+    if (options->queues != 0 &&
+        (options->queues < SLC_BLCO_QUEUES_MIN || options->queues > SLC_BLCO_QUEUES_MAX)) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u queues: %d to %d are possible", options->queues,
+                        +SLC_BLCO_QUEUES_MIN, +SLC_BLCO_QUEUES_MAX);
+    }
+    return SLC_OK;
+}
+
+static struct slc_gpu_baseline_options options_of(const struct slc_gpu_lists_options *options)
+{
+    struct slc_gpu_baseline_options all = {};
+
+    all.coarsening = options->coarsening;
+    all.work_group = options->work_group;
+    all.stash_rows = options->stash_rows;
+    all.copies = options->copies;
+    all.index_bits = options->index_bits;
+    all.queues = options->queues;
+    all.block_nnz = options->block_nnz;
+    all.partition_rows = options->partition_rows;
+    all.fiber_mode = options->fiber_mode;
+    return all;
+}
+
+static enum slc_status create_events(struct slc_gpu_lists *lists, struct slc_error *err)
+{
+    const struct slc_gpu *gpu = lists->gpu;
     enum slc_status status = slc_gpu_enter(gpu, err);
 
     if (status != SLC_OK) {
@@ -43,34 +74,38 @@ static enum slc_status fill(struct slc_gpu_lists *lists,
                         "deterministic",
                         gpu->ordinal);
     }
-    lists->forms.coo = &lists->coo;
-    SLC_GPU_TRY(slc_gpu_coo_create(&lists->coo, gpu->problem.order, nnz, type), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lists->begin, cudaEventDefault), err);
     SLC_GPU_TRY(cudaEventCreateWithFlags(&lists->end, cudaEventDefault), err);
-    SLC_GPU_TRY(slc_gpu_coo_write(&lists->coo, coords, values, gpu->main), err);
     return SLC_OK;
 }
 
 extern "C" enum slc_status slc_gpu_lists_create(struct slc_device *device,
-                                                uint64_t nnz,
-                                                const uint32_t *coords,
-                                                enum slc_value_type type,
-                                                const void *values,
+                                                const struct slc_gpu_lists_source *source,
+                                                const struct slc_gpu_lists_options *options,
                                                 struct slc_gpu_lists **result,
                                                 struct slc_error *err)
 {
-    struct slc_gpu_lists *lists = static_cast<struct slc_gpu_lists *>(slc_calloc(1, sizeof *lists));
-    enum slc_status status;
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = check_options(options, err);
+    struct slc_gpu_lists *lists;
 
+    if (status != SLC_OK) {
+        return status;
+    }
+    lists = static_cast<struct slc_gpu_lists *>(slc_calloc(1, sizeof *lists));
     if (lists == nullptr) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for lists of coordinates");
     }
-    lists->gpu = slc_gpu_of(device);
-    status = fill(lists, nnz, coords, type, values, err);
+    lists->gpu = gpu;
+    lists->options = options_of(options);
+    status = create_events(lists, err);
     if (status != SLC_OK) {
         slc_gpu_lists_destroy(lists);
         return status;
     }
+    lists->forms.dims = gpu->problem.dims;
+    lists->forms.list = {gpu->problem.order, source->type, source->nnz, source->coords,
+                         source->values};
     *result = lists;
     return SLC_OK;
 }
@@ -81,7 +116,6 @@ extern "C" void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
         return;
     }
     slc_gpu_forms_destroy(&lists->forms);
-    slc_gpu_coo_destroy(&lists->coo);
     if (lists->begin != nullptr) {
         (void)cudaEventDestroy(lists->begin);
     }
@@ -91,38 +125,80 @@ extern "C" void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
     slc_free(lists);
 }
 
-/* Between mttkrp_begin and mttkrp_end. */
+/* Between mttkrp_begin and mttkrp_end, with nothing under way: its failure leaves the job sound. */
+static enum slc_status
+prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_error *err)
+{
+    struct slc_gpu *gpu = lists->gpu;
+    const cudaError_t error = slc_gpu_forms_prepare(&lists->forms, kernel, &gpu->job.mttkrp,
+                                                    &lists->options, &gpu->machine, gpu->main);
+
+    if (error == cudaErrorInvalidValue) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "the kernel %s cannot compute this tensor",
+                        slc_gpu_kernel_name(kernel));
+    }
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "no memory of device %d, or of the host, for what the kernel %s needs",
+                        gpu->ordinal, slc_gpu_kernel_name(kernel));
+    }
+    SLC_GPU_TRY(error, err);
+    return SLC_OK;
+}
+
 static enum slc_status
 compute(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_error *err)
 {
-    static const struct slc_gpu_baseline_options usual = {};
     struct slc_gpu *gpu = lists->gpu;
-    const cudaError_t error =
-        slc_gpu_forms_prepare(&lists->forms, kernel, &gpu->job.mttkrp, gpu->problem.dims, &usual,
-                              &gpu->machine, gpu->main);
 
-    if (error == cudaErrorInvalidValue) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "the kernel %s cannot take this tensor",
-                        slc_gpu_kernel_name(kernel));
-    }
-    SLC_GPU_TRY(error, err);
     SLC_GPU_TRY(cudaEventRecord(lists->begin, gpu->main), err);
-    SLC_GPU_TRY(slc_gpu_baseline_run(kernel, &lists->forms, &gpu->job.mttkrp, &usual, &gpu->machine,
-                                     gpu->main),
+    SLC_GPU_TRY(slc_gpu_baseline_run(kernel, &lists->forms, &gpu->job.mttkrp, &lists->options,
+                                     &gpu->machine, gpu->main),
                 err);
     SLC_GPU_TRY(cudaEventRecord(lists->end, gpu->main), err);
+    return SLC_OK;
+}
+
+/* After a call. */
+static enum slc_status describe(const struct slc_gpu_lists *lists,
+                                enum slc_gpu_kernel kernel,
+                                unsigned mode,
+                                struct slc_gpu_lists_run *run,
+                                struct slc_error *err)
+{
+    const struct slc_gpu *gpu = lists->gpu;
+    const struct slc_gpu_form_cost cost =
+        slc_gpu_forms_cost(&lists->forms, kernel, mode, &lists->options);
+    struct slc_gpu_blco_times times;
+    float milliseconds = 0;
+
+    *run = {};
+    SLC_GPU_TRY(cudaEventElapsedTime(&milliseconds, lists->begin, lists->end), err);
+    run->seconds = (double)milliseconds * 1e-3;
+    run->chosen =
+        slc_gpu_kernel_name(slc_gpu_baseline_chosen(kernel, &gpu->job.mttkrp, &gpu->machine));
+    run->form_seconds = cost.seconds;
+    run->form_bytes_per_nonzero = cost.bytes;
+    run->kernel_seconds = run->seconds;
+    if (kernel == SLC_GPU_BLCO_QUEUES) {
+        SLC_GPU_TRY(slc_gpu_blco_queues_times(&lists->forms.queues, &times), err);
+        run->streamed = true;
+        run->copy_seconds = times.copy_seconds;
+        run->kernel_seconds = times.kernel_seconds;
+    }
     return SLC_OK;
 }
 
 extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
                                                 unsigned kernel,
                                                 unsigned mode,
-                                                double *seconds,
+                                                struct slc_gpu_lists_run *run,
                                                 struct slc_error *err)
 {
+    const enum slc_gpu_kernel named = static_cast<enum slc_gpu_kernel>(kernel);
     struct slc_device *device = &lists->gpu->device;
     const struct slc_device_job job = {0, mode, 0, false};
-    float milliseconds = 0;
     enum slc_status status;
 
     if (kernel >= SLC_GPU_KERNELS) {
@@ -132,17 +208,16 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_gpu_leave_job(lists->gpu,
-                               compute(lists, static_cast<enum slc_gpu_kernel>(kernel), err));
+    status = prepare(lists, named, err);
+    if (status == SLC_OK) {
+        status = slc_gpu_leave_job(lists->gpu, compute(lists, named, err));
+    } else if (status == SLC_ERR_SYSTEM) {
+        status = slc_gpu_leave_job(lists->gpu, status);
+    }
     if (status != SLC_OK) {
         (void)device->ops->mttkrp_end(device, nullptr);
         return status;
     }
     status = device->ops->mttkrp_end(device, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    SLC_GPU_TRY(cudaEventElapsedTime(&milliseconds, lists->begin, lists->end), err);
-    *seconds = (double)milliseconds * 1e-3;
-    return SLC_OK;
+    return status == SLC_OK ? describe(lists, named, mode, run, err) : status;
 }

@@ -1,6 +1,6 @@
 /*
- * The field's kernels (gpu/baselines.h) on the factors of an open device, timed: for benchmarks
- * that set them beside what the device computes from blocks.
+ * Kernels of other programs (gpu/baselines.h) on the factors of an open device, timed: benchmarks
+ * compare them with what the device computes from blocks.
  */
 #ifndef SLC_GPU_LISTS_H
 #define SLC_GPU_LISTS_H
@@ -12,35 +12,63 @@ extern "C" {
 #endif
 
 unsigned slc_gpu_lists_kernels(void);
-const char *slc_gpu_lists_kernel(unsigned kernel); /* "blco-registers"; of so many */
+const char *slc_gpu_lists_kernel(unsigned kernel); /* "blco-registers"; kernel < the number above */
+
+/* Options of the kernels, as gpu/baselines.h describes them; 0: the default. */
+struct slc_gpu_lists_options {
+    uint32_t coarsening, work_group, stash_rows, copies, index_bits, queues;
+    uint64_t block_nnz;
+    uint64_t partition_rows;
+    unsigned fiber_mode;
+};
+
+/* A list in the host's memory. */
+struct slc_gpu_lists_source {
+    uint64_t nnz;
+    const uint32_t *coords; /* of nonzero i in mode m at i * order + m */
+    enum slc_value_type type;
+    const void *values;
+};
 
 struct slc_gpu_lists;
 
 /*
- * Takes a list of coordinates (of nonzero i in mode m at i * order + m) and values to an open
- * device of gpu/, in memory beside what it holds. Owns: slc_gpu_lists_destroy, which takes NULL,
- * before the device is closed. Errors: SLC_ERR_USAGE for a device that is not open, or
- * deterministic, which no such kernel is; SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Prepares kernels over a list for an open device of gpu/. The list stays borrowed until destroy;
+ * the device has a copy in each form that a kernel was called for, in addition to its other memory.
+ * Owns: slc_gpu_lists_destroy, which accepts NULL, before the device is closed. Errors:
+ * SLC_ERR_USAGE for options that are not possible, and for a device that is not open, or
+ * deterministic: no such kernel is; SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 enum slc_status slc_gpu_lists_create(struct slc_device *device,
-                                     uint64_t nnz,
-                                     const uint32_t *coords,
-                                     enum slc_value_type type,
-                                     const void *values,
+                                     const struct slc_gpu_lists_source *source,
+                                     const struct slc_gpu_lists_options *options,
                                      struct slc_gpu_lists **lists,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_gpu_lists_destroy(struct slc_gpu_lists *lists);
 
+/* What a call did. */
+struct slc_gpu_lists_run {
+    double seconds;        /* of all kernels, by the device's clock */
+    const char *chosen;    /* the kernel that a choice took: "blco-stash"; else the kernel's name */
+    bool streamed;         /* the nonzeros were copied to the device during the call: */
+    double copy_seconds;   /* by the device's clock, at least one copy was running, */
+    double kernel_seconds; /* or at least one kernel; `seconds` has both */
+    /* Making what the kernel needs of the tensor, once, by one thread: from a list in the order
+     * that it came in. Of genten-c the permutation of the mode, without the list. */
+    double form_seconds;
+    double form_bytes_per_nonzero; /* of the form, list and permutation included */
+};
+
 /*
- * The MTTKRP of `mode` by a kernel, into the device's output, as by mttkrp_begin .. mttkrp_end.
- * What the kernel needs of the tensor besides (its own form, a permutation) is made by its first
- * call and kept; *seconds is what the kernel alone takes, by the device's clock. Errors:
- * SLC_ERR_UNSUPPORTED where the kernel cannot take the tensor, SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * The MTTKRP of `mode` by a kernel, into the device's output, as by mttkrp_begin .. mttkrp_end. The
+ * first call of a kernel and mode makes the form that the kernel needs, before it measures. Errors:
+ * SLC_ERR_UNSUPPORTED if the kernel cannot compute the tensor, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; the
+ * device can be used after the first two.
  */
 enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
                                      unsigned kernel,
                                      unsigned mode,
-                                     double *seconds,
+                                     struct slc_gpu_lists_run *run,
                                      struct slc_error *err) SLC_NODISCARD;
 
 #ifdef __cplusplus

@@ -62,10 +62,11 @@ def bench(folder):
     check(len(told["ceilings"]) == 7 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
     check([row["peak"] for row in told["peaks"]] == ["fma-f64", "fma-f32"], str(told["peaks"]))
     check(all(row["gflop_per_s"] > 0 for row in told["peaks"]), str(told["peaks"]))
-    check(len(told["rows"]) == 2 * 3 * 10, str(len(told["rows"])))
+    check(len(told["rows"]) == 2 * 3 * 14, str(len(told["rows"])))
     for row in told["rows"]:
         check(row["median_ms"] > 0 and row.get("differs", 0) < 1e-12, str(row))
         check(row["dims"] == [200, 30, 40] and row["nnz"] == 8000, str(row))
+        check("chosen" in row and row["build_ms"] > 0 and row["form_bytes_per_nnz"] >= 12 or row["kernel"] == "sluice", str(row))
     check_summary(told)
     # Products from fibers: every kernel in three modes, a matrix of two widths; no cuSPARSE for an emulated device.
     told = json.loads(emulated("bench", "device", made(folder), "--operation", "products", "--rank", "1,5", "-n", 1, "--largest",
@@ -202,6 +203,29 @@ def bench_cpd(folder):
     check("block copies" in emulated(*options, "--device", "auto"), "auto takes the device")
     _, err = sluice(*options, "--device", "gpu", status=1)
     check("--device gpu: " in err, err)
+
+
+def baselines(folder):
+    """Options of the kernels of other programs, and several devices."""
+    options = ("bench", "device", made(folder), "--rank", 5, "-n", 1, "--warm-up", 0, "--largest", "4KiB", "--json")
+    rows = json.loads(emulated(*options, "--kernel", "blco-queues", "--queues", 2, "--block-nnz", 700, "--index-bits", 9,
+                               "--work-group", 64, "--coarsening", 2, "--stash-rows", 3, "--copies", 2))["rows"]
+    streamed = [row for row in rows if row["kernel"] == "blco-queues"]
+    check(len(streamed) == 3 and all(row["differs"] < 1e-12 for row in streamed), str(rows))
+    for row in streamed:
+        check(row["copied_bytes"] > 0 and 0 < row["copy_ms"] <= row["busy_ms"], str(row))
+        check(row["kernel_ms"] <= row["busy_ms"] <= row["copy_ms"] + row["kernel_ms"] + row["whole_ms"], str(row))
+    for count in (1, 2, 3):
+        rows = json.loads(emulated(*options, "--kernel", "amped", "--devices", ",".join(["0"] * count)))["rows"]
+        divided = [row for row in rows if "devices" in row]
+        check([row["mode"] for row in divided] == [1, 2, 3], str(rows))
+        for row in divided:
+            check(row["kernel"] == "amped" and row["devices"] == len(row["device_ms"]) == count, str(row))
+            check(row["differs"] < 1e-12 and row["scaling"] > 0 and 0 <= row["device_spread"] <= 1, str(row))
+            spread = (max(row["device_ms"]) - min(row["device_ms"])) / sum(row["device_ms"])
+            check(abs(row["device_spread"] - spread) < 1e-6 and row["median_ms"] == max(row["device_ms"]), str(row))
+    for wrong in (["--work-group", 48], ["--queues", 1]):
+        check("possible" in emulated(*options, "--kernel", "blco", *wrong, status=2), str(wrong))
 
 
 def stop(folder):
@@ -418,6 +442,7 @@ run([
     ("bench device, as several", bench_logical),
     ("bench roofline of a device", roofline),
     ("bench cpd on a device", bench_cpd),
+    ("bench device: kernels of other programs", baselines),
     ("several devices", several),
     ("the CPU and a device together", shared),
     ("memory of the device", budgets),

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/limits.h"
 #include "bench.h"
+#include "device_baseline_options.h"
 #include "device_fibers.h"
 #include "device_group.h"
 #include "device_mttkrp.h"
@@ -26,6 +27,7 @@ struct arguments {
     const char *operation;
     const char *precision;
     const char *kernel;
+    struct device_baseline_arguments baselines;
     uint64_t mode;
     struct session_options session;
     uint64_t ordinal;
@@ -72,10 +74,11 @@ static const struct option options[] = {
      .kind = OPTION_STRING,
      .value = "NAME",
      .fallback = "sluice",
-     .help = "of MTTKRP: sluice alone, or beside it a baseline over a list of coordinates in the "
-             "device's memory: blco-registers, blco-stash, blco (its choice of the two), amped, "
-             "genten-a, "
-             "genten-b, genten-c, fiber-rows, fiber-elements; baselines or all: each of them",
+     .help = "of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
+             "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
+             "streamed from the host), blco-code-registers, blco-code-stash, blco-code (the same "
+             "as the authors' program has them), amped, genten-a, genten-b, genten-c, fiber-rows, "
+             "fiber-elements; baselines or all: each of them",
      .offset = offsetof(struct arguments, kernel)},
     {.name = "logical",
      .kind = OPTION_COUNTS,
@@ -85,6 +88,7 @@ static const struct option options[] = {
      .help = "also divide the MTTKRP of sluice between D logical devices, all of them this device, "
              "by partitions of sorted layouts (if the store has them) and by nonzeros",
      .offset = offsetof(struct arguments, logical)},
+    DEVICE_BASELINE_OPTION_ROWS(arguments, baselines),
     {.name = "device-memory",
      .kind = OPTION_SIZE,
      .value = "SIZE",
@@ -142,6 +146,7 @@ static const struct bench_column product_columns[] = {
     {"mode", "mode", 0, 0},
     {"kernel", "kernel", 0, 0},
     {"variant", "variant", 0, 0},
+    {"chosen", "chosen", 0, 0},
     {"devices", "devices", 0, 0},
     {"median_ms", "ms", 1, 3},
     {"gnnz_per_s", "Gnnz/s", 1, 3},
@@ -248,6 +253,8 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
                                      .precision = precision,
                                      .mode = (unsigned)args->mode,
                                      .kernel = args->kernel,
+                                     .lists = device_baseline_options(&args->baselines),
+                                     .devices = args->baselines.devices,
                                      .session = *session,
                                      .warm_up = (unsigned)args->bench.warm_up,
                                      .repeats = (unsigned)args->bench.repeats};

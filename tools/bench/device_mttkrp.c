@@ -1,17 +1,16 @@
 /*
  * MTTKRP on a device; see device_mttkrp.h.
  *
- * What a row tells is the device's time, by its own events, and beside it the time of the whole
- * call, in which blocks are read, checked and copied. Every output is compared with sluice's of the
- * same mode: a baseline that computes something else would be no baseline.
+ * A row has the device's time, by its own events, and the time of the whole call, in which blocks
+ * are read, checked and copied. Every output is compared with sluice's of the same mode.
  */
 #include "device_mttkrp.h"
 
 #include "base/clock.h"
+#include "device_amped.h"
 #include "device_list.h"
 #include "engine/accelerator.h"
 #include "factors.h"
-#include "gpu/lists.h"
 #include "record.h"
 #include "results/json_parts.h"
 #include "results/json_stats.h"
@@ -27,7 +26,8 @@ struct sides {
     struct bench_factors factors;
     struct slc_coo coo; /* empty where no baseline is asked for */
     struct slc_gpu_lists *lists;
-    struct slc_matrix wanted; /* sluice's output of the mode at hand */
+    struct slc_matrix wanted[SLC_MAX_ORDER]; /* sluice's outputs */
+    double amped_ms[SLC_MAX_ORDER];          /* of AMPED on one device; NAN: not measured */
     json_t *rows;
 };
 
@@ -45,6 +45,29 @@ static bool any_baseline(const struct device_mttkrp *of)
         }
     }
     return false;
+}
+
+static bool amped_wanted(const struct device_mttkrp *of)
+{
+    return of->devices.count > 0 &&
+           (strcmp(of->kernel, "amped") == 0 || strcmp(of->kernel, "baselines") == 0 ||
+            strcmp(of->kernel, "all") == 0);
+}
+
+static enum slc_status start_baselines(struct sides *sides, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_gpu_lists_source source;
+    enum slc_status status =
+        device_list_load(of->path, &of->session, of->precision, &sides->coo, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    source = (struct slc_gpu_lists_source){sides->coo.shape.nnz, sides->coo.coords.data,
+                                           sides->coo.type, sides->coo.values.data};
+    return slc_gpu_lists_create(sides->session.accelerator, &source, &of->lists, &sides->lists,
+                                err);
 }
 
 static enum slc_status start(struct sides *sides, struct slc_error *err)
@@ -67,21 +90,16 @@ static enum slc_status start(struct sides *sides, struct slc_error *err)
     for (unsigned n = 0; status == SLC_OK && n < sides->session.store.manifest.order; n++) {
         status = device->ops->factor_write(device, n, &sides->factors.factors[n], err);
     }
-    if (status == SLC_OK && any_baseline(of)) {
-        status = device_list_load(of->path, &of->session, of->precision, &sides->coo, err);
-    }
-    if (status == SLC_OK && any_baseline(of)) {
-        status = slc_gpu_lists_create(device, sides->coo.shape.nnz, sides->coo.coords.data,
-                                      sides->coo.type, sides->coo.values.data, &sides->lists, err);
-    }
-    return status;
+    return status == SLC_OK && any_baseline(of) ? start_baselines(sides, err) : status;
 }
 
 static void stop(struct sides *sides)
 {
     slc_gpu_lists_destroy(sides->lists);
     slc_coo_destroy(&sides->coo);
-    slc_matrix_destroy(&sides->wanted);
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_matrix_destroy(&sides->wanted[n]);
+    }
     bench_factors_destroy(&sides->factors);
     session_close(&sides->session);
 }
@@ -100,8 +118,7 @@ double device_block_bytes_per_nnz(const struct slc_reader *reader)
     return (double)bytes / (double)info->nnz;
 }
 
-/* The norm of the difference from sluice's output over the norm of that. */
-static double difference(const struct slc_matrix *wanted, const struct slc_matrix *got)
+double device_mttkrp_difference(const struct slc_matrix *wanted, const struct slc_matrix *got)
 {
     double apart = 0, norm = 0;
 
@@ -187,39 +204,110 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     bench_set_count(row, "launches", after.launches - before.launches);
     bench_set(row, "device",
               slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));
-    slc_matrix_destroy(&sides->wanted);
-    status = slc_matrix_create(&sides->wanted, of->precision,
+    status = slc_matrix_create(&sides->wanted[mode], of->precision,
                                sides->session.store.manifest.dims[mode], of->rank, err);
-    return status == SLC_OK ? device->ops->output_read(device, &sides->wanted, err) : status;
+    return status == SLC_OK ? device->ops->output_read(device, &sides->wanted[mode], err) : status;
 }
 
-static enum slc_status
-measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc_error *err)
+/* What a call of a baseline did, and what its form took. */
+static void set_run(const struct sides *sides, json_t *row, const struct slc_gpu_lists_run *run)
+{
+    const uint64_t nnz = sides->session.store.manifest.nnz;
+
+    bench_set_text(row, "chosen", run->chosen);
+    bench_set_real(row, "build_ms", run->form_seconds * 1e3);
+    bench_set_real(row, "form_bytes_per_nnz", run->form_bytes_per_nonzero);
+    if (run->streamed) {
+        bench_set_count(row, "copied_bytes",
+                        nnz * (sizeof(uint64_t) + slc_value_bytes(sides->coo.type)));
+        bench_set_real(row, "copy_ms", run->copy_seconds * 1e3);
+        bench_set_real(row, "kernel_ms", run->kernel_seconds * 1e3);
+        bench_set_real(row, "busy_ms", run->seconds * 1e3);
+    }
+}
+
+/* A kernel that the device has no memory for, or that cannot compute the tensor, is no failure. */
+static enum slc_status note_refusal(json_t *row, enum slc_status status, struct slc_error *err)
+{
+    if (status == SLC_ERR_MEMORY || status == SLC_ERR_UNSUPPORTED) {
+        bench_set_text(row, "note", err->message);
+        slc_error_clear(err);
+        return SLC_OK;
+    }
+    return status;
+}
+
+/* *median_ms: NAN if the kernel was not measured. */
+static enum slc_status measure_baseline(
+    struct sides *sides, unsigned mode, unsigned kernel, double *median_ms, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
     struct slc_device *device = sides->session.accelerator;
     struct slc_matrix got = sides->factors.output;
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
+    struct slc_gpu_lists_run run = {.seconds = 0};
     enum slc_status status = SLC_OK;
     json_t *row = add_row(sides, mode, slc_gpu_lists_kernel(kernel));
 
+    *median_ms = NAN;
     for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
         const uint64_t start_ns = slc_clock_ns();
-        double seconds = 0;
 
-        status = slc_gpu_lists_mttkrp(sides->lists, kernel, mode, &seconds, err);
+        status = slc_gpu_lists_mttkrp(sides->lists, kernel, mode, &run, err);
         if (i >= of->warm_up) {
-            bench_samples_add(&samples, seconds);
+            bench_samples_add(&samples, run.kernel_seconds);
             bench_samples_add(&whole, slc_seconds_since(start_ns));
         }
     }
     if (status != SLC_OK) {
-        return status;
+        return note_refusal(row, status, err);
     }
     set_times(sides, row, &samples, &whole);
-    got.rows = sides->wanted.rows;
+    set_run(sides, row, &run);
+    *median_ms = bench_samples_summary(&samples).median * 1e3;
+    got.rows = sides->wanted[mode].rows;
     status = device->ops->output_read(device, &got, err);
-    bench_set_real(row, "differs", difference(&sides->wanted, &got));
+    bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[mode], &got));
+    return status;
+}
+
+/* All that were asked for. */
+static enum slc_status measure_baselines(struct sides *sides, unsigned mode, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned k = 0; k < slc_gpu_lists_kernels() && status == SLC_OK; k++) {
+        if (baseline_wanted(sides->of, k)) {
+            double median_ms;
+
+            status = measure_baseline(sides, mode, k, &median_ms, err);
+            if (strcmp(slc_gpu_lists_kernel(k), "amped") == 0) {
+                sides->amped_ms[mode] = median_ms;
+            }
+        }
+    }
+    return status;
+}
+
+/* AMPED on several devices, which may be the one that all else was measured on: that is given back.
+ */
+static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct device_amped *amped = NULL;
+    enum slc_status status;
+
+    slc_gpu_lists_destroy(sides->lists);
+    sides->lists = NULL;
+    slc_session_close(&sides->session);
+    status = device_amped_create(of, &sides->coo, &sides->factors, &amped, err);
+    for (unsigned n = 0; n < sides->session.store.manifest.order && status == SLC_OK; n++) {
+        if (of->mode == 0 || of->mode == n + 1) {
+            status = device_amped_measure(amped, n, &sides->wanted[n], sides->amped_ms[n],
+                                          add_row(sides, n, "amped"), err);
+        }
+    }
+    device_amped_destroy(amped);
     return status;
 }
 
@@ -248,11 +336,12 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
             continue;
         }
         status = measure_own(&sides, n, err);
-        for (unsigned k = 0; k < slc_gpu_lists_kernels() && status == SLC_OK; k++) {
-            if (baseline_wanted(measured, k)) {
-                status = measure_baseline(&sides, n, k, err);
-            }
+        if (status == SLC_OK && sides.lists != NULL) {
+            status = measure_baselines(&sides, n, err);
         }
+    }
+    if (status == SLC_OK && amped_wanted(measured)) {
+        status = measure_amped(&sides, err);
     }
     stop(&sides);
     return status;

@@ -1,11 +1,13 @@
 /*
  * MTTKRP on a device, mode by mode: sluice's from encoded blocks, resident as far as the device's
- * memory reaches and streamed beyond, and the field's from lists of coordinates (gpu/lists.h).
+ * memory reaches and streamed beyond, and those of other programs from lists of coordinates
+ * (gpu/lists.h).
  */
 #ifndef SLC_TOOLS_BENCH_DEVICE_MTTKRP_H
 #define SLC_TOOLS_BENCH_DEVICE_MTTKRP_H
 
 #include "base/matrix.h"
+#include "gpu/lists.h"
 #include "tools/session.h"
 
 #include <jansson.h>
@@ -16,6 +18,8 @@ struct device_mttkrp {
     enum slc_value_type precision;
     unsigned mode;      /* from 1; 0: each */
     const char *kernel; /* "sluice", one of gpu/lists.h, "baselines" or "all" */
+    struct slc_gpu_lists_options lists;
+    struct option_counts devices; /* that AMPED's kernel divides the work between; none: one */
     struct session_options session;
     unsigned warm_up, repeats;
 };
@@ -28,5 +32,8 @@ enum slc_status device_mttkrp_measure(const struct device_mttkrp *measured,
 
 /* Bytes of a layout's blocks, without padding, for each nonzero. */
 double device_block_bytes_per_nnz(const struct slc_reader *reader);
+
+/* The norm of the difference from `wanted`, over the norm of that unless it is 0. */
+double device_mttkrp_difference(const struct slc_matrix *wanted, const struct slc_matrix *got);
 
 #endif

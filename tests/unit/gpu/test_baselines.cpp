@@ -1,6 +1,6 @@
 /*
- * The field's kernels beside the oracle: integers are added up without rounding, so all agree bit
- * for bit.
+ * The kernels of other programs against the oracle: integers are added up without rounding, so all
+ * agree bit for bit.
  */
 #include "gpu/baselines.h"
 #include "list_fixture.h"
@@ -40,15 +40,31 @@ struct problem {
     }
 };
 
+/* The list on the host, with values of a type. */
+struct host_view {
+    std::vector<float> narrow;
+    slc_gpu_host_list list;
+
+    host_view(const host_list &from, enum slc_value_type type)
+        : narrow(from.values.begin(), from.values.end())
+    {
+        list = {from.order(), type, from.nnz(), from.coords.data(), from.values.data()};
+        if (type == SLC_F32) {
+            list.values = narrow.data();
+        }
+    }
+};
+
+static const slc_gpu_machine machine = {6, 160 << 10, 90};
+
 /* Twice into one output, which is added to. */
 static std::vector<double>
 computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned seed)
 {
     emulated_device device(seed);
-    device_list list(p.list, seed % 2 == 0 ? SLC_F32 : SLC_F64, device.stream);
+    const host_view view(p.list, seed % 2 == 0 ? SLC_F32 : SLC_F64);
     device_matrix output(SLC_F64, p.list.dims[mode], p.rank, device.stream);
     std::vector<std::unique_ptr<device_matrix>> factors;
-    const slc_gpu_machine machine = {3, 160 << 10, 90};
     slc_gpu_forms forms = {};
     slc_gpu_mttkrp job = {};
 
@@ -62,14 +78,18 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
         job.factor[m] = factors[m]->matrix;
     }
     job.factor[mode].data = nullptr;
-    forms.coo = &list.coo;
-    SLC_MUST(slc_gpu_forms_prepare(&forms, kernel, &job, p.list.dims.data(), &p.options, &machine,
-                                   device.stream));
+    forms.list = view.list;
+    forms.dims = p.list.dims.data();
+    SLC_MUST(slc_gpu_forms_prepare(&forms, kernel, &job, &p.options, &machine, device.stream));
     for (unsigned again = 0; again < 2; again++) {
         SLC_MUST(slc_gpu_baseline_run(kernel, &forms, &job, &p.options, &machine, device.stream));
     }
+    const std::vector<double> got = output.read(SLC_F64, device.stream);
+    const slc_gpu_form_cost cost = slc_gpu_forms_cost(&forms, kernel, mode, &p.options);
+
+    CU_ASSERT(cost.seconds > 0 && cost.bytes >= (double)(p.list.nnz() > 0 ? 8 + 4 : 0));
     slc_gpu_forms_destroy(&forms);
-    return output.read(SLC_F64, device.stream);
+    return got;
 }
 
 static void check(const problem &p, unsigned mode, unsigned seed)
@@ -116,24 +136,52 @@ static void test_shapes(void)
     }
 }
 
-/* Options, and lists in an order in which fibers and rows are long. */
+/*
+ * Options, and lists in an order in which fibers and rows are long. One mode has many small blocks,
+ * the others blocks of which a warp computes several tiles.
+ */
 static void test_options(void)
 {
     for (unsigned mode = 0; mode < 3; mode++) {
-        problem p(random_list({300, 3, 8}, slc_test_threads_only() ? 500 : 2500, mode), 40,
+        problem p(random_list({300, 3, 8}, slc_test_threads_only() ? 150 : 2500, mode), 40,
                   precisions[(mode + 1) / 2 % 2]);
 
         sort_fibers(&p.list, 2 - mode);
         p.options.coarsening = 3;
+        p.options.work_group = mode == 2 ? 96 : 32;
         p.options.stash_rows = 1 + mode;
         p.options.copies = 3;
-        p.options.index_bits = 4 + mode;
+        p.options.index_bits = mode == 1 ? 4 : 0;
+        p.options.queues = 2 + mode;
+        p.options.block_nnz = 70 << mode;
+        p.options.partition_rows = 2;
         p.options.fiber_mode = 2 - mode;
         check(p, mode, mode);
     }
     /* A rank whose rows fill the stash. */
     problem wide(random_list({3, 2}, slc_test_threads_only() ? 10 : 40, 7), SLC_MAX_RANK, SLC_F64);
     check(wide, 0, 1);
+}
+
+/* Orders 2 to 5, and ranks that fill no block of columns. */
+static void test_ranks(void)
+{
+    static const uint32_t ranks[] = {1, 3, 24, 33, 48, 100, 130};
+    const std::vector<uint64_t> lengths = {5, 1, 23, 3, 7};
+    const bool few = slc_test_threads_only();
+
+    for (unsigned r = 0; r < SLC_COUNT(ranks); r += few ? 3 : 1) {
+        const unsigned order = 2 + r % 4;
+        const std::vector<uint64_t> dims(lengths.begin(), lengths.begin() + order);
+        problem p(random_list(dims, few ? 40 : 300, r), ranks[r], precisions[r / 2 % 2]);
+
+        p.options.block_nnz = 70;
+        p.options.index_bits = 2 + r % 3;
+        check(p, r % order, r);
+        if (!few) {
+            check(p, (r + 1) % order, r + 1);
+        }
+    }
 }
 
 static void test_edges(void)
@@ -155,36 +203,174 @@ static void test_refused(void)
 {
     emulated_device device(1);
     const host_list host = random_list({4, 5}, 10, 1);
-    device_list list(host, SLC_F64, device.stream);
+    const host_view view(host, SLC_F64);
     device_matrix output(SLC_F64, 4, 2, device.stream);
-    const slc_gpu_machine machine = {3, 160 << 10, 90};
     slc_gpu_forms forms = {};
     slc_gpu_mttkrp job = {};
     slc_gpu_baseline_options options = {};
     const uint64_t long_dims[] = {4, (uint64_t)1 << 32};
 
-    forms.coo = &list.coo;
+    forms.list = view.list;
+    forms.dims = host.dims.data();
     job.order = 2;
     job.rank = 2;
     job.precision = SLC_F64;
     job.output = output.matrix;
     for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
-        if (k != SLC_GPU_AMPED && k != SLC_GPU_GENTEN_EACH && k != SLC_GPU_GENTEN_TILES) {
-            CU_ASSERT_EQUAL(slc_gpu_baseline_run(static_cast<enum slc_gpu_kernel>(k), &forms, &job,
-                                                 &options, &machine, device.stream),
-                            cudaErrorInvalidValue);
-        }
+        CU_ASSERT_EQUAL(slc_gpu_baseline_run(static_cast<enum slc_gpu_kernel>(k), &forms, &job,
+                                             &options, &machine, device.stream),
+                        cudaErrorInvalidValue);
     }
+    options.work_group = 48;
+    CU_ASSERT_EQUAL(slc_gpu_forms_prepare(&forms, SLC_GPU_BLCO_REGISTERS, &job, &options, &machine,
+                                          device.stream),
+                    cudaErrorInvalidValue);
+    options.work_group = 0;
+    options.queues = 9;
+    CU_ASSERT_EQUAL(
+        slc_gpu_forms_prepare(&forms, SLC_GPU_BLCO_QUEUES, &job, &options, &machine, device.stream),
+        cudaErrorInvalidValue);
+    SLC_MUST(slc_gpu_forms_prepare(&forms, SLC_GPU_AMPED, &job, &options, &machine, device.stream));
+    job.mode = 1; /* AMPED's copy is that of mode 0 */
+    CU_ASSERT_EQUAL(
+        slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job, &options, &machine, device.stream),
+        cudaErrorInvalidValue);
+    job.mode = 0;
     job.order = 3;
     CU_ASSERT_EQUAL(
         slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job, &options, &machine, device.stream),
         cudaErrorInvalidValue);
-    CU_ASSERT_EQUAL(slc_gpu_blco_create(&forms.blco, &list.coo, long_dims, 64, device.stream),
+    CU_ASSERT_EQUAL(slc_gpu_blco_encode(&forms.blco, &view.list, long_dims, 64, 100),
                     cudaErrorInvalidValue);
-    CU_ASSERT_EQUAL(
-        slc_gpu_blco_create(&forms.blco, &list.coo, host.dims.data(), 65, device.stream),
-        cudaErrorInvalidValue);
+    slc_gpu_blco_destroy(&forms.blco);
+    CU_ASSERT_EQUAL(slc_gpu_blco_encode(&forms.blco, &view.list, host.dims.data(), 65, 100),
+                    cudaErrorInvalidValue);
     slc_gpu_forms_destroy(&forms);
+}
+
+/* The numbers of GenTen's table 4, a column for each range of ranks. */
+static const struct {
+    uint32_t first, last, vector, columns;
+} table4[] = {{1, 1, 1, 1},      {2, 2, 2, 2},     {3, 3, 2, 4},     {4, 4, 4, 4},
+              {5, 7, 4, 8},      {8, 8, 8, 8},     {9, 16, 8, 16},   {17, 24, 8, 24},
+              {25, 47, 8, 32},   {48, 48, 16, 48}, {49, 95, 16, 64}, {96, 96, 32, 96},
+              {97, 256, 32, 128}};
+
+/* Those that the formulas of table 3 give: 2^ceil(log2 R) up to 32, and of that up to 16. */
+static const struct {
+    uint32_t first, last, vector, columns;
+} table3[] = {{1, 1, 1, 1}, {2, 2, 2, 2},    {3, 4, 4, 4},
+              {5, 8, 8, 8}, {9, 16, 16, 16}, {17, 256, 16, 32}};
+
+template <typename Row, size_t count>
+static void check_table(enum slc_gpu_kernel kernel, const Row (&table)[count])
+{
+    uint32_t next = 1;
+
+    for (size_t k = 0; k < count; k++) {
+        CU_ASSERT_EQUAL(table[k].first, next);
+        for (uint32_t rank = table[k].first; rank <= table[k].last; rank++) {
+            const struct slc_gpu_genten_blocking got = slc_gpu_genten_blocking(kernel, rank);
+
+            CU_ASSERT_EQUAL(got.vector, table[k].vector);
+            CU_ASSERT_EQUAL(got.columns, table[k].columns);
+        }
+        next = table[k].last + 1;
+    }
+    CU_ASSERT_EQUAL(next, 257);
+}
+
+static void test_genten_tables(void)
+{
+    check_table(SLC_GPU_GENTEN_EACH, table3);
+    check_table(SLC_GPU_GENTEN_TILES, table4);
+    check_table(SLC_GPU_GENTEN_PERMUTED, table4);
+}
+
+/* BLCO's choice at the number of multiprocessors (5.3), and the clusters of known devices. */
+static void test_blco_choice(void)
+{
+    static const struct {
+        unsigned architecture, multiprocessors;
+        uint32_t clusters;
+    } devices[] = {{60, 56, 6},  {70, 80, 6},  {80, 108, 7},  {89, 142, 12},
+                   {90, 132, 8}, {90, 114, 7}, {100, 148, 8}, {90, 1, 1}};
+    slc_gpu_mttkrp job = {};
+
+    for (unsigned k = 0; k < SLC_COUNT(devices); k++) {
+        const slc_gpu_machine device = {devices[k].multiprocessors, 160 << 10,
+                                        devices[k].architecture};
+
+        CU_ASSERT_EQUAL(slc_gpu_clusters(&device), devices[k].clusters);
+        job.output.rows = device.multiprocessors - 1;
+        CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_BLCO, &job, &device), SLC_GPU_BLCO_STASH);
+        CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_BLCO_QUEUES, &job, &device),
+                        SLC_GPU_BLCO_STASH);
+        CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_BLCO_CODE, &job, &device),
+                        SLC_GPU_BLCO_CODE_STASH);
+        job.output.rows = device.multiprocessors;
+        CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_BLCO, &job, &device),
+                        SLC_GPU_BLCO_REGISTERS);
+        CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_BLCO_QUEUES, &job, &device),
+                        SLC_GPU_BLCO_REGISTERS);
+        CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_BLCO_CODE, &job, &device),
+                        SLC_GPU_BLCO_CODE_REGISTERS);
+    }
+    CU_ASSERT_EQUAL(slc_gpu_baseline_chosen(SLC_GPU_AMPED, &job, &machine), SLC_GPU_AMPED);
+}
+
+/* Blocks are no larger than they may be and agree in their upper bits; each nonzero is in one
+ * work-group, and each work-group in one block. */
+static void
+check_map(const host_list &host, unsigned index_bits, uint64_t block_nnz, uint32_t elements)
+{
+    emulated_device device(1);
+    const host_view view(host, SLC_F64);
+    const struct slc_gpu_blco_map *map = nullptr, *again = nullptr;
+    slc_gpu_blco blco = {};
+    uint64_t next = 0;
+
+    SLC_MUST(slc_gpu_blco_encode(&blco, &view.list, host.dims.data(), index_bits, block_nnz));
+    SLC_MUST(slc_gpu_blco_map(&blco, elements, device.stream, &map));
+    SLC_MUST(slc_gpu_blco_map(&blco, elements, device.stream, &again));
+    CU_ASSERT_PTR_EQUAL(map, again);
+    const auto *blocks = static_cast<const slc_gpu_blco_block *>(blco.host_blocks.data);
+    const auto *groups = static_cast<const slc_gpu_blco_group *>(map->host.data);
+    const auto *indices = static_cast<const uint64_t *>(blco.host_indices.data);
+
+    for (uint64_t g = 0; g < map->count; g++) {
+        const slc_gpu_blco_block &block = blocks[groups[g].block];
+        const uint64_t end =
+            groups[g].block + 1 < blco.block_count ? (&block)[1].first : host.nnz();
+
+        CU_ASSERT_EQUAL(groups[g].first, next);
+        CU_ASSERT(groups[g].count > 0 && groups[g].count <= elements);
+        next += groups[g].count;
+        CU_ASSERT(groups[g].first >= block.first && next <= end && end - block.first <= block_nnz);
+        for (uint64_t i = groups[g].first; i < next; i++) {
+            for (unsigned m = 0; m < host.order(); m++) {
+                const uint64_t lower =
+                    indices[i] >> blco.shift[m] & (((uint64_t)1 << blco.bits[m]) - 1);
+
+                CU_ASSERT_EQUAL(block.upper[m] | lower, host.coords[i * host.order() + m]);
+            }
+        }
+    }
+    CU_ASSERT_EQUAL(next, host.nnz());
+    slc_gpu_blco_destroy(&blco);
+}
+
+static void test_maps(void)
+{
+    host_list list = random_list({3000000000U, 5, 4000, 1}, 700, 3);
+
+    check_map(list, 64, 1 << 27, 256);
+    check_map(list, 64, 100, 64);
+    check_map(list, 20, 1 << 27, 96);
+    sort_fibers(&list, 2);
+    check_map(list, 30, 33, 32);
+    check_map(random_list({7, 9}, 0, 1), 64, 10, 32);
+    check_map(random_list({7, 9}, 1, 1), 3, 1, 512);
 }
 
 static void test_names(void)
@@ -201,8 +387,12 @@ static void test_names(void)
 static const struct slc_test tests[] = {
     {"orders, ranks and precisions agree with the oracle", test_shapes},
     {"options, long fibers, the largest rank", test_options},
+    {"ranks that fill no block of columns, in small blocks", test_ranks},
     {"empty, single, one row, modes of length 1, one mode", test_edges},
     {"what was not prepared, or fits no index, is refused", test_refused},
+    {"GenTen's sizes are those of its tables 3 and 4", test_genten_tables},
+    {"BLCO's choice and number of copies", test_blco_choice},
+    {"BLCO's blocks, and the work-groups of its maps", test_maps},
     {"names", test_names},
 };
 

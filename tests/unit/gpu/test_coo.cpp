@@ -26,7 +26,8 @@ static void check_permutation(const host_list &list, unsigned mode)
 
     /* Twice: the second replaces the first. */
     for (unsigned again = 0; again < 2; again++) {
-        SLC_MUST(slc_gpu_coo_permute(&on_device.coo, mode, list.dims[mode], device.stream));
+        SLC_MUST(slc_gpu_coo_permute(&on_device.coo, list.coords.data(), mode, list.dims[mode],
+                                     device.stream));
     }
     SLC_MUST(slc_staged_to_host(order.data(), on_device.coo.permutation[mode], order.size() * 4,
                                 device.stream));
@@ -47,18 +48,71 @@ static void test_permute(void)
     check_permutation(random_list({300, 20}, 1, 3), 1);
 }
 
+/* A copy whose nonzeros are in the order of runs of `each` rows of a mode. */
+static void check_sorted(const host_list &list, unsigned mode, uint64_t each)
+{
+    emulated_device device(1);
+    const unsigned order = list.order();
+    const slc_gpu_host_list host = {order, SLC_F64, list.nnz(), list.coords.data(),
+                                    list.values.data()};
+    std::vector<uint32_t> coords(list.coords.size());
+    std::vector<double> values(list.nnz());
+    slc_gpu_coo sorted = {};
+    uint64_t next = 0;
+
+    SLC_MUST(slc_gpu_coo_create_sorted(&sorted, &host, mode, list.dims[mode], each, device.stream));
+    CU_ASSERT_EQUAL(sorted.nnz, list.nnz());
+    SLC_MUST(slc_staged_to_host(coords.data(), sorted.coords, coords.size() * 4, device.stream));
+    SLC_MUST(slc_staged_to_host(values.data(), sorted.values, values.size() * 8, device.stream));
+    /* Values are places in the list: those of a run ascend, and each place comes once. */
+    for (uint64_t run = 0; run * each < list.dims[mode]; run++) {
+        for (uint64_t i = 0; i < list.nnz(); i++) {
+            if (list.coords[i * order + mode] / each == run) {
+                CU_ASSERT_EQUAL_FATAL(values[next], (double)i);
+                for (unsigned m = 0; m < order; m++) {
+                    CU_ASSERT_EQUAL(coords[next * order + m], list.coords[i * order + m]);
+                }
+                next++;
+            }
+        }
+    }
+    CU_ASSERT_EQUAL(next, list.nnz());
+    slc_gpu_coo_destroy(&sorted);
+}
+
+static void test_sorted(void)
+{
+    host_list list = random_list({30, 1, 20}, 400, 2);
+
+    for (uint64_t i = 0; i < list.nnz(); i++) {
+        list.values[i] = (double)i;
+    }
+    check_sorted(list, 0, 1);
+    check_sorted(list, 0, 4);
+    check_sorted(list, 1, 2);
+    check_sorted(list, 2, 20);
+    check_sorted(random_list({3, 20}, 0, 3), 1, 2);
+}
+
 static void test_refused(void)
 {
     emulated_device device(1);
     const host_list list = random_list({30, 20}, 100, 4);
     device_list on_device(list, SLC_F64, device.stream);
+    const slc_gpu_host_list view = {2, SLC_F64, list.nnz(), list.coords.data(), list.values.data()};
     slc_gpu_coo other = {};
 
-    CU_ASSERT_EQUAL(slc_gpu_coo_permute(&on_device.coo, 2, 20, device.stream),
+    CU_ASSERT_EQUAL(slc_gpu_coo_permute(&on_device.coo, list.coords.data(), 2, 20, device.stream),
                     cudaErrorInvalidValue);
-    CU_ASSERT_EQUAL(slc_gpu_coo_permute(&on_device.coo, 1, 10, device.stream),
+    CU_ASSERT_EQUAL(slc_gpu_coo_permute(&on_device.coo, list.coords.data(), 1, 10, device.stream),
                     cudaErrorInvalidValue);
     CU_ASSERT_PTR_NULL(on_device.coo.permutation[1]);
+    CU_ASSERT_EQUAL(slc_gpu_coo_create_sorted(&other, &view, 2, 20, 1, device.stream),
+                    cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_coo_create_sorted(&other, &view, 1, 10, 1, device.stream),
+                    cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_coo_create_sorted(&other, &view, 1, 20, 0, device.stream),
+                    cudaErrorInvalidValue);
     CU_ASSERT_EQUAL(slc_gpu_coo_create(&other, 0, 10, SLC_F64), cudaErrorInvalidValue);
     CU_ASSERT_EQUAL(slc_gpu_coo_create(&other, 17, 10, SLC_F64), cudaErrorInvalidValue);
     CU_ASSERT_EQUAL(slc_gpu_coo_create(&other, 2, UINT64_MAX / 8, SLC_F64),
@@ -74,6 +128,7 @@ static void test_refused(void)
 static const struct slc_test tests[] = {
     {"a list is written in pieces", test_write},
     {"a permutation sorts by a mode and keeps the order of the list", test_permute},
+    {"a copy has the nonzeros of each run of rows together", test_sorted},
     {"what does not fit is refused", test_refused},
 };
 
