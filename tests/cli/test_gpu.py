@@ -59,7 +59,7 @@ def bench(folder):
     text = emulated("bench", "device", made(folder), "--rank", 5, "--precision", "all", "--kernel", "all", "-n", 1, "--warm-up",
                     0, "--largest", "256KiB", "--moved", "64KiB", "--streams", 2, "--json")
     told = json.loads(text)
-    check(len(told["ceilings"]) == 7 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
+    check(len(told["ceilings"]) == 8 and all(row["gb_per_s"] > 0 for row in told["ceilings"]), str(told["ceilings"]))
     check([row["peak"] for row in told["peaks"]] == ["fma-f64", "fma-f32"], str(told["peaks"]))
     check(all(row["gflop_per_s"] > 0 for row in told["peaks"]), str(told["peaks"]))
     check(len(told["rows"]) == 2 * 3 * 14, str(len(told["rows"])))
