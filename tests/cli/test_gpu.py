@@ -87,6 +87,18 @@ def bench(folder):
                                "4KiB", "--json"))
     check([row["mode"] for row in told["rows"]] == [3] and told["rows"][0]["read_bytes"] > 0, str(told["rows"]))
     check(told["ceilings"] == told["peaks"] == [], str(told["ceilings"]))
+    # Variants of sluice's kernel, of blocks that stay.
+    told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 16, "--variant", "all", "-n", 1, "--largest",
+                               "4KiB", "--json"))
+    names = [row["variant"] for row in told["rows"]]
+    check(names[:2] == ["default", "chunks-2"] and "transcoded" in names and len(set(names)) == len(names) == 9, str(names))
+    for row in told["rows"]:
+        check(row["median_ms"] > 0 and row["copied_bytes"] == 0 and row.get("differs", 0) < 1e-12, str(row))
+    told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "no-stash", "--precision",
+                               "f32", "-n", 1, "--largest", "4KiB", "--json"))
+    check(len(told["rows"]) == 2 and "f64" in told["rows"][1]["note"], str(told["rows"]))
+    check("no such variant" in emulated("bench", "device", made(folder), "--variant", "none", "--largest", "4KiB", status=2),
+          "a variant that there is not")
     check("no such kernel" in emulated("bench", "device", made(folder), "--kernel", "none", "--largest", "4KiB", status=2),
           "a kernel that there is not")
 

@@ -27,6 +27,7 @@ struct arguments {
     const char *operation;
     const char *precision;
     const char *kernel;
+    const char *variant;
     struct device_baseline_arguments baselines;
     uint64_t mode;
     struct session_options session;
@@ -80,6 +81,15 @@ static const struct option options[] = {
              "as the authors' program has them), amped, genten-a, genten-b, genten-c, fiber-rows, "
              "fiber-elements; baselines or all: each of them",
      .offset = offsetof(struct arguments, kernel)},
+    {.name = "variant",
+     .kind = OPTION_STRING,
+     .value = "NAME",
+     .fallback = "default",
+     .help = "also a variant of the MTTKRP of sluice, in f64: chunks-2, chunks-8 (runs of a chunk, "
+             "in place of 4), interleaved (chunks in turn, in place of neighbouring ones), "
+             "no-stash, full-sectors, shared-fields, transcoded (blocks that stay), transcoded-3 "
+             "(and three thread blocks of a multiprocessor); all: each of them",
+     .offset = offsetof(struct arguments, variant)},
     {.name = "logical",
      .kind = OPTION_COUNTS,
      .value = "D[,D..]",
@@ -253,6 +263,7 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
                                      .precision = precision,
                                      .mode = (unsigned)args->mode,
                                      .kernel = args->kernel,
+                                     .variant = args->variant,
                                      .lists = device_baseline_options(&args->baselines),
                                      .devices = args->baselines.devices,
                                      .session = *session,

@@ -11,6 +11,7 @@
 #include "device_list.h"
 #include "engine/accelerator.h"
 #include "factors.h"
+#include "gpu/variants.h"
 #include "record.h"
 #include "results/json_parts.h"
 #include "results/json_stats.h"
@@ -162,8 +163,9 @@ static void set_times(const struct sides *sides,
     bench_set_real(row, "gnnz_per_s", (double)nnz / times.median * 1e-9);
 }
 
-/* sluice's own, and its output into sides->wanted. */
-static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
+/* sluice's own, whose output is the device's then. */
+static enum slc_status
+measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
     struct slc_device *device = sides->session.accelerator;
@@ -171,7 +173,6 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     struct slc_device_stats before = {0}, after = {0};
     struct slc_stream_stats read_before = {0}, read_after = {0};
     enum slc_status status = SLC_OK;
-    json_t *row = add_row(sides, mode, "sluice");
 
     for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
         const uint64_t start_ns = slc_clock_ns();
@@ -204,8 +205,23 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     bench_set_count(row, "launches", after.launches - before.launches);
     bench_set(row, "device",
               slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));
-    status = slc_matrix_create(&sides->wanted[mode], of->precision,
-                               sides->session.store.manifest.dims[mode], of->rank, err);
+    return status;
+}
+
+/* By the default variant, into sides->wanted. */
+static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *device = sides->session.accelerator;
+    json_t *row = add_row(sides, mode, "sluice");
+    enum slc_status status = measure_kernel(sides, mode, row, err);
+
+    if (strcmp(sides->of->variant, slc_gpu_variant_name(0)) != 0) {
+        bench_set_text(row, "variant", slc_gpu_variant_name(0));
+    }
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&sides->wanted[mode], sides->of->precision,
+                                   sides->session.store.manifest.dims[mode], sides->of->rank, err);
+    }
     return status == SLC_OK ? device->ops->output_read(device, &sides->wanted[mode], err) : status;
 }
 
@@ -235,6 +251,53 @@ static enum slc_status note_refusal(json_t *row, enum slc_status status, struct 
         return SLC_OK;
     }
     return status;
+}
+
+/* All modes by another variant, which the device computes by when this returns. */
+static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device = sides->session.accelerator;
+    enum slc_status status = slc_gpu_variant_use(device, variant, err);
+    const bool refused = status != SLC_OK;
+
+    for (unsigned n = 0; n < sides->session.store.manifest.order; n++) {
+        struct slc_matrix got = sides->factors.output;
+        json_t *row;
+
+        if (of->mode != 0 && of->mode != n + 1) {
+            continue;
+        }
+        row = add_row(sides, n, "sluice");
+        bench_set_text(row, "variant", slc_gpu_variant_name(variant));
+        if (refused) {
+            return note_refusal(row, status, err);
+        }
+        status = measure_kernel(sides, n, row, err);
+        got.rows = sides->wanted[n].rows;
+        if (status == SLC_OK) {
+            status = device->ops->output_read(device, &got, err);
+        }
+        if (status != SLC_OK) {
+            return status;
+        }
+        bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[n], &got));
+    }
+    return SLC_OK;
+}
+
+/* The variants that were asked for, and then the default again. */
+static enum slc_status measure_variants(struct sides *sides, struct slc_error *err)
+{
+    const char *wanted = sides->of->variant;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned v = 1; v < slc_gpu_variants() && status == SLC_OK; v++) {
+        if (strcmp(wanted, "all") == 0 || strcmp(wanted, slc_gpu_variant_name(v)) == 0) {
+            status = measure_variant(sides, v, err);
+        }
+    }
+    return status == SLC_OK ? slc_gpu_variant_use(sides->session.accelerator, 0, err) : status;
 }
 
 /* *median_ms: NAN if the kernel was not measured. */
@@ -311,8 +374,18 @@ static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
     return status;
 }
 
-static enum slc_status check_kernel(const struct device_mttkrp *of, struct slc_error *err)
+static enum slc_status check_names(const struct device_mttkrp *of, struct slc_error *err)
 {
+    bool known = strcmp(of->variant, "all") == 0;
+
+    for (unsigned v = 0; v < slc_gpu_variants(); v++) {
+        known = known || strcmp(of->variant, slc_gpu_variant_name(v)) == 0;
+    }
+    if (!known) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--variant %s: there is no such variant; see sluice bench device --help",
+                        of->variant);
+    }
     if (strcmp(of->kernel, "sluice") == 0 || any_baseline(of)) {
         return SLC_OK;
     }
@@ -326,7 +399,7 @@ enum slc_status
 device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct slc_error *err)
 {
     struct sides sides = {.of = measured, .session = {.stream = NULL}, .rows = rows};
-    enum slc_status status = check_kernel(measured, err);
+    enum slc_status status = check_names(measured, err);
 
     if (status == SLC_OK) {
         status = start(&sides, err);
@@ -339,6 +412,9 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
         if (status == SLC_OK && sides.lists != NULL) {
             status = measure_baselines(&sides, n, err);
         }
+    }
+    if (status == SLC_OK) {
+        status = measure_variants(&sides, err);
     }
     if (status == SLC_OK && amped_wanted(measured)) {
         status = measure_amped(&sides, err);

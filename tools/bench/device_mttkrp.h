@@ -16,16 +16,17 @@ struct device_mttkrp {
     const char *path;
     uint32_t rank;
     enum slc_value_type precision;
-    unsigned mode;      /* from 1; 0: each */
-    const char *kernel; /* "sluice", one of gpu/lists.h, "baselines" or "all" */
+    unsigned mode;       /* from 1; 0: each */
+    const char *kernel;  /* "sluice", one of gpu/lists.h, "baselines" or "all" */
+    const char *variant; /* of sluice's kernel: one of gpu/variants.h, or "all" */
     struct slc_gpu_lists_options lists;
     struct option_counts devices; /* that AMPED's kernel divides the work between; none: one */
     struct session_options session;
     unsigned warm_up, repeats;
 };
 
-/* Appends a row per mode and kernel to `rows`. Errors: those of planning, streaming and the device;
- * SLC_ERR_USAGE for a kernel that there is not. */
+/* Appends a row per mode, kernel and variant to `rows`. Errors: those of planning, streaming and
+ * the device; SLC_ERR_USAGE for a kernel or a variant that does not exist. */
 enum slc_status device_mttkrp_measure(const struct device_mttkrp *measured,
                                       json_t *rows,
                                       struct slc_error *err) SLC_NODISCARD;
