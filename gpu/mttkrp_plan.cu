@@ -171,9 +171,16 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
 uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
                                  const struct slc_gpu_machine *machine)
 {
+    /* KiB that multiprocessors since sm_80 can have as shared memory, as far as one has so much. */
+    static const uint32_t sizes[] = {8, 16, 32, 64, 100, 132, 164, 196, 228};
     const uint32_t all = machine->shared_bytes + RESERVED_BYTES;
     const uint32_t taken = plan->blocks_each * (plan->shared_bytes + RESERVED_BYTES);
-    const uint32_t percent = (taken * 100 + all - 1) / all;
 
-    return percent < 100 ? percent : 100;
+    for (uint32_t size : sizes) {
+        /* Rounded down, or the next larger size would be chosen. */
+        if (size * 1024 >= taken && size * 1024 <= all) {
+            return size * 1024 * 100 / all;
+        }
+    }
+    return 100;
 }

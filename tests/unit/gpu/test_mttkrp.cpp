@@ -303,7 +303,9 @@ static void cache_is_left(void)
     job.form = {};
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &machine, &plan));
     CU_ASSERT(plan.blocks_each * SLC_MTTKRP_WARPS >= 24 || cache_kib(&plan) >= 90);
-    CU_ASSERT(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 / 100 <= 256 - cache_kib(&plan));
+    /* The device takes the smallest size that is no smaller than the percentage. */
+    CU_ASSERT(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 <= (256 - cache_kib(&plan)) * 100);
+    CU_ASSERT(slc_gpu_mttkrp_carveout(&plan, &machine) * 228 > 100 * 100);
 }
 
 /* Rows that share buckets: a window wider than there are buckets, all in one chunk. */
