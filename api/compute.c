@@ -98,18 +98,19 @@ void api_log_refused(const struct slc_error *refused)
     }
 }
 
-/* Plans a request for the store and for the devices that the options ask for; `plans`: no more. */
+/* Plans a request for the store and for the devices that the options ask for; `plan_only`: nothing
+ * will be computed. */
 static enum slc_status plan_session(struct slc_session *session,
                                     const struct sluice_store *store,
                                     const struct slc_plan_request *request,
                                     const struct sluice_compute_options *options,
-                                    bool plans,
+                                    bool plan_only,
                                     struct slc_error *err)
 {
     struct slc_device_wish wish;
     const enum slc_status status = api_device_wish(options, &wish, err);
 
-    wish.plans = plans;
+    wish.plan_only = plan_only;
     session->store = store->store;
     session->maker = slc_gpu_maker();
     return status == SLC_OK ? slc_session_plan(session, request, &wish, err) : status;

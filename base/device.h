@@ -97,8 +97,8 @@ struct slc_device_job {
      * device has seen (slc_device_stats) before anything is made of the output.
      */
     double magnitude;
-    /* Blocks will be copied during the job: kernels of resident blocks leave the device to theirs
-     * now and then. */
+    /* Other blocks are copied during the job: launches of resident blocks are split, so that copied
+     * blocks are computed in between. */
     bool copies;
 };
 
@@ -382,8 +382,8 @@ struct slc_device_maker {
                               struct slc_error *err);
     /* Gives back what the process holds for it. Needs: none of its slc_device is left. */
     void (*release)(unsigned ordinal);
-    /* A device that is described by the name of a chip, for plans, on any machine. It holds nothing
-     * that could be released. */
+    /* Describes a device by the name of its chip, for plans on any machine. Owns: the device's
+     * destroy; release does not apply. */
     enum slc_status (*describe)(const char *name,
                                 uint64_t memory_bytes,
                                 struct slc_device **device,

@@ -1,4 +1,4 @@
-/* See spans.h. */
+/* The union of time spans: a sorted list of disjoint ones, folded from the front. See spans.h. */
 #include "base/spans.h"
 
 #include <math.h>

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    /* Twice the copies that all streams of a device may have under way (gpu/state.h). */
+    /* Spans that may arrive out of order, at most; gpu/state.h asserts that these are enough. */
     SLC_SPANS_PENDING = 256
 };
 
@@ -29,7 +29,7 @@ struct slc_spans {
 
 /*
  * Adds [begin, end), seconds from any one origin, not below 0; an empty one adds nothing.
- * Cost: the pending spans behind it are moved; usually there are none.
+ * Cost: later pending spans are moved; usually there are none.
  */
 void slc_spans_add(struct slc_spans *spans, double begin, double end);
 /* The length of the union of all that were added. */

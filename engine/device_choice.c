@@ -232,8 +232,7 @@ static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc
 
     if (none && (wish->streams != 0 || wish->memory_bytes != 0)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%s is of GPUs, but none is asked for: add --device gpu or auto, "
-                        "or leave it out",
+                        "%s needs a GPU: add --device gpu or auto, or leave it out",
                         wish->streams != 0 ? SLC_SAID("--streams") : SLC_SAID("--device-memory"));
     }
     if (wish->chip != NULL && wish->kind != SLC_DEVICE_GPU) {
@@ -241,7 +240,7 @@ static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc
                         "--device-name describes a GPU to plan for: add --device gpu, or leave it "
                         "out");
     }
-    if (wish->chip != NULL && !wish->plans) {
+    if (wish->chip != NULL && !wish->plan_only) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--device-name describes a GPU to plan for, and nothing can be computed "
                         "on it: leave it out, or ask for the plan alone");
@@ -250,8 +249,8 @@ static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc
 }
 
 /*
- * With `gpu`: what was refused ends it, unless a plan can do with a description, because the
- * machine has no device.
+ * --device gpu without a usable device: an error, unless only a plan is wanted and the memory size
+ * is known.
  */
 static enum slc_status describe_instead(const struct slc_device_wish *wish,
                                         struct slc_device_set *set,
@@ -259,7 +258,7 @@ static enum slc_status describe_instead(const struct slc_device_wish *wish,
                                         struct slc_error *why,
                                         struct slc_error *err)
 {
-    const bool describes = wish->plans && refused->status == SLC_ERR_SYSTEM;
+    const bool describes = wish->plan_only && refused->status == SLC_ERR_SYSTEM;
 
     if (describes && wish->memory_bytes != 0) {
         *why = *refused;

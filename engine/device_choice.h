@@ -30,7 +30,7 @@ struct slc_device_wish {
     /* The chip of GPUs that are described and not opened, which plans alone can use; NULL: those of
      * the machine. */
     const char *chip;
-    bool plans; /* nothing will be computed */
+    bool plan_only; /* nothing will be computed */
 };
 
 /* What is described where no chip is named. */
@@ -71,11 +71,11 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
  * With SLC_DEVICE_AUTO that is where there is no other, or where the wish or the request, which may
  * be NULL, ask for what the CPU alone can do; `why` then says so.
  *
- * A plan (wish->plans) gets described devices if the wish names a chip. With SLC_DEVICE_GPU it also
- * gets them, of SLC_DEVICE_CHIP, if the machine has no device and the wish says how much memory to
- * plan with; `why` then has the driver's reason.
- * Owns: slc_device_set_drop. Errors: with SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for
- * options of GPUs where none is asked for, and for a chip where something will be computed.
+ * A plan (wish->plan_only) gets described devices if the wish names a chip. With SLC_DEVICE_GPU it
+ * also gets them, of SLC_DEVICE_CHIP, if the machine has no device and the wish says how much
+ * memory to plan with; `why` then has the driver's reason. Owns: slc_device_set_drop. Errors: with
+ * SLC_DEVICE_GPU those of the maker; SLC_ERR_USAGE for options of GPUs where none is asked for, and
+ * for a chip where something will be computed.
  */
 enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
                                     const struct slc_device_maker *maker,

@@ -19,7 +19,7 @@ enum slc_share_kind {
     SLC_SHARE_QUEUE
 };
 
-/* A side without a part is not tried again if that is expected to cost this multiple of a pass. */
+/* A trial of an idle side is skipped if it would cost more than this many passes. */
 enum { SLC_SHARE_TRIAL_COST = 3 };
 
 enum slc_share_side { SLC_SHARE_CPU, SLC_SHARE_DEVICE, SLC_SHARE_SIDES };

@@ -8,12 +8,12 @@
  * they were asked for; whoever hands over a block looks how far they are, and gives back slots.
  * Workers do not belong to devices: whoever is free prepares the next block, whosever it is.
  *
- * Blocks that stay in a device's memory are handed over before the pass begins, so that they are
- * one launch. Then blocks that have arrived go first, because their slots are wanted for more
- * reads; blocks of the cache fill the time between. A worker that finds none of them has the device
- * begin with what it has gathered, then waits for the oldest copy, for without its slot there may
- * be nothing more to read, and sleeps in the ring when there is none. It does not line up for that:
- * who holds the mutex comes here next.
+ * Unless the CPU shares the pass, blocks that stay in a device's memory are handed over before it
+ * begins, so that they are one launch. Then blocks that have arrived go first, because their slots
+ * are wanted for more reads; blocks of the cache fill the time between. A worker that finds none of
+ * them has the device begin with what it has gathered, then waits for the oldest copy, for without
+ * its slot there may be nothing more to read, and sleeps in the ring when there is none. It does
+ * not line up for that: who holds the mutex comes here next.
  *
  * Data that lies in a map cannot be registered page by page, and changes when the file does. It is
  * copied to the cache, where it belongs there, or to a buffer, which is what is checked and
@@ -34,7 +34,6 @@ static struct slc_feed *feed_of(const struct slc_stream *stream, uint64_t block)
     return &stream->feeding->feeds[division != NULL ? division->owner[block] : 0];
 }
 
-/* Does the same to a block that stays as slc_stream_feed_held. */
 void slc_stream_feed_begin(struct slc_stream *stream)
 {
     for (unsigned d = 0; d < stream->feeding->count; d++) {

@@ -44,7 +44,7 @@ void slc_gpu_release(unsigned ordinal);
 extern const char *const slc_gpu_chip_names[];
 
 /*
- * A device that is planned with and never opened, on any machine: it has the memory,
+ * Describes a device for plans, on any machine; it cannot be opened. It has the memory,
  * multiprocessors and shared memory of the chip `name`, and memory_bytes, host_bytes and those of
  * products answer as on a device that is there. `budget_bytes` of its memory may be used; 0: nine
  * tenths. Owns: its destroy. Errors: SLC_ERR_USAGE for an unknown name, naming the known ones, and

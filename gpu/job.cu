@@ -89,7 +89,7 @@ static enum slc_status begin(struct slc_gpu *gpu, double magnitude, struct slc_e
     }
     SLC_GPU_TRY(cudaMemsetAsync(gpu->memory.fault, 0, sizeof *gpu->memory.fault, gpu->main), err);
     SLC_GPU_TRY(cudaEventRecord(gpu->begun, gpu->main), err);
-    /* A stream without work reaches it at once. */
+    /* All slots are idle here, so the event is reached at once: the origin of the job's times. */
     slc_spans_restart(&gpu->times.copy);
     slc_spans_restart(&gpu->times.compute);
     slc_spans_restart(&gpu->times.busy);
@@ -122,7 +122,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     mttkrp->exact = gpu->memory.exact;
     gpu->job.layout = gpu->memory.layouts + job->layout;
     gpu->job.copies = job->copies;
-    mttkrp->form = gpu->form;
+    mttkrp->variant = gpu->variant;
     gpu->job.chunk_runs = slc_gpu_mttkrp_chunk_runs(mttkrp, &gpu->machine);
     if (gpu->job.chunk_runs == 0) {
         return slc_fail(
@@ -146,8 +146,8 @@ slc_gpu_job_batch(const struct slc_gpu *gpu, const struct slc_gpu_batch *batch, 
 {
     struct slc_gpu_mttkrp mttkrp = gpu->job.mttkrp;
 
-    if ((mttkrp.form.code & SLC_MTTKRP_TRANSCODED) != 0 && batch->transcoded == nullptr) {
-        mttkrp.form = {0, gpu->job.chunk_runs, false};
+    if ((mttkrp.variant.flags & SLC_MTTKRP_TRANSCODED) != 0 && batch->transcoded == nullptr) {
+        mttkrp.variant = {0, gpu->job.chunk_runs, false};
     }
     return slc_gpu_mttkrp_batch(&mttkrp, batch, &gpu->machine, stream);
 }

@@ -1,5 +1,6 @@
 /*
- * What a device moves, measured: the ceilings that kernels are told beside. For benchmarks.
+ * Measures what a device moves and computes at most: the ceilings that benchmarks compare kernels
+ * with.
  */
 #ifndef SLC_GPU_MEASURE_H
 #define SLC_GPU_MEASURE_H
@@ -19,8 +20,9 @@ enum slc_gpu_ceiling {
     SLC_GPU_CEILING_TO_DEVICE, /* from registered memory of the host */
     SLC_GPU_CEILING_TO_HOST,   /* to it */
     SLC_GPU_CEILING_ROWS,      /* rows at random places of a working set */
-    /* Rows of f64 added to at random places: a thread adds two neighbours, so that each instruction
-     * of a warp has half of every sector, or one of each half of a row: whole sectors. */
+    /* Additions to rows of f64 at random places. F64: each thread adds two neighbouring numbers, so
+     * one instruction of a warp touches half of each sector. SECTORS: neighbouring threads add
+     * neighbouring numbers, so it covers whole sectors. */
     SLC_GPU_CEILING_REDUCE_F64,
     SLC_GPU_CEILING_REDUCE_F64_SECTORS
 };
@@ -32,7 +34,7 @@ struct slc_gpu_measurement {
         working_bytes;    /* a multiple of 4096; for ROWS and REDUCE what the rows are drawn from */
     uint64_t moved_bytes; /* by one run, or a little more */
     uint32_t row_bytes;   /* ROWS, REDUCE: a power of two from 16 to 512 */
-    unsigned repeats;     /* runs, of which the median is told, after one that is not */
+    unsigned repeats;     /* timed runs, after one warm-up; the median is returned */
 };
 
 /*

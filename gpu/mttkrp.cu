@@ -4,16 +4,34 @@
  *
  * A persistent grid; every thread block takes a contiguous range of the batch's chunks, whose
  * nonzeros share rows of the factors with their neighbours. Per chunk its warps decode a run each
- * into shared memory; the nonzeros are brought into the order of their output rows
- * (mttkrp_group.h); then groups of lanes take equal shares of them. A lane has 16 bytes of a row of
- * every factor, so that a group has as many lanes as a row has 16 bytes, and wider rows are taken
- * in panels of 32 lanes. Products are added up in registers while the output row stays the same,
- * and a segment's sum goes where mttkrp_sums.h puts it.
+ * into shared memory, the nonzeros are brought into the order of their output rows
+ * (mttkrp_group.h), and groups of lanes multiply and add them up (mttkrp_compute.h).
  *
  * Cuts of chunks and shares depend on the tile, the rank and the types alone, and so do the sums of
  * segments: with exact sums the bits of the result depend on nothing else.
  */
 #include "gpu/mttkrp_plan.h"
+
+/* Each but the last changes one thing. */
+static const struct slc_gpu_named_variant variant_list[] = {
+    {"default", {0, 0, false}},
+    {"chunks-2", {0, 2, false}},
+    {"chunks-8", {0, 8, false}},
+    {"interleaved", {0, 0, true}},
+    {"no-stash", {SLC_MTTKRP_WITHOUT_STASH, 0, false}},
+    {"full-sectors", {SLC_MTTKRP_FULL_SECTORS, 0, false}},
+    {"shared-fields", {SLC_MTTKRP_SHARED_FIELDS, 0, false}},
+    {"transcoded", {SLC_MTTKRP_TRANSCODED, 0, false}},
+    /* Without decoding there are registers for three thread blocks of a multiprocessor. */
+    {"transcoded-3",
+     {SLC_MTTKRP_TRANSCODED | SLC_MTTKRP_WITHOUT_STASH | SLC_MTTKRP_THREE_BLOCKS, 2, false}},
+};
+
+const struct slc_gpu_named_variant *slc_gpu_mttkrp_variant_list(unsigned *count)
+{
+    *count = sizeof variant_list / sizeof variant_list[0];
+    return variant_list;
+}
 
 uint32_t slc_gpu_mttkrp_chunk_runs(const struct slc_gpu_mttkrp *job,
                                    const struct slc_gpu_machine *machine)
@@ -39,6 +57,6 @@ cudaError_t slc_gpu_mttkrp_batch(const struct slc_gpu_mttkrp *job,
     if (job->exact.words != NULL) {
         return slc_gpu_mttkrp_exact(job, batch, machine, &plan, stream);
     }
-    return job->form.code != 0 ? slc_gpu_mttkrp_forms(job, batch, machine, &plan, stream)
-                               : slc_gpu_mttkrp_f64(job, batch, machine, &plan, stream);
+    return job->variant.flags != 0 ? slc_gpu_mttkrp_variants(job, batch, machine, &plan, stream)
+                                   : slc_gpu_mttkrp_ordinary(job, batch, machine, &plan, stream);
 }

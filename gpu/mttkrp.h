@@ -14,8 +14,8 @@ struct slc_gpu_machine {
     unsigned architecture; /* 90: sm_90 */
 };
 
-/* Forms of the kernel that have code of their own. */
-enum slc_gpu_mttkrp_code {
+/* What a variant of the kernel has code of its own for. */
+enum slc_gpu_mttkrp_flag {
     SLC_MTTKRP_WITHOUT_STASH = 1, /* sums of segments go to global memory, all of them */
     SLC_MTTKRP_FULL_SECTORS = 2,  /* neighbouring lanes add neighbouring numbers */
     SLC_MTTKRP_SHARED_FIELDS = 4, /* descriptions of tile and layout are copied to shared memory */
@@ -23,10 +23,12 @@ enum slc_gpu_mttkrp_code {
     SLC_MTTKRP_THREE_BLOCKS = 16  /* per multiprocessor; needs chunks of 2 runs */
 };
 
-/* Ways to compute that benchmarks compare (gpu/forms.h); all-zero: the default. Not with exact
- * sums, and code only of f64 factors. */
-struct slc_gpu_mttkrp_form {
-    unsigned code;       /* a set of enum slc_gpu_mttkrp_code */
+/*
+ * Variants of the kernel, which benchmarks compare (gpu/variants.h); all-zero: the default. Exact
+ * sums have none; flags need f64 factors.
+ */
+struct slc_gpu_mttkrp_variant {
+    unsigned flags;      /* a set of enum slc_gpu_mttkrp_flag */
     uint32_t chunk_runs; /* at most; 0: SLC_MTTKRP_USUAL_RUNS */
     bool interleaved;    /* thread blocks take chunks in turn; else neighbouring ones */
 };
@@ -46,8 +48,20 @@ struct slc_gpu_mttkrp {
     /* f64. Added to; with exact sums only its rows are read. */
     struct slc_gpu_matrix output;
     struct slc_exact_sum exact;
-    struct slc_gpu_mttkrp_form form;
+    struct slc_gpu_mttkrp_variant variant;
 };
+
+/*
+ * All variants with their names, the default first. To add one: a row in mttkrp.cu; if it has code
+ * of its own also a flag above, its use in mttkrp_kernel.h or a file that this includes, and a case
+ * in mttkrp_variants.cu. Then --variant in tools/bench/bench_device.c, sluice-bench(1), and a row
+ * in docs/PERFORMANCE.md.
+ */
+struct slc_gpu_named_variant {
+    const char *name;
+    struct slc_gpu_mttkrp_variant variant;
+};
+const struct slc_gpu_named_variant *slc_gpu_mttkrp_variant_list(unsigned *count);
 
 /*
  * How many runs a chunk of the job's batches has: slc_gpu_batch.chunk_runs. Depends on the job's

@@ -37,11 +37,12 @@ template <typename F, bool exact_sums> struct slc_mttkrp_lane {
     const struct slc_mttkrp_chunk *chunk;
     const slc_mttkrp_sums<exact_sums> *sums;
     struct slc_mttkrp_target target;
-    /* Rows with one segment in the chunk are all but this one, if each row of the tile has one. */
+    /* If no rows share a bucket, every row has one segment in the chunk, except this one, which a
+     * neighbouring group shares. */
     uint32_t shared_row;
 };
 
-/* No row, but for one at this offset, whose sums are then added with more care than they need. */
+/* Means no shared row. A row that really has this offset is added atomically without need. */
 static constexpr uint32_t slc_mttkrp_no_offset = UINT32_MAX;
 
 /* Columns of 16 bytes. */
@@ -163,8 +164,8 @@ __device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_su
 }
 
 /*
- * Of nonzero u the product of its value and of the rows of all other modes but the last, and the
- * row of that: the last product is fused with adding it up.
+ * Multiplies the value of nonzero u by the rows of all other modes but the last, and returns the
+ * last row separately: that product is fused with the addition.
  */
 template <typename F, int others, int count>
 __device__ static inline void
@@ -260,7 +261,7 @@ __device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, e
  * Adds a nonzero of output row `row` to the lane's sum, or to that of the next segment if the row
  * is another.
  */
-template <typename F, bool exact_sums, unsigned form>
+template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums> *lane,
                                              uint32_t row,
                                              const double (&product)[slc_mttkrp_width<F>],
@@ -270,7 +271,7 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
     constexpr int width = slc_mttkrp_width<F>;
 
     if (row != segment->row) {
-        slc_mttkrp_add_segment<exact_sums, form, width>(
+        slc_mttkrp_add_segment<exact_sums, flags, width>(
             lane->sums, &lane->target, segment->row, segment->sum,
             lane->chunk->single && segment->row != lane->shared_row);
         segment->row = row;
@@ -286,18 +287,18 @@ __device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums
 }
 
 /* Nonzeros [begin, end) of the order of rows, whole steps. others 0: any number of modes. */
-template <typename F, bool exact_sums, unsigned form, int others>
+template <typename F, bool exact_sums, unsigned flags, int others>
 __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                uint32_t begin,
                                                uint32_t end,
                                                slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
 {
     constexpr int width = slc_mttkrp_width<F>;
-    /* A third block of a multiprocessor takes the registers of half of the rows. */
+    /* With three blocks per multiprocessor there are registers for half as many rows. */
     constexpr int count =
-        (form & SLC_MTTKRP_THREE_BLOCKS) != 0 ? SLC_MTTKRP_STEP / 2 : +SLC_MTTKRP_STEP;
+        (flags & SLC_MTTKRP_THREE_BLOCKS) != 0 ? SLC_MTTKRP_STEP / 2 : +SLC_MTTKRP_STEP;
     const struct slc_mttkrp_chunk *chunk = lane->chunk;
-    /* Of one other mode both are 1. NOLINTNEXTLINE(bugprone-branch-clone) */
+    /* With others == 1 both branches are 1. NOLINTNEXTLINE(bugprone-branch-clone) */
     slc_mttkrp_rows<F, others == 0 ? 1 : others> rows = {};
 
     SLC_UNROLL
@@ -320,7 +321,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
             slc_mttkrp_take<count>(chunk->sort.rows + k, row);
             SLC_UNROLL
             for (int u = 0; u < count; u++) {
-                slc_mttkrp_add<F, exact_sums, form>(lane, row[u], product[u], last[u], segment);
+                slc_mttkrp_add<F, exact_sums, flags>(lane, row[u], product[u], last[u], segment);
             }
         } else {
             slc_mttkrp_fetched<F, others, count> fetched;
@@ -333,7 +334,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
                 F last[width];
 
                 slc_mttkrp_product(&fetched, u, product, last);
-                slc_mttkrp_add<F, exact_sums, form>(lane, row[u], product, last, segment);
+                slc_mttkrp_add<F, exact_sums, flags>(lane, row[u], product, last, segment);
             }
         }
     }
@@ -343,7 +344,7 @@ __device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_su
  * A nonzero by itself, of which a chunk has three at most: code for any number of modes. It is
  * multiplied and rounded as in a step.
  */
-template <typename F, bool exact_sums, unsigned form>
+template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_sums> *lane,
                                                 uint32_t k,
                                                 slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
@@ -374,11 +375,11 @@ __device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_s
             }
         }
     }
-    slc_mttkrp_add<F, exact_sums, form>(lane, lane->chunk->sort.rows[k], product, last, segment);
+    slc_mttkrp_add<F, exact_sums, flags>(lane, lane->chunk->sort.rows[k], product, last, segment);
 }
 
 /* Nonzeros [begin, end) of the order of rows, at least one; `begin` a multiple of the step. */
-template <typename F, bool exact_sums, unsigned form>
+template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void
 slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)
 {
@@ -392,29 +393,29 @@ slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t 
         begin != 0 && rows[begin - 1] == segment.row ? segment.row : slc_mttkrp_no_offset;
     switch (lane->job->order) {
     case 2:
-        slc_mttkrp_steps<F, exact_sums, form, 1>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, flags, 1>(lane, begin, whole, &segment);
         break;
     case 3:
-        slc_mttkrp_steps<F, exact_sums, form, 2>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, flags, 2>(lane, begin, whole, &segment);
         break;
     case 4:
-        slc_mttkrp_steps<F, exact_sums, form, 3>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, flags, 3>(lane, begin, whole, &segment);
         break;
     default:
-        slc_mttkrp_steps<F, exact_sums, form, 0>(lane, begin, whole, &segment);
+        slc_mttkrp_steps<F, exact_sums, flags, 0>(lane, begin, whole, &segment);
     }
     SLC_ROLL
     for (uint32_t k = whole; k < end; k++) {
-        slc_mttkrp_single<F, exact_sums, form>(lane, k, &segment);
+        slc_mttkrp_single<F, exact_sums, flags>(lane, k, &segment);
     }
-    slc_mttkrp_add_segment<exact_sums, form, slc_mttkrp_width<F>>(
+    slc_mttkrp_add_segment<exact_sums, flags, slc_mttkrp_width<F>>(
         lane->sums, &lane->target, segment.row, segment.sum,
         chunk->single && segment.row != lane->shared_row &&
             (end == chunk->sort.nnz || rows[end] != segment.row));
 }
 
 /* All of a sorted chunk. */
-template <typename F, bool exact_sums, unsigned form>
+template <typename F, bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *job,
                                                  const struct slc_mttkrp_chunk *chunk,
                                                  const slc_mttkrp_sums<exact_sums> *sums)
@@ -443,7 +444,7 @@ __device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *jo
         if constexpr (!exact_sums) {
             lane.target.output = sums->output + *lane.target.corner * sums->pitch + column;
         }
-        slc_mttkrp_share<F, exact_sums, form>(&lane, begin, end);
+        slc_mttkrp_share<F, exact_sums, flags>(&lane, begin, end);
     }
 }
 

@@ -194,7 +194,7 @@ __device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sor
 template <typename T>
 __device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_places *places)
 {
-    /* Set in any case: what a loop leaves out it would keep, in registers, from the chunk before.
+    /* Initialised, so that elements that the loop skips need no registers across chunks.
      */
     T held[SLC_MTTKRP_STEPS] = {};
 

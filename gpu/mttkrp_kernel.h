@@ -1,6 +1,6 @@
 /*
  * The kernel of MTTKRP: see mttkrp.cu. Included by one file for each kind of sums, ordinary and
- * exact, and one for the forms that benchmarks compare: they are compiled side by side.
+ * exact, and one for the variants that benchmarks compare: they are compiled side by side.
  *
  * Decoding, sorting and computing are stages of their own that meet in shared memory: a kernel for
  * several right-hand sides decodes once, and sorts and computes for each.
@@ -61,7 +61,7 @@ slc_mttkrp_add_squares(const double *values, uint32_t count, struct slc_gpu_faul
     }
 }
 
-/* What a block has of the tile at hand and of the layout: in global or in shared memory. */
+/* Where a block reads the descriptions of its tile and of the layout: global or shared memory. */
 struct slc_mttkrp_fields {
     const struct slc_encoded_layout *layout;
     const struct slc_gpu_tile *tile;
@@ -128,7 +128,7 @@ __device__ static inline void slc_mttkrp_decode(const struct slc_mttkrp_fields *
 }
 
 /* Brings a chunk into the order of its rows. The block synchronizes before and after. */
-template <bool exact_sums, unsigned form>
+template <bool exact_sums, unsigned flags>
 __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp *job,
                                                     const struct slc_gpu_mttkrp_plan *plan,
                                                     const struct slc_mttkrp_chunk *chunk,
@@ -142,7 +142,7 @@ __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp 
         slc_mttkrp_move(chunk->offsets + (size_t)n * chunk->stride, &places);
     }
     slc_mttkrp_move(chunk->values, &places);
-    if constexpr ((form & SLC_MTTKRP_WITHOUT_STASH) == 0) {
+    if constexpr ((flags & SLC_MTTKRP_WITHOUT_STASH) == 0) {
         if (plan->stash_rows != 0 && !plan->whole) {
             __syncthreads();
             slc_mttkrp_stash_hot(sums, &chunk->sort, chunk->corner[job->mode]);
@@ -150,10 +150,10 @@ __device__ static inline void slc_mttkrp_sort_chunk(const struct slc_gpu_mttkrp 
     }
 }
 
-/* form: a set of enum slc_gpu_mttkrp_form that the code is made for. */
-template <typename F, bool exact_sums, unsigned form>
+/* flags: a set of enum slc_gpu_mttkrp_flag that the kernel is compiled for. */
+template <typename F, bool exact_sums, unsigned flags>
 __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
-                                         (form & SLC_MTTKRP_THREE_BLOCKS) != 0      ? 3
+                                         (flags & SLC_MTTKRP_THREE_BLOCKS) != 0     ? 3
                                          : exact_sums && sizeof(F) < sizeof(double) ? 1
                                                                                     : 2)
     mttkrp_kernel(struct slc_gpu_mttkrp job,
@@ -175,7 +175,7 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
 
     slc_mttkrp_lay_out(&job, &plan, shared, &chunk, &sums);
     slc_mttkrp_sums_begin(&sums);
-    if constexpr ((form & SLC_MTTKRP_SHARED_FIELDS) != 0) {
+    if constexpr ((flags & SLC_MTTKRP_SHARED_FIELDS) != 0) {
         auto *copied = reinterpret_cast<struct slc_mttkrp_copied_fields *>(shared + plan.fields_at);
 
         slc_mttkrp_copy_words(&copied->layout, batch.layout, sizeof copied->layout);
@@ -187,7 +187,7 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
         }
         const uint32_t run = (c - batch.chunk_begin[tile]) * batch.chunk_runs;
 
-        if constexpr ((form & SLC_MTTKRP_SHARED_FIELDS) != 0) {
+        if constexpr ((flags & SLC_MTTKRP_SHARED_FIELDS) != 0) {
             auto *copied =
                 reinterpret_cast<struct slc_mttkrp_copied_fields *>(shared + plan.fields_at);
 
@@ -197,7 +197,7 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
             fields.tile = batch.tiles + tile;
         }
         slc_mttkrp_begin_chunk(&job, &batch, &plan, &fields.tile->tile, run, &chunk);
-        if constexpr ((form & SLC_MTTKRP_TRANSCODED) != 0) {
+        if constexpr ((flags & SLC_MTTKRP_TRANSCODED) != 0) {
             slc_transcoded_take(batch.transcoded + tile, job.order, run * SLC_RUN_NNZ,
                                 chunk.sort.nnz, SLC_MTTKRP_THREADS, chunk.offsets, chunk.stride,
                                 chunk.values);
@@ -205,16 +205,16 @@ __global__ static void __launch_bounds__(SLC_MTTKRP_THREADS,
             slc_mttkrp_decode<exact_sums>(&fields, run, batch.fault, &chunk);
         }
         __syncthreads(); /* also because counters take the place of the scratch of decoding */
-        slc_mttkrp_sort_chunk<exact_sums, form>(&job, &plan, &chunk, &sums);
+        slc_mttkrp_sort_chunk<exact_sums, flags>(&job, &plan, &chunk, &sums);
         SLC_PLANT(mttkrp_chunk_not_sorted, __syncthreads());
-        slc_mttkrp_compute<F, exact_sums, form>(&job, &chunk, &sums);
+        slc_mttkrp_compute<F, exact_sums, flags>(&job, &chunk, &sums);
         /* The next chunk, or the flush, is in the same memory. */
         SLC_PLANT(mttkrp_chunk_overwritten, __syncthreads());
     }
     slc_mttkrp_sums_end(&sums);
 }
 
-template <typename F, bool exact_sums, unsigned form = 0>
+template <typename F, bool exact_sums, unsigned flags = 0>
 static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
                                      const struct slc_gpu_batch *batch,
                                      const struct slc_gpu_machine *machine,
@@ -225,18 +225,18 @@ static cudaError_t slc_mttkrp_launch(const struct slc_gpu_mttkrp *job,
     const dim3 grid(batch->chunk_count < most ? batch->chunk_count : most);
     /* The limit is the kernel's, whoever launches it: not this plan's, for others launch meanwhile.
      */
-    cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, form>,
+    cudaError_t error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, flags>,
                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
                                              (int)machine->shared_bytes);
 
     if (error == cudaSuccess) {
-        error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, form>,
+        error = cudaFuncSetAttribute(mttkrp_kernel<F, exact_sums, flags>,
                                      cudaFuncAttributePreferredSharedMemoryCarveout,
                                      (int)slc_gpu_mttkrp_carveout(plan, machine));
     }
     return error != cudaSuccess
                ? error
-               : slc_launch(mttkrp_kernel<F, exact_sums, form>, grid, dim3(SLC_MTTKRP_THREADS),
+               : slc_launch(mttkrp_kernel<F, exact_sums, flags>, grid, dim3(SLC_MTTKRP_THREADS),
                             plan->shared_bytes, stream, *job, *batch, *plan);
 }
 

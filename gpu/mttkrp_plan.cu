@@ -52,7 +52,7 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
         plan->tags_at + SLC_MTTKRP_MOST_STASHED * (uint32_t)(sizeof(uint64_t) + sizeof(uint32_t));
     plan->fields_at = plan->corner_at + aligned(job->order * sizeof(uint64_t));
     plan->stash_at = plan->fields_at;
-    if ((job->form.code & SLC_MTTKRP_SHARED_FIELDS) != 0) {
+    if ((job->variant.flags & SLC_MTTKRP_SHARED_FIELDS) != 0) {
         plan->stash_at += aligned(sizeof(struct slc_encoded_layout) + sizeof(struct slc_gpu_tile));
     }
     return plan->stash_at;
@@ -61,8 +61,8 @@ lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_p
 /* What chunks have at most. Bits of exact sums depend on it. */
 static uint32_t runs_wanted(const struct slc_gpu_mttkrp *job)
 {
-    return job->form.chunk_runs == 0 || job->exact.words != NULL ? +SLC_MTTKRP_USUAL_RUNS
-                                                                 : job->form.chunk_runs;
+    return job->variant.chunk_runs == 0 || job->exact.words != NULL ? +SLC_MTTKRP_USUAL_RUNS
+                                                                    : job->variant.chunk_runs;
 }
 
 /* The most runs of a chunk that fit next to `stash_bytes`; or 0. */
@@ -88,7 +88,7 @@ static void settle(const struct slc_gpu_mttkrp *job,
     plan->stash_rows = (uint32_t)stash_rows;
     plan->whole = stash_rows == job->output.rows;
     plan->blocks_each = blocks_each;
-    plan->interleaved = job->form.interleaved;
+    plan->interleaved = job->variant.interleaved;
     plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
 }
 
@@ -120,7 +120,8 @@ static bool settle_hot(const struct slc_gpu_mttkrp *job,
                        uint32_t cut,
                        struct slc_gpu_mttkrp_plan *plan)
 {
-    uint32_t rows = (job->form.code & SLC_MTTKRP_WITHOUT_STASH) != 0 ? 0 : SLC_MTTKRP_MOST_STASHED;
+    uint32_t rows =
+        (job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) != 0 ? 0 : SLC_MTTKRP_MOST_STASHED;
     uint32_t runs;
 
     while (rows != 0 && rows * stash_row_bytes(job) > bytes / STASH_PART) {
@@ -156,12 +157,12 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
         cut = most_runs(job, EXACT_BYTES, 0);
         cut = cut == 0 ? 1 : cut;
     }
-    if ((job->form.code & SLC_MTTKRP_THREE_BLOCKS) != 0) {
+    if ((job->variant.flags & SLC_MTTKRP_THREE_BLOCKS) != 0) {
         const uint64_t third = (all + RESERVED_BYTES) / 3 - RESERVED_BYTES;
 
         return settle_hot(job, third, 3, cut, plan) || settle_hot(job, half, 2, cut, plan);
     }
-    if ((job->form.code & SLC_MTTKRP_WITHOUT_STASH) == 0 &&
+    if ((job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) == 0 &&
         ((two && settle_whole(job, half, 2, cut, plan)) || settle_whole(job, all, 1, cut, plan))) {
         return true;
     }

@@ -22,10 +22,10 @@ enum {
     /* Runs of a chunk at most: one per warp, which decodes it. */
     SLC_MTTKRP_MOST_RUNS = SLC_MTTKRP_WARPS,
     /*
-     * Runs of a chunk unless a job says otherwise. Sorting 2048 nonzeros at a time in place of 32 was
-     * modelled to cut flushes of the output 2 to 4 times. Larger chunks would leave too little of a
-     * multiprocessor's cache for rows of the factors: with these it has 124 KiB, with 8 runs 28 KiB
-     * (sm_90; f64, rank 32, three modes; test_mttkrp.cpp).
+     * Runs of a chunk unless a job's variant says otherwise. Sorting 2048 nonzeros at a time gives
+     * fewer segments than sorting 32. Larger chunks leave less of a multiprocessor's cache for rows
+     * of the factors: 4 runs leave 124 KiB, 8 runs 28 KiB (sm_90; f64, rank 32, three modes;
+     * test_mttkrp.cpp).
      */
     SLC_MTTKRP_USUAL_RUNS = 4,
     /* Runs of a chunk beside the whole output: 2048 nonzeros, below which sorting gains less. */
@@ -46,7 +46,7 @@ struct slc_gpu_mttkrp_plan {
     uint32_t buckets;     /* at most */
     uint32_t stash_rows;  /* that a thread block keeps sums of: a power of two, unless `whole` */
     bool whole;           /* all of the output */
-    bool interleaved;     /* struct slc_gpu_mttkrp_form */
+    bool interleaved;     /* struct slc_gpu_mttkrp_variant */
     uint32_t blocks_each; /* per multiprocessor */
 
     /* Shared memory: u32 offsets of every mode, one after the other, at 0; then: */
@@ -69,23 +69,25 @@ bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
 uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
                                  const struct slc_gpu_machine *machine);
 
-/* Launch the kernel for a batch of at least one chunk, by its plan: of exact sums, of ordinary
- * ones, and of ordinary ones of f64 factors in the job's form, which has code of its own. */
+/*
+ * Launch the kernel for a batch of at least one chunk: _exact for exact sums, _ordinary for the
+ * default, _variants for variants that are compiled separately (f64 factors).
+ */
 cudaError_t slc_gpu_mttkrp_exact(const struct slc_gpu_mttkrp *job,
                                  const struct slc_gpu_batch *batch,
                                  const struct slc_gpu_machine *machine,
                                  const struct slc_gpu_mttkrp_plan *plan,
                                  cudaStream_t stream);
-cudaError_t slc_gpu_mttkrp_f64(const struct slc_gpu_mttkrp *job,
-                               const struct slc_gpu_batch *batch,
-                               const struct slc_gpu_machine *machine,
-                               const struct slc_gpu_mttkrp_plan *plan,
-                               cudaStream_t stream);
+cudaError_t slc_gpu_mttkrp_ordinary(const struct slc_gpu_mttkrp *job,
+                                    const struct slc_gpu_batch *batch,
+                                    const struct slc_gpu_machine *machine,
+                                    const struct slc_gpu_mttkrp_plan *plan,
+                                    cudaStream_t stream);
 
-cudaError_t slc_gpu_mttkrp_forms(const struct slc_gpu_mttkrp *job,
-                                 const struct slc_gpu_batch *batch,
-                                 const struct slc_gpu_machine *machine,
-                                 const struct slc_gpu_mttkrp_plan *plan,
-                                 cudaStream_t stream);
+cudaError_t slc_gpu_mttkrp_variants(const struct slc_gpu_mttkrp *job,
+                                    const struct slc_gpu_batch *batch,
+                                    const struct slc_gpu_machine *machine,
+                                    const struct slc_gpu_mttkrp_plan *plan,
+                                    cudaStream_t stream);
 
 #endif

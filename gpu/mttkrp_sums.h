@@ -142,7 +142,7 @@ slc_mttkrp_add_sectors(uint32_t lanes, double *to, const double (&sum)[2])
 }
 
 /* Adds a segment's sum to global memory. */
-template <bool exact_sums, unsigned form, int width>
+template <bool exact_sums, unsigned flags, int width>
 __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_sums> *sums,
                                                     uint32_t column,
                                                     double *to,
@@ -150,7 +150,7 @@ __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_
 {
     const uint32_t left = sums->rank - column;
 
-    if constexpr ((form & SLC_MTTKRP_FULL_SECTORS) != 0 && width == 2) {
+    if constexpr ((flags & SLC_MTTKRP_FULL_SECTORS) != 0 && width == 2) {
         constexpr uint32_t panel = SLC_WARP * width;
         const uint32_t there = left + column % panel; /* columns from the panel's begin on */
         const uint32_t columns = there < panel ? there : panel;
@@ -177,7 +177,7 @@ __device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_
  * Adds a segment's sum of `width` columns, of which those beyond the rank are none. `offset`: the
  * row from the corner. `alone`: no other segment of the chunk has this row.
  */
-template <bool exact_sums, unsigned form, int width>
+template <bool exact_sums, unsigned flags, int width>
 __device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact_sums> *sums,
                                                      const struct slc_mttkrp_target *target,
                                                      uint32_t offset,
@@ -187,7 +187,7 @@ __device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact
     uint32_t place = 0;
     bool stashed = false;
 
-    if ((form & SLC_MTTKRP_WITHOUT_STASH) == 0 && sums->stash_rows != 0) {
+    if ((flags & SLC_MTTKRP_WITHOUT_STASH) == 0 && sums->stash_rows != 0) {
         const uint64_t row = *target->corner + offset;
 
         place =
@@ -207,7 +207,7 @@ __device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact
             }
         }
     } else {
-        slc_mttkrp_add_global<exact_sums, form, width>(
+        slc_mttkrp_add_global<exact_sums, flags, width>(
             sums, target->column, target->output + (uint64_t)offset * sums->pitch, sum);
     }
 }

@@ -40,7 +40,8 @@ static enum slc_status open_slot(struct slc_gpu_slot *slot, struct slc_error *er
     int least = 0, greatest = 0;
     enum slc_status status;
 
-    /* Before residents: their kernels give way to those of blocks that are copied. */
+    /* Higher priority than the stream of residents, so that copied blocks are computed first. The
+     * emulation ignores priorities. */
     SLC_GPU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), err);
     SLC_GPU_TRY(cudaStreamCreateWithPriority(&slot->stream, cudaStreamNonBlocking, greatest), err);
     status = slc_gpu_span_open(&slot->computing, err);
@@ -157,7 +158,7 @@ void slc_gpu_close(struct slc_device *device)
     }
     slc_gpu_residents_close(gpu);
     slc_gpu_transcoded_destroy(&gpu->transcoded);
-    gpu->form = {};
+    gpu->variant = {};
     slc_gpu_event_close(&gpu->begun);
     slc_gpu_event_close(&gpu->times.epoch);
     slc_gpu_event_close(&gpu->piece_done[0]);

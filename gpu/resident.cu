@@ -16,7 +16,7 @@ extern "C" {
  * Waves of a launch of resident blocks while other blocks are copied: a thread block then lasts an
  * eighth of the launch, and the batches of copied blocks, which have priority, wait for no more.
  */
-static const uint32_t waves_beside_copies = 8;
+static const uint32_t waves_with_copies = 8;
 
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err)
 {
@@ -299,7 +299,7 @@ launch(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
     batch.tiles = gpu->memory.resident_tiles + first_tile;
     batch.chunk_begin = gpu->memory.resident_chunk_begin + at;
     batch.chunk_count = begin[batch.tile_count];
-    batch.waves = gpu->job.copies ? waves_beside_copies : 1;
+    batch.waves = gpu->job.copies ? waves_with_copies : 1;
     if (first_tile + batch.tile_count <= gpu->transcoded.count) {
         batch.transcoded = gpu->transcoded.tiles + first_tile;
     }

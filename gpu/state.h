@@ -2,10 +2,11 @@
  * A device of base/device.h as gpu/ sees it, and what its parts ask of one another. Private to
  * gpu/.
  *
- * Order of work: one stream of its own (`main`) has all that is not a batch: zeroing outputs,
- * algebra, copies of matrices. Batches run on the streams of slots. A job's batches wait for the
- * event `begun`, which follows the zeroing; mttkrp_end lets `main` wait for all slots. Nothing of a
- * slot is written by the host before the host has waited for its last batch.
+ * Order of work: `main` is the stream for everything but MTTKRP kernels: zeroing outputs, algebra,
+ * copies of matrices. Batches run on the streams of slots, launches of resident blocks on a stream
+ * of lower priority. Both wait for the event `begun`, which follows the zeroing; mttkrp_end makes
+ * `main` wait for all of them. The host writes no memory of a slot before it has waited for the
+ * slot's last batch.
  *
  * Every entry sets the device of the calling thread first. After an error that leaves work under
  * way, slc_gpu_settle waits for all of it, so that nobody's memory is read later.
@@ -30,6 +31,9 @@ enum {
      * copy engine busy with blocks of some KiB. */
     SLC_GPU_COPIES = 16
 };
+
+static_assert(SLC_DEVICE_STREAMS * (SLC_GPU_COPIES + 1) + SLC_GPU_COPIES <= SLC_SPANS_PENDING,
+              "copies and kernels of all slots, and launches of residents, may end in any order");
 
 /* What is timed on a stream. */
 struct slc_gpu_span {
@@ -129,7 +133,7 @@ struct slc_gpu {
     uint64_t batches; /* begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
-    struct slc_gpu_mttkrp_form form;            /* of the next jobs: gpu/variants.h */
+    struct slc_gpu_mttkrp_variant variant;      /* of the next jobs: gpu/variants.h */
     struct slc_gpu_transcoded_tiles transcoded; /* the first resident tiles, if it asks for that */
     bool largest_known[SLC_MAX_ORDER];          /* memory.largest holds this factor's columns */
     uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */
@@ -325,7 +329,7 @@ slc_gpu_residents_look(struct slc_gpu *gpu, bool wait, struct slc_error *err) SL
 
 /* ---- job.cu */
 
-/* Launches a batch of the job; in the default form, with chunks of the job's, where the job's form
+/* Launches a batch of the job; by the default, with chunks of the job's, if the job's variant
  * is of transcoded tiles and the batch has none. */
 cudaError_t slc_gpu_job_batch(const struct slc_gpu *gpu,
                               const struct slc_gpu_batch *batch,

@@ -11,7 +11,7 @@
 
 #include "gpu/batch.h"
 
-/* A tile; the words of a mode have one more than is needed, so that two can be read anywhere. */
+/* A transcoded tile. Each mode has one spare word, so that a read of two words never leaves it. */
 struct slc_gpu_transcoded {
     const double *values;
     const uint32_t *words[SLC_MAX_ORDER];
@@ -81,7 +81,7 @@ cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
                               struct slc_gpu_fault *fault,
                               struct slc_gpu_transcoded_tiles *made,
                               cudaStream_t stream);
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_gpu_transcoded_destroy(struct slc_gpu_transcoded_tiles *made);
 
 #endif

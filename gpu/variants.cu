@@ -1,4 +1,5 @@
-/* See variants.h. */
+/* Choosing a variant of the MTTKRP kernel, and transcoding resident blocks for it. See variants.h.
+ */
 #include "gpu/check.h"
 #include "gpu/state.h"
 
@@ -6,32 +7,20 @@ extern "C" {
 #include "gpu/variants.h"
 }
 
-/* Each differs from the default in one respect but for the last. */
-static const struct {
-    const char *name;
-    struct slc_gpu_mttkrp_form form;
-} variants[] = {
-    {"default", {0, 0, false}},
-    {"chunks-2", {0, 2, false}},
-    {"chunks-8", {0, 8, false}},
-    {"interleaved", {0, 0, true}},
-    {"no-stash", {SLC_MTTKRP_WITHOUT_STASH, 0, false}},
-    {"full-sectors", {SLC_MTTKRP_FULL_SECTORS, 0, false}},
-    {"shared-fields", {SLC_MTTKRP_SHARED_FIELDS, 0, false}},
-    {"transcoded", {SLC_MTTKRP_TRANSCODED, 0, false}},
-    /* Without the registers of decoding three blocks of a multiprocessor have enough. */
-    {"transcoded-3",
-     {SLC_MTTKRP_TRANSCODED | SLC_MTTKRP_WITHOUT_STASH | SLC_MTTKRP_THREE_BLOCKS, 2, false}},
-};
-
 extern "C" unsigned slc_gpu_variants(void)
 {
-    return sizeof variants / sizeof variants[0];
+    unsigned count;
+
+    (void)slc_gpu_mttkrp_variant_list(&count);
+    return count;
 }
 
 extern "C" const char *slc_gpu_variant_name(unsigned variant)
 {
-    return variant < slc_gpu_variants() ? variants[variant].name : "?";
+    unsigned count;
+    const struct slc_gpu_named_variant *list = slc_gpu_mttkrp_variant_list(&count);
+
+    return variant < count ? list[variant].name : "?";
 }
 
 /* Copies the resident blocks, which have to be of one layout. */
@@ -68,24 +57,28 @@ extern "C" enum slc_status
 slc_gpu_variant_use(struct slc_device *device, unsigned variant, struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
+    unsigned count;
+    const struct slc_gpu_named_variant *list = slc_gpu_mttkrp_variant_list(&count);
     enum slc_status status = slc_gpu_enter(gpu, err);
 
     if (status != SLC_OK) {
         return status;
     }
-    if (gpu->job.active || variant >= slc_gpu_variants()) {
-        return slc_fail(err, SLC_ERR_USAGE, "device %d cannot compute by variant %u of %u%s",
-                        gpu->ordinal, variant, slc_gpu_variants(),
-                        gpu->job.active ? " in the midst of a job" : "");
+    if (gpu->job.active) {
+        return slc_fail(err, SLC_ERR_USAGE, "device %d: the variant cannot change during a job",
+                        gpu->ordinal);
     }
-    gpu->form = {};
+    if (variant >= count) {
+        return slc_fail(err, SLC_ERR_USAGE, "there is no variant %u of %u", variant, count);
+    }
+    gpu->variant = {};
     slc_gpu_transcoded_destroy(&gpu->transcoded);
     if (variant > 0 && (gpu->problem.deterministic || gpu->problem.precision != SLC_F64)) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "variant %s is of f64 factors and sums in any order alone",
-                        variants[variant].name);
+                        "variant %s needs f64 factors and a device that is not deterministic",
+                        list[variant].name);
     }
-    if ((variants[variant].form.code & SLC_MTTKRP_TRANSCODED) != 0) {
+    if ((list[variant].variant.flags & SLC_MTTKRP_TRANSCODED) != 0) {
         status = transcode(gpu, err);
         if (status != SLC_OK) {
             slc_gpu_wait(gpu);
@@ -93,6 +86,6 @@ slc_gpu_variant_use(struct slc_device *device, unsigned variant, struct slc_erro
             return status;
         }
     }
-    gpu->form = variants[variant].form;
+    gpu->variant = list[variant].variant;
     return SLC_OK;
 }

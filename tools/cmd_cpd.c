@@ -567,7 +567,7 @@ static int run(const struct command *command, int argc, char **argv)
                                      : CONSOLE_NORMAL);
     progress_start(cpd.args.progress, cpd.args.quiet);
     cpd.start_ns = slc_clock_ns();
-    cpd.args.session.plans = cpd.args.dry_run;
+    cpd.args.session.plan_only = cpd.args.dry_run;
     cpd.args.rank = cpd.args.ranks.number[0];
     status = cpd_holdout_parse(cpd.args.holdout, &cpd.args.session.holdout, &err);
     if (status == SLC_OK) {

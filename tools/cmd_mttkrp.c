@@ -262,7 +262,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
-    args.session.plans = args.dry_run;
+    args.session.plan_only = args.dry_run;
     mode = (unsigned)args.mode - 1;
     status = signals_start(NULL, NULL, &err);
     if (status == SLC_OK) {

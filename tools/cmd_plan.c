@@ -158,7 +158,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    args.session.plans = true;
+    args.session.plan_only = true;
     status = session_open(&session, operands.text[0], args.session.memory, &err);
     if (status == SLC_OK && args.mode > session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",

@@ -42,7 +42,7 @@ struct slc_device_wish session_device_wish(const struct session_options *options
                                    .split = options->split,
                                    .count = options->devices.count,
                                    .chip = options->device_name,
-                                   .plans = options->plans,
+                                   .plan_only = options->plan_only,
                                    .any_layouts = options->layouts == NULL};
 
     _Static_assert((int)SLC_DEVICE_NUMBERS_MAX >= (int)OPTION_COUNTS_MAX,

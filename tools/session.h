@@ -38,7 +38,7 @@ struct session_options {
     const char *device; /* NULL: the CPU */
     uint64_t device_memory;
     const char *device_name; /* NULL: a device of the machine */
-    bool plans;              /* nothing will be computed; no option's own field */
+    bool plan_only;          /* nothing will be computed; no option's own field */
     uint64_t streams;
     double holdout; /* of cpd: the part of the nonzeros that is held out; no option's own field */
 };

@@ -153,7 +153,7 @@ enum slc_status cp_dense_scale(struct cp_state *state,
 void cp_devices_updated(struct cp_state *state, unsigned mode);
 /*
  * Reads the factors back that an accelerator has updated since they were read last, for the host to
- * compute from, but not factor `except`. Returns what that took in *seconds.
+ * compute from, but not factor `except`. *seconds is the time spent.
  */
 enum slc_status cp_devices_read_stale(struct cp_state *state,
                                       unsigned except,

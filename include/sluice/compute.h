@@ -44,14 +44,14 @@ struct sluice_compute_options {
     uint32_t device_count;
     uint32_t devices[SLUICE_MAX_DEVICES]; /* one may be named several times */
     uint32_t reserved;
-    /* Of MTTKRP and products: called now and then from one thread at a time; NULL: nobody is. */
+    /* Of MTTKRP and products: called now and then from one thread at a time; NULL: no callback. */
     void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
     void *context;
     /*
-     * Of plans with SLUICE_DEVICE_GPU: the chip of GPUs that need not be here ("a100",
-     * "a100-80gb", "h100", "h200", "b200", "l40s"), with device_memory_bytes each; 0: nine tenths
-     * of the chip's. NULL: the GPUs of this machine; if it has none and device_memory_bytes is set,
-     * an h100. Refused by all that computes.
+     * Plans with SLUICE_DEVICE_GPU only: plan for GPUs of this chip, which need not be in this
+     * machine ("a100", "a100-80gb", "h100", "h200", "b200", "l40s"), with device_memory_bytes each;
+     * 0: nine tenths of the chip's. NULL: the GPUs of this machine; if it has none and
+     * device_memory_bytes is set, an h100. Any call that computes fails with SLC_ERR_USAGE.
      */
     const char *device_name;
 };
@@ -89,7 +89,7 @@ struct sluice_plan {
     uint32_t device_streams;
     uint32_t device_count;           /* that divide the work between them; 0: nothing is divided */
     char device_name[128];           /* "": the CPU */
-    uint64_t device_slot_bytes;      /* of each of device_streams slots, through which blocks go */
+    uint64_t device_slot_bytes;      /* of each of device_streams slots that blocks are copied to */
     uint64_t device_resident_blocks; /* that stay in the memory of GPUs and are copied once */
     uint64_t device_resident_bytes;  /* what these take of each GPU's memory */
     /* Of other blocks, copied to GPUs in an iteration; at most, if the CPU shares the work. */

@@ -21,7 +21,7 @@ FLOORS = {
 
 # Of gpu/, what C may include; the rest is CUDA.
 C_HEADERS_OF_GPU = {"gpu/dense_cuts.h", "gpu/fiber_list.h", "gpu/gpu.h", "gpu/lists.h", "gpu/measure.h", "gpu/memory.h",
-                    "gpu/piece.h", "gpu/product_parts.h", "gpu/records.h"}
+                    "gpu/piece.h", "gpu/product_parts.h", "gpu/records.h", "gpu/variants.h"}
 
 
 def files(*endings, under=""):

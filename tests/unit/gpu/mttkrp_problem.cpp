@@ -265,7 +265,7 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
     job.rank = problem->rank;
     job.precision = problem->precision;
     job.output.rows = batch->layout.dims[problem->mode];
-    job.form = way->form;
+    job.variant = way->variant;
     job.exact.words = way->exact ? &somewhere : nullptr;
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &way->machine, &result.plan));
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_chunk_runs(&job, &way->machine), result.plan.chunk_runs);
@@ -284,7 +284,7 @@ struct mttkrp_result mttkrp_problem_run(struct mttkrp_problem *problem,
         launches.jobs.push_back(job);
     }
     must(cudaStreamSynchronize(batch->stream), "beginning");
-    if ((way->form.code & SLC_MTTKRP_TRANSCODED) != 0 && batch->batch.tile_count > 0) {
+    if ((way->variant.flags & SLC_MTTKRP_TRANSCODED) != 0 && batch->batch.tile_count > 0) {
         must(slc_gpu_transcode(batch->batch.tiles, batch->batch.tile_count, batch->batch.layout,
                                order, batch->batch.fault, &transcoded, batch->stream),
              "transcoding");

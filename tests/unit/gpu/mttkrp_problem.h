@@ -27,7 +27,7 @@ struct mttkrp_way {
     unsigned seed;
     bool expanded; /* what is under LZ4; else its room holds anything */
     struct slc_gpu_machine machine;
-    struct slc_gpu_mttkrp_form form;
+    struct slc_gpu_mttkrp_variant variant;
 };
 
 struct mttkrp_result {

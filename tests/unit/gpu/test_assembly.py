@@ -30,7 +30,7 @@ WANTED = {
     "mttkrp_exact": {r"ld\.global\.nc\.v2\.f64": "rows of factors come by 16 bytes",
                      r"ld\.global\.nc\.v4\.f32": "rows of factors come by 16 bytes",
                      r"atom\.global\.add\.u64": "words are added where memory is"},
-    "mttkrp_f64": {r"ld\.global\.nc\.v2\.f64": "rows of factors come by 16 bytes",
+    "mttkrp_ordinary": {r"ld\.global\.nc\.v2\.f64": "rows of factors come by 16 bytes",
                    r"ld\.global\.nc\.v4\.f32": "rows of factors come by 16 bytes",
                    r"match\.any\.sync": "nonzeros of a bucket are counted together"},
     "product_kernels": {r"ld\.global\.v2\.f64": "rows of matrices are read by 16 bytes",

@@ -251,7 +251,7 @@ static void times(void)
     }
 }
 
-/* The forms of the kernel that benchmarks compare, of blocks that stay and of others. */
+/* Variants of the kernel, of blocks that stay and of others. */
 static void variants(void)
 {
     const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);

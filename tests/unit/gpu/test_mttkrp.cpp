@@ -204,20 +204,21 @@ static void regimes(void)
     CU_ASSERT(plan.stash_rows == 0);
 }
 
-static const struct slc_gpu_mttkrp_form forms[] = {
-    {0, 0, false},
-    {0, 2, false},
-    {0, 8, false},
-    {0, 0, true},
-    {SLC_MTTKRP_WITHOUT_STASH, 0, false},
-    {SLC_MTTKRP_FULL_SECTORS, 0, false},
-    {SLC_MTTKRP_SHARED_FIELDS, 0, false},
-    {SLC_MTTKRP_TRANSCODED, 0, false},
-    {SLC_MTTKRP_TRANSCODED | SLC_MTTKRP_WITHOUT_STASH | SLC_MTTKRP_THREE_BLOCKS, 2, true},
-};
+/* The variants that benchmarks compare. */
+static std::vector<struct slc_gpu_mttkrp_variant> variants(void)
+{
+    unsigned count;
+    const struct slc_gpu_named_variant *list = slc_gpu_mttkrp_variant_list(&count);
+    std::vector<struct slc_gpu_mttkrp_variant> all;
 
-/* The forms that benchmarks compare, of orders, codecs and ranks that differ in lanes of a row. */
-static void every_form(void)
+    for (unsigned v = 0; v < count; v++) {
+        all.push_back(list[v].variant);
+    }
+    return all;
+}
+
+/* All variants, of orders, codecs and ranks that differ in the lanes of a row. */
+static void every_variant(void)
 {
     static const uint32_t ranks[] = {1, 2, 7, 16, 32, 33, 64, 72, 128};
     unsigned turn = 0;
@@ -226,10 +227,10 @@ static void every_form(void)
         struct mttkrp_problem problem;
 
         encode_order(&problem.batch, order, 2700, 1100);
-        for (const struct slc_gpu_mttkrp_form &form : forms) {
+        for (const struct slc_gpu_mttkrp_variant &variant : variants()) {
             struct mttkrp_way way = mttkrp_plain_way();
 
-            way.form = form;
+            way.variant = variant;
             way.machine.multiprocessors = 1;
             way.launch_tiles = turn % 2;
             mttkrp_problem_make(&problem, turn % order, ranks[turn % SLC_COUNT(ranks)], SLC_F64,
@@ -250,7 +251,7 @@ static void transcoded(void)
     struct mttkrp_problem problem;
     struct mttkrp_way way = mttkrp_plain_way();
 
-    way.form.code = SLC_MTTKRP_TRANSCODED;
+    way.variant.flags = SLC_MTTKRP_TRANSCODED;
     for (uint64_t nnz : {UINT64_C(1), UINT64_C(511), UINT64_C(1025)}) {
         batch_encode(&problem.batch, 3, dims, nnz, SLC_MADE_DOUBLES, slc_test_seed(), &plain);
         mttkrp_problem_make(&problem, 1, 3, SLC_F64, false);
@@ -293,14 +294,14 @@ static void cache_is_left(void)
     job.rank = 32;
     job.precision = SLC_F64;
     job.output.rows = 100000;
-    for (const struct slc_gpu_mttkrp_form &form : forms) {
-        job.form = form;
+    for (const struct slc_gpu_mttkrp_variant &variant : variants()) {
+        job.variant = variant;
         CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &machine, &plan));
         printf("# code %u chunks %u: %u bytes of shared memory, %u warps, %u KiB of cache\n",
-               form.code, plan.chunk_runs, plan.shared_bytes, plan.blocks_each * SLC_MTTKRP_WARPS,
-               cache_kib(&plan));
+               variant.flags, plan.chunk_runs, plan.shared_bytes,
+               plan.blocks_each * SLC_MTTKRP_WARPS, cache_kib(&plan));
     }
-    job.form = {};
+    job.variant = {};
     CU_ASSERT_FATAL(slc_gpu_mttkrp_plan(&job, &machine, &plan));
     CU_ASSERT(plan.blocks_each * SLC_MTTKRP_WARPS >= 24 || cache_kib(&plan) >= 90);
     /* The device takes the smallest size that is no smaller than the percentage. */
@@ -394,13 +395,13 @@ static void every_multiprocessor(void)
                 hot |= !plan.whole;
             }
             way.exact = false;
-            for (size_t f = on_device ? 0 : mode; f < SLC_COUNT(forms); f += on_device ? 1 : 3) {
-                way.form = forms[f];
+            for (size_t f = on_device ? 0 : mode; f < variants().size(); f += on_device ? 1 : 3) {
+                way.variant = variants()[f];
                 if (problem.precision == SLC_F64) {
                     check(&problem, &way, 0, nullptr);
                 }
             }
-            way.form = {};
+            way.variant = {};
         }
     }
     CU_ASSERT(whole && hot);
@@ -438,7 +439,7 @@ int main(int argc, char **argv)
         {"rows that share buckets", collisions},
         {"every multiprocessor has several chunks", every_multiprocessor},
         {"refused launches", refused},
-        {"every form of the kernel", every_form},
+        {"every variant of the kernel", every_variant},
         {"transcoded tiles", transcoded},
         {"cache is left for factors", cache_is_left},
     };

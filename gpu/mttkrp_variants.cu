@@ -1,16 +1,16 @@
 /* Forms of the kernel that benchmarks compare, of f64 factors and ordinary sums; see mttkrp.h. */
 #include "gpu/mttkrp_kernel.h"
 
-cudaError_t slc_gpu_mttkrp_forms(const struct slc_gpu_mttkrp *job,
-                                 const struct slc_gpu_batch *batch,
-                                 const struct slc_gpu_machine *machine,
-                                 const struct slc_gpu_mttkrp_plan *plan,
-                                 cudaStream_t stream)
+cudaError_t slc_gpu_mttkrp_variants(const struct slc_gpu_mttkrp *job,
+                                    const struct slc_gpu_batch *batch,
+                                    const struct slc_gpu_machine *machine,
+                                    const struct slc_gpu_mttkrp_plan *plan,
+                                    cudaStream_t stream)
 {
     if (job->precision != SLC_F64) {
         return cudaErrorInvalidValue;
     }
-    switch (job->form.code) {
+    switch (job->variant.flags) {
     case SLC_MTTKRP_WITHOUT_STASH:
         return slc_mttkrp_launch<double, false, SLC_MTTKRP_WITHOUT_STASH>(job, batch, machine, plan,
                                                                           stream);
