@@ -1,4 +1,4 @@
-/* Lists of coordinates: room for them, filling and sorting them from the host. See coo.h. */
+/* Lists of coordinates: allocated, filled and sorted from the host. See coo.h. */
 #include "gpu/coo.h"
 
 #include "gpu/staged_copy.h"
@@ -10,7 +10,7 @@ static uint64_t list_bytes(const struct slc_gpu_coo *coo)
     return coo->nnz * coo->order * sizeof(uint32_t);
 }
 
-/* cudaMalloc, of at least one byte: empty lists have addresses, too. */
+/* cudaMalloc of at least one byte: arrays of an empty list are not NULL. */
 template <typename T> static cudaError_t allocate(T **memory, uint64_t bytes)
 {
     void *raw = nullptr;
@@ -74,18 +74,18 @@ cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
 /* ---- sorting by a mode */
 
 /*
- * What a counting sort has: the list, and the places of its nonzeros in the order of row / each.
- * Runs of `each` rows: `runs` of them.
+ * A counting sort: the list, and the places of its nonzeros in the order of row / each. There are
+ * `runs` runs of `each` rows.
  */
 struct sorting {
     unsigned order, mode;
     uint64_t nnz, length, each, runs;
     const uint32_t *coords;
     struct slc_buffer begin;  /* u32 per run */
-    struct slc_buffer sorted; /* u32 per nonzero: which one comes there */
+    struct slc_buffer sorted; /* u32 per place: the nonzero that comes there */
 };
 
-/* Where the nonzeros of each run begin; false for a row beyond the mode's size. */
+/* Finds the first place of each run; false for a row beyond the mode's size. */
 static bool count_runs(const struct sorting *sorting)
 {
     uint32_t *begin = static_cast<uint32_t *>(sorting->begin.data);

@@ -26,14 +26,14 @@ struct slc_gpu_coo {
     unsigned order;
     enum slc_value_type type;
     uint64_t nnz;
-    uint32_t *coords; /* absolute, of nonzero i in mode m at i * order + m: lengths below 2^32 */
+    uint32_t *coords; /* absolute, of nonzero i in mode m at i * order + m: mode sizes below 2^32 */
     void *values;     /* of `type` */
-    /* Nonzeros by coordinate in the mode, those of one in the list's order; NULL: not made. */
+    /* Nonzeros by coordinate in the mode, equal ones in the list's order; NULL: not made. */
     uint32_t *permutation[SLC_MAX_ORDER];
 };
 
 /*
- * Makes room for `nnz` nonzeros, whose arrays are undefined. Needs: all-zero. Owns:
+ * Allocates a list of `nnz` nonzeros, whose arrays are undefined. Needs: all-zero. Owns:
  * slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order that is 0 or
  * above SLC_MAX_ORDER, cudaErrorMemoryAllocation.
  */
@@ -41,8 +41,8 @@ cudaError_t
 slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum slc_value_type type);
 
 /*
- * Fills a list from the host's memory, any of it: coordinates side by side, values of the list's
- * type. Waits for the stream.
+ * Fills a list from the host's memory, registered or not: coordinates side by side, values of the
+ * list's type. Waits for the stream.
  */
 cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
                               const uint32_t *coords,
@@ -59,9 +59,9 @@ cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
 
 /*
  * Makes the permutation of a mode of `length` rows, on the host, from the list's coordinates there.
- * Waits for the stream. Errors: cudaErrorInvalidValue for a mode that is not there, a coordinate
- * that is not below `length`, and 2^32 nonzeros or more; cudaErrorMemoryAllocation, also for the
- * host's memory.
+ * Waits for the stream. Errors: cudaErrorInvalidValue for a mode that the list does not have, a
+ * coordinate of `length` or more, and 2^32 nonzeros or more; cudaErrorMemoryAllocation, also for
+ * the host's memory.
  */
 cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
                                 const uint32_t *coords,
@@ -81,7 +81,7 @@ cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
                                       uint64_t rows_each,
                                       cudaStream_t stream);
 
-/* Takes an all-zero list. */
+/* Accepts an all-zero list. */
 void slc_gpu_coo_destroy(struct slc_gpu_coo *coo);
 
 #endif

@@ -29,7 +29,7 @@ slc_gpu_row_cut(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
     return cut;
 }
 
-/* Groups of any cut of up to so many rows. */
+/* Groups of any cut of up to `rows` rows. */
 static inline uint64_t slc_gpu_groups_most(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
 {
     return slc_min_u64(slc_div_up_u64(rows, unit_rows), groups_max);
@@ -82,7 +82,7 @@ static inline uint32_t slc_gpu_update_groups_max(uint32_t rank)
         SLC_UPDATE_GROUPS_MAX);
 }
 
-/* Panels in scratch, for up to so many rows. */
+/* Panels in scratch, for up to `rows` rows. */
 static inline uint64_t slc_gpu_update_panels_most(uint64_t rows, uint32_t rank)
 {
     const uint32_t width = slc_gpu_solver_width(rank);
@@ -159,7 +159,7 @@ static inline uint64_t slc_gpu_gram_scratch_bytes(uint64_t rows, uint32_t rank)
            tiles.count * tiles.elements * sizeof(double);
 }
 
-/* Scratch of all operations on matrices of `rank` columns and up to so many rows; it begins at a
+/* Scratch of all operations on matrices of `rank` columns and up to `rows` rows; it begins at a
  * multiple of 256. */
 static inline uint64_t slc_gpu_dense_scratch_bytes(uint64_t rows, uint32_t rank)
 {

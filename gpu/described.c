@@ -92,7 +92,7 @@ static void destroy(struct slc_device *device)
     slc_free(device);
 }
 
-/* What only an open device is asked for stays NULL. */
+/* Operations of an open device are NULL: it is never opened. */
 static const struct slc_device_ops operations = {
     .name = "described",
     .info = info,

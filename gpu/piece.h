@@ -1,6 +1,6 @@
 /*
- * A piece of memory of which parts are cut off one after the other: walked once to measure it, and
- * again where it lies. Private to gpu/.
+ * A piece of memory that is cut into parts one after the other: once to measure it, and again at
+ * its address. Private to gpu/.
  */
 #ifndef SLC_GPU_PIECE_H
 #define SLC_GPU_PIECE_H
@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 enum {
-    /* Parts begin at such places: whole lines of every cache, and what gpu/dense.h asks for. */
+    /* Parts begin at multiples of it: whole lines of every cache, and what gpu/dense.h needs. */
     SLC_GPU_PART_ALIGN = 256,
-    /* At least so many bytes behind a part of the device's memory belong to nobody: tests find who
-     * writes there. */
+    /* At least this number of unused bytes follow a part of the device's memory: tests check that
+     * nothing writes there. */
     SLC_GPU_GAP_BYTES = 32
 };
 
@@ -23,10 +23,10 @@ enum {
 typedef void (*slc_gpu_gap)(const void *memory, size_t bytes);
 
 struct slc_gpu_piece {
-    uintptr_t begin; /* 0: it is measured */
+    uintptr_t begin; /* 0: only measured */
     uint64_t used;
     uint64_t gap_bytes;
-    slc_gpu_gap gap; /* NULL: nobody is called */
+    slc_gpu_gap gap; /* NULL: no callback */
     bool overflow;
 };
 

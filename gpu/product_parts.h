@@ -19,13 +19,13 @@ enum {
 struct slc_product_list {
     uint32_t *offsets; /* of nonzero i in mode n at n * SLC_TILE_NNZ + i */
     void *values;      /* of the matrices' type; SLC_TILE_NNZ */
-    /* Bit i % 32 of word i / 32: nonzero i begins a fiber. Of the first one of a run it is 0,
-     * whatever it does: the one before it is another warp's. */
+    /* Bit i % 32 of word i / 32: nonzero i begins a fiber. The bit is always 0 for the first
+     * nonzero of a run: the one before it belongs to another warp. */
     uint32_t *heads;  /* SLC_PRODUCT_WORDS */
     uint32_t *counts; /* of these bits in each group; SLC_PRODUCT_GROUPS */
 };
 
-/* What begins a result. */
+/* The beginning of a result. */
 struct slc_product_header {
     uint32_t count; /* fibers of the tile */
     uint32_t unused;
@@ -33,31 +33,31 @@ struct slc_product_header {
 };
 
 /*
- * A result: the header; offsets of the fibers that were asked for, one of each and of each mode
- * that stays, mode after mode; their sums, a row of `cols` each.
+ * A result: the header; offsets of the requested fibers, one for each fiber and kept mode, mode
+ * after mode; their sums, a row of `cols` each.
  */
 enum { SLC_PRODUCT_OFFSETS_AT = 64 };
 static_assert(sizeof(struct slc_product_header) <= SLC_PRODUCT_OFFSETS_AT,
-              "offsets begin behind the header");
+              "offsets begin after the header");
 
 SLC_HOST_DEVICE static inline uint64_t slc_product_sums_at(uint64_t fibers, uint32_t kept)
 {
     return (SLC_PRODUCT_OFFSETS_AT + fibers * kept * sizeof(uint32_t) + 15) / 16 * 16;
 }
 
-/* What a tile's bytes come behind. */
+/* A tile's bytes follow it. */
 struct slc_product_input {
     struct slc_gpu_tile tile;
     struct slc_gpu_fault fault; /* none yet; kernels write it */
 };
 
 enum {
-    /* Where the bytes begin: at whole lines, as blocks do (SLC_DEVICE_ALIGN). */
+    /* The offset of these bytes: at whole lines, like blocks (SLC_DEVICE_ALIGN). */
     SLC_PRODUCT_DATA_AT = (sizeof(struct slc_product_input) + SLC_DEVICE_ALIGN - 1) /
                           SLC_DEVICE_ALIGN * SLC_DEVICE_ALIGN
 };
 
-/* Where a tile's expanded bytes begin, behind so many of its own: all of these, at most. */
+/* The offset of a tile's expanded bytes, after `bytes` of its own: all of these, at most. */
 static inline uint64_t slc_product_expanded_at(uint64_t bytes)
 {
     return SLC_PRODUCT_DATA_AT +
@@ -81,7 +81,7 @@ struct slc_gpu_product_memory {
     struct slc_device_product product; /* once it is open its matrices and its layout are gone */
     uint32_t cols;
     uint32_t pitch; /* of the device's matrices, elements */
-    uint32_t kept;  /* modes that stay */
+    uint32_t kept;  /* modes of a result */
     bool sums_over[SLC_MAX_ORDER];
 
     void *device; /* the one piece */
@@ -92,10 +92,10 @@ struct slc_gpu_product_memory {
     struct slc_gpu_lane_memory lane_memory[SLC_DEVICE_LANES];
 };
 
-/* What the host holds of an open product besides its registered memory, at most. */
+/* Bytes that an open product has on the host, at most, in addition to its registered memory. */
 enum { SLC_PRODUCT_RECORD_BYTES = 64 << 10 };
 
-/* Bytes of a result with so many fibers. */
+/* Bytes of a result with `fibers` fibers. */
 static inline uint64_t slc_product_result_bytes(const struct slc_gpu_product_memory *memory,
                                                 uint64_t fibers)
 {

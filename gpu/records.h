@@ -1,6 +1,6 @@
 /*
- * Records that lie in the device's memory, as C and CUDA C++ see them: what memory is measured by
- * in every build, with CUDA and without. Private to gpu/.
+ * Records in the device's memory, for C and CUDA C++: every build, with CUDA or without, measures
+ * memory by them. Private to gpu/.
  */
 #ifndef SLC_GPU_RECORDS_H
 #define SLC_GPU_RECORDS_H
@@ -28,7 +28,7 @@ struct slc_gpu_tile {
     struct slc_encoded_tile tile;
 };
 
-/* What kernels have met: the first contradiction; zero: none. In the device's memory. */
+/* The first contradiction that kernels have found; zero: none. In the device's memory. */
 struct slc_gpu_fault {
     unsigned kind; /* enum slc_gpu_fault_kind; taken by atomicCAS; the rest follows */
     uint32_t tile; /* of the layout */
@@ -36,7 +36,7 @@ struct slc_gpu_fault {
     double squares; /* of the values that exact sums were made of, added up */
 };
 
-/* A matrix in the device's memory, row-major; padding behind `cols` is zero. */
+/* A matrix in the device's memory, row-major; padding after `cols` is zero. */
 struct slc_gpu_matrix {
     void *data;
     uint64_t rows;
@@ -49,11 +49,11 @@ struct slc_gpu_matrix {
 struct slc_exact_sum {
     /*
      * slc_exact_sum_words of them: for element (i, r) the high one at 2 * (i * rank + r) and the
-     * low one behind it; then one per column, not 0 where something could not be added. NULL: sums
-     * are ordinary ones.
+     * low one after it; then one per column, not 0 if something could not be added. NULL: sums are
+     * ordinary ones.
      */
     unsigned long long *words;
-    double *scale; /* per column: 2^(62 - E); NaN where the bound is not finite */
+    double *scale; /* per column: 2^(62 - E); NaN if the bound is not finite */
 };
 
 /* Words of a matrix; UINT64_MAX on overflow. */

@@ -1,6 +1,6 @@
 /*
- * Random tensors as lists of coordinates, on the host and on the emulated device, for tests of what
- * computes from them beside the oracle.
+ * Random tensors as lists of coordinates, on the host and on the emulated device, for tests that
+ * compare kernels over them with the oracle.
  */
 #ifndef SLC_LIST_FIXTURE_H
 #define SLC_LIST_FIXTURE_H
@@ -17,7 +17,7 @@ extern "C" {
 #include <cstdint>
 #include <vector>
 
-/* Ends the running test where a call of the runtime fails. */
+/* Ends the running test if a call of the runtime fails. */
 #define SLC_MUST(call) CU_ASSERT_EQUAL_FATAL((call), cudaSuccess)
 
 /* A list on the host. */
