@@ -1,6 +1,7 @@
 /*
  * What the baselines of baselines.h share: a job as their kernels see it, and the product of one
- * nonzero. Device code, included by kernels.
+ * nonzero. Factors are f32 or f64 (Element); products, sums and the output are f64. Device code,
+ * included by kernels.
  */
 #ifndef SLC_GPU_BASELINE_H
 #define SLC_GPU_BASELINE_H
@@ -35,13 +36,12 @@ static inline struct slc_baseline_job slc_baseline_job_of(const struct slc_gpu_m
     return made;
 }
 
-/* The value of nonzero i, whatever its type: a branch that all threads take alike. */
-template <typename Sum>
-__device__ static inline Sum
+/* The value of nonzero i, of either type: all threads take the same branch. */
+__device__ static inline double
 slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
 {
-    return type == SLC_F32 ? static_cast<Sum>(static_cast<const float *>(values)[i])
-                           : static_cast<Sum>(static_cast<const double *>(values)[i]);
+    return type == SLC_F32 ? static_cast<double>(static_cast<const float *>(values)[i])
+                           : static_cast<double>(static_cast<const double *>(values)[i]);
 }
 
 /* Element `column` of the row of factor f that the coordinates name. */
@@ -60,22 +60,21 @@ __device__ static inline Element slc_baseline_element(const struct slc_baseline_
  * value times the elements of `column` in the rows that the coordinates name. `factors` as a
  * constant lets all of them be loaded before the first is multiplied; 0: any number.
  */
-template <typename Element, typename Sum, unsigned factors = 0>
-__device__ static inline Sum slc_baseline_product(const struct slc_baseline_job *job,
-                                                  const uint32_t *coords,
-                                                  Sum value,
-                                                  uint32_t column)
+template <typename Element, unsigned factors = 0>
+__device__ static inline double slc_baseline_product(const struct slc_baseline_job *job,
+                                                     const uint32_t *coords,
+                                                     double value,
+                                                     uint32_t column)
 {
     for (unsigned f = 0; f < (factors > 0 ? factors : job->others); f++) {
-        value *= static_cast<Sum>(slc_baseline_element<Element>(job, f, coords, column));
+        value *= static_cast<double>(slc_baseline_element<Element>(job, f, coords, column));
     }
     return value;
 }
 
-template <typename Sum>
-__device__ static inline Sum *slc_baseline_row(const struct slc_baseline_job *job, uint32_t row)
+__device__ static inline double *slc_baseline_row(const struct slc_baseline_job *job, uint32_t row)
 {
-    return static_cast<Sum *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
+    return static_cast<double *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
 }
 
 /* Threads of a block of kernels whose paper names no number. */
@@ -92,10 +91,9 @@ static inline dim3 slc_baseline_block(uint32_t rank)
     return dim3(vector, SLC_BASELINE_THREADS / vector);
 }
 
-/* function<type of factors, type of sums>(arguments), by the job's precision: sums are f64. */
-#define SLC_BASELINE_BY_TYPES(job, function, ...)                                                  \
-    ((job)->precision == SLC_F64 ? function<double, double>(__VA_ARGS__)                           \
-                                 : function<float, double>(__VA_ARGS__))
+/* function<type of factors>(arguments), by the job's precision. */
+#define SLC_BASELINE_BY_PRECISION(job, function, ...)                                              \
+    ((job)->precision == SLC_F64 ? function<double>(__VA_ARGS__) : function<float>(__VA_ARGS__))
 
 /* Full copies of an output: `count` of them, each of `elements` numbers. */
 struct slc_baseline_copies {
@@ -104,21 +102,28 @@ struct slc_baseline_copies {
     uint64_t elements;
 };
 
+/* Shared memory of a work-group of BLCO without a stash: the upper bits of its block, and a tile
+ * per warp. */
+static inline size_t slc_baseline_blco_shared_bytes(unsigned order, uint32_t threads)
+{
+    return threads * (sizeof(double) + order * sizeof(uint32_t)) + order * sizeof(uint32_t);
+}
+
 /* Kernels by files; see baselines.h. All options are set, and there is at least one nonzero. */
 cudaError_t slc_baseline_blco_registers(const struct slc_gpu_blco_part *part,
                                         const struct slc_gpu_mttkrp *job,
-                                        const struct slc_gpu_baseline_options *options,
+                                        const struct slc_gpu_lists_options *options,
                                         cudaStream_t stream);
 /* Both add to the copies, which are then merged. */
 cudaError_t slc_baseline_blco_stash(const struct slc_gpu_blco_part *part,
                                     const struct slc_gpu_mttkrp *job,
                                     const struct slc_baseline_copies *copies,
-                                    const struct slc_gpu_baseline_options *options,
+                                    const struct slc_gpu_lists_options *options,
                                     cudaStream_t stream);
 cudaError_t slc_baseline_blco_code_stash(const struct slc_gpu_blco_part *part,
                                          const struct slc_gpu_mttkrp *job,
                                          const struct slc_baseline_copies *copies,
-                                         const struct slc_gpu_baseline_options *options,
+                                         const struct slc_gpu_lists_options *options,
                                          cudaStream_t stream);
 /* Adds all copies to the output. */
 cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,

@@ -7,7 +7,7 @@
  */
 static const uint32_t block_threads = 1024, block_columns_max = 32;
 
-template <typename Element, typename Sum>
+template <typename Element>
 __global__ void __launch_bounds__(block_threads)
     slc_amped(const struct slc_gpu_coo coo, const struct slc_baseline_job job)
 {
@@ -17,18 +17,18 @@ __global__ void __launch_bounds__(block_threads)
 
     for (uint64_t i = begin + threadIdx.y; i < end; i += blockDim.y) {
         const uint32_t *coords = coo.coords + i * coo.order;
-        const Sum value = slc_baseline_value<Sum>(coo.type, coo.values, i);
-        Sum *row = slc_baseline_row<Sum>(&job, coords[job.mode]);
+        const double value = slc_baseline_value(coo.type, coo.values, i);
+        double *row = slc_baseline_row(&job, coords[job.mode]);
 
         for (uint32_t c = threadIdx.x; c < job.rank; c += blockDim.x) {
-            const Sum product = slc_baseline_product<Element>(&job, coords, value, c);
+            const double product = slc_baseline_product<Element>(&job, coords, value, c);
 
             SLC_PLANT_OTHER(amped_plain_add, atomicAdd(row + c, product), row[c] += product);
         }
     }
 }
 
-template <typename Element, typename Sum>
+template <typename Element>
 static cudaError_t launch(const struct slc_gpu_coo *coo,
                           const struct slc_gpu_mttkrp *job,
                           const struct slc_gpu_machine *machine,
@@ -37,8 +37,8 @@ static cudaError_t launch(const struct slc_gpu_coo *coo,
     const uint32_t columns = job->rank < block_columns_max ? job->rank : block_columns_max;
     const dim3 block(columns, block_threads / columns);
 
-    return slc_launch(slc_amped<Element, Sum>, dim3(machine->multiprocessors), block, 0, stream,
-                      *coo, slc_baseline_job_of(job));
+    return slc_launch(slc_amped<Element>, dim3(machine->multiprocessors), block, 0, stream, *coo,
+                      slc_baseline_job_of(job));
 }
 
 cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
@@ -46,5 +46,5 @@ cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
                                const struct slc_gpu_machine *machine,
                                cudaStream_t stream)
 {
-    return SLC_BASELINE_BY_TYPES(job, launch, coo, job, machine, stream);
+    return SLC_BASELINE_BY_PRECISION(job, launch, coo, job, machine, stream);
 }

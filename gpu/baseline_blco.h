@@ -7,23 +7,17 @@
 
 #include "gpu/baseline.h"
 
-/* Work-groups of the largest size per multiprocessor for which registers are allotted: without this
- * bound nvcc 13 allots registers for more and spills. */
+/* Registers are allotted for this number of the largest work-groups per multiprocessor: without the
+ * bound nvcc 13 allots them for more work-groups and spills. */
 enum { SLC_BLCO_GROUPS = 2 };
 
 /* A warp's nonzeros, in shared memory. */
-template <typename Sum> struct slc_blco_tile {
-    Sum *values;      /* SLC_WARP */
+struct slc_blco_tile {
+    double *values;   /* SLC_WARP */
     uint32_t *coords; /* of nonzero k in mode m at k * order + m */
     uint32_t count;
     uint32_t heads; /* bit k: nonzero k has another row than the one before it */
 };
-
-/* Shared memory of a work-group: the upper bits of its block, and a tile per warp. */
-static inline size_t slc_blco_shared_bytes(unsigned order, size_t sum_bytes, uint32_t threads)
-{
-    return threads * (sum_bytes + order * sizeof(uint32_t)) + order * sizeof(uint32_t);
-}
 
 /* Nonzeros of tile t of a warp, from `first` of the work-group's on; 0: there is none. */
 __device__ static inline uint32_t
@@ -47,8 +41,8 @@ __device__ static inline uint32_t slc_blco_coordinate(const struct slc_gpu_blco_
 }
 
 /*
- * Where each lane of `active` goes so that equal rows are neighbours: a counting sort by the lane
- * that has a row first. *heads: where rows begin.
+ * The place of each lane of `active` in an order that has equal rows next to each other: a counting
+ * sort by the first lane that has a row. Bits of *heads: places at which a row begins.
  */
 __device__ static inline unsigned
 slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
@@ -70,16 +64,15 @@ slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
 }
 
 /*
- * Brings `count` nonzeros, at least one, from `first` of the part's arrays on; by all lanes, which
- * can then read them. `upper` has the upper bits of their block, in shared memory.
+ * Brings `count` nonzeros, at least one, from `first` of the part's arrays on. All lanes call it
+ * and can then read them. `upper` has the upper bits of their block, in shared memory.
  */
-template <typename Sum>
 __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *part,
                                              const uint32_t *upper,
                                              unsigned mode,
                                              uint64_t first,
                                              uint32_t count,
-                                             struct slc_blco_tile<Sum> *tile)
+                                             struct slc_blco_tile *tile)
 {
     const unsigned lane = threadIdx.x % SLC_WARP;
 
@@ -88,7 +81,7 @@ __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *par
     if (lane < count) {
         const unsigned active = SLC_ALL_LANES >> (SLC_WARP - count);
         const uint64_t index = part->indices[first + lane];
-        const Sum value = slc_baseline_value<Sum>(part->type, part->values, first + lane);
+        const double value = slc_baseline_value(part->type, part->values, first + lane);
         const uint32_t row = slc_blco_coordinate(part, upper, index, mode);
         const unsigned place = slc_blco_place(active, lane, row, &tile->heads);
 
@@ -102,16 +95,13 @@ __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *par
 }
 
 /* Whether nonzero k is the last of its row in the tile. */
-template <typename Sum>
-__device__ static inline bool slc_blco_ends_row(const struct slc_blco_tile<Sum> *tile, uint32_t k)
+__device__ static inline bool slc_blco_ends_row(const struct slc_blco_tile *tile, uint32_t k)
 {
     return k + 1 == tile->count || (tile->heads >> (k + 1) & 1U) != 0;
 }
 
 /* The end of the nonzeros of one row that begin at `begin`. */
-template <typename Sum>
-__device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile<Sum> *tile,
-                                                   uint32_t begin)
+__device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile *tile, uint32_t begin)
 {
     uint32_t end = begin + 1;
 
@@ -121,10 +111,10 @@ __device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile<Su
     return end;
 }
 
-/* function<Element, Sum, factors>(job, ..), by the job's number of factors. */
+/* function<Element, factors>(job, ..), by the job's number of factors. */
 #define SLC_BLCO_BY_FACTORS(job, function, ...)                                                    \
-    ((job)->others == 2   ? function<Element, Sum, 2>(job, __VA_ARGS__)                            \
-     : (job)->others == 3 ? function<Element, Sum, 3>(job, __VA_ARGS__)                            \
-                          : function<Element, Sum, 0>(job, __VA_ARGS__))
+    ((job)->others == 2   ? function<Element, 2>(job, __VA_ARGS__)                                 \
+     : (job)->others == 3 ? function<Element, 3>(job, __VA_ARGS__)                                 \
+                          : function<Element, 0>(job, __VA_ARGS__))
 
 #endif

@@ -6,15 +6,14 @@
  * place: its number modulo `rows`. The first row that comes to a place holds it until the end;
  * other rows are added to the output directly.
  */
-template <typename Sum> struct stash {
-    Sum *sums;      /* rows x rank */
+struct stash {
+    double *sums;   /* rows x rank */
     uint32_t *tags; /* per place: row + 1; 0: empty */
     uint32_t rows;
 };
 
 /* Whether `row` holds its place, which it takes if that is empty. By all lanes of a warp. */
-template <typename Sum>
-__device__ static inline bool hold_place(const struct stash<Sum> *stash, uint32_t row)
+__device__ static inline bool hold_place(const struct stash *stash, uint32_t row)
 {
     unsigned before = 0;
 
@@ -26,11 +25,11 @@ __device__ static inline bool hold_place(const struct stash<Sum> *stash, uint32_
 }
 
 /* Adds a tile, row by row. */
-template <typename Element, typename Sum, unsigned factors>
+template <typename Element, unsigned factors>
 __device__ static inline void add_tile(const struct slc_baseline_job *job,
-                                       Sum *output,
-                                       const struct stash<Sum> *stash,
-                                       const struct slc_blco_tile<Sum> *tile,
+                                       double *output,
+                                       const struct stash *stash,
+                                       const struct slc_blco_tile *tile,
                                        unsigned order)
 {
     for (uint32_t begin = 0, end; begin < tile->count; begin = end) {
@@ -39,14 +38,14 @@ __device__ static inline void add_tile(const struct slc_baseline_job *job,
 
         end = slc_blco_row_end(tile, begin);
         for (uint32_t c = threadIdx.x % SLC_WARP; c < job->rank; c += SLC_WARP) {
-            Sum sum = 0;
+            double sum = 0;
 
             for (uint32_t k = begin; k < end; k++) {
-                sum += slc_baseline_product<Element, Sum, factors>(job, tile->coords + k * order,
-                                                                   tile->values[k], c);
+                sum += slc_baseline_product<Element, factors>(job, tile->coords + k * order,
+                                                              tile->values[k], c);
             }
             if (held) {
-                Sum *to = stash->sums + row % stash->rows * job->rank + c;
+                double *to = stash->sums + row % stash->rows * job->rank + c;
 
                 SLC_PLANT_OTHER(blco_stash_plain_add, atomicAdd(to, sum), *to += sum);
             } else {
@@ -56,8 +55,7 @@ __device__ static inline void add_tile(const struct slc_baseline_job *job,
     }
 }
 
-template <typename Sum>
-__device__ static inline void clear(const struct stash<Sum> *stash, uint32_t rank)
+__device__ static inline void clear(const struct stash *stash, uint32_t rank)
 {
     for (uint32_t i = threadIdx.x; i < stash->rows * rank; i += blockDim.x) {
         stash->sums[i] = 0;
@@ -68,9 +66,8 @@ __device__ static inline void clear(const struct stash<Sum> *stash, uint32_t ran
 }
 
 /* Adds what the stash holds to the output; a place for each warp. */
-template <typename Sum>
 __device__ static inline void
-flush(const struct slc_baseline_job *job, Sum *output, const struct stash<Sum> *stash)
+flush(const struct slc_baseline_job *job, double *output, const struct stash *stash)
 {
     for (uint32_t s = threadIdx.x / SLC_WARP; s < stash->rows; s += blockDim.x / SLC_WARP) {
         const uint32_t tag = stash->tags[s];
@@ -83,7 +80,7 @@ flush(const struct slc_baseline_job *job, Sum *output, const struct stash<Sum> *
 }
 
 /* A block is a work-group; block b adds to copy b modulo `copies` of the output. */
-template <typename Element, typename Sum, unsigned factors>
+template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
     slc_blco_stash(const __grid_constant__ struct slc_gpu_blco_part part,
                    const __grid_constant__ struct slc_baseline_job job,
@@ -91,12 +88,13 @@ __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
                    uint32_t coarsening,
                    uint32_t stash_rows)
 {
-    SLC_DYNAMIC_SHARED(Sum, shared);
+    SLC_DYNAMIC_SHARED(double, shared);
     const struct slc_gpu_blco_group group = part.groups[blockIdx.x];
     const uint32_t warp = threadIdx.x / SLC_WARP;
-    Sum *output = static_cast<Sum *>(copies.data) + blockIdx.x % copies.count * copies.elements;
-    struct stash<Sum> stash;
-    struct slc_blco_tile<Sum> tile;
+    double *output =
+        static_cast<double *>(copies.data) + blockIdx.x % copies.count * copies.elements;
+    struct stash stash;
+    struct slc_blco_tile tile;
     uint32_t *upper;
 
     tile.values = shared + warp * SLC_WARP;
@@ -118,40 +116,40 @@ __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
             break;
         }
         slc_blco_stage(&part, upper, job.mode, group.first - part.base + first, count, &tile);
-        add_tile<Element, Sum, factors>(&job, output, &stash, &tile, part.order);
+        add_tile<Element, factors>(&job, output, &stash, &tile, part.order);
         SLC_PLANT(blco_stash_tile_overwritten, __syncwarp());
     }
     SLC_PLANT(blco_stash_unfinished, __syncthreads());
     flush(&job, output, &stash);
 }
 
-template <typename Element, typename Sum, unsigned factors>
+template <typename Element, unsigned factors>
 static cudaError_t launch_with(const struct slc_baseline_job *job,
                                const struct slc_gpu_blco_part *part,
                                const struct slc_baseline_copies *copies,
-                               const struct slc_gpu_baseline_options *options,
+                               const struct slc_gpu_lists_options *options,
                                cudaStream_t stream)
 {
     const uint32_t rows = options->stash_rows;
-    const size_t shared = slc_blco_shared_bytes(part->order, sizeof(Sum), options->work_group) +
-                          rows * (job->rank * sizeof(Sum) + sizeof(uint32_t));
+    const size_t shared = slc_baseline_blco_shared_bytes(part->order, options->work_group) +
+                          rows * (job->rank * sizeof(double) + sizeof(uint32_t));
     const cudaError_t error =
-        cudaFuncSetAttribute(slc_blco_stash<Element, Sum, factors>,
+        cudaFuncSetAttribute(slc_blco_stash<Element, factors>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
 
     if (error != cudaSuccess) {
         return error;
     }
-    return slc_launch(slc_blco_stash<Element, Sum, factors>, dim3(part->group_count),
+    return slc_launch(slc_blco_stash<Element, factors>, dim3(part->group_count),
                       dim3(options->work_group), shared, stream, *part, *job, *copies,
                       options->coarsening, rows);
 }
 
-template <typename Element, typename Sum>
+template <typename Element>
 static cudaError_t launch(const struct slc_gpu_blco_part *part,
                           const struct slc_baseline_job *job,
                           const struct slc_baseline_copies *copies,
-                          const struct slc_gpu_baseline_options *options,
+                          const struct slc_gpu_lists_options *options,
                           cudaStream_t stream)
 {
     return SLC_BLCO_BY_FACTORS(job, launch_with, part, copies, options, stream);
@@ -160,12 +158,12 @@ static cudaError_t launch(const struct slc_gpu_blco_part *part,
 cudaError_t slc_baseline_blco_stash(const struct slc_gpu_blco_part *part,
                                     const struct slc_gpu_mttkrp *job,
                                     const struct slc_baseline_copies *copies,
-                                    const struct slc_gpu_baseline_options *options,
+                                    const struct slc_gpu_lists_options *options,
                                     cudaStream_t stream)
 {
     const struct slc_baseline_job given = slc_baseline_job_of(job);
 
-    return SLC_BASELINE_BY_TYPES(job, launch, part, &given, copies, options, stream);
+    return SLC_BASELINE_BY_PRECISION(job, launch, part, &given, copies, options, stream);
 }
 
 /* ---- copies of the output */

@@ -5,7 +5,7 @@ extern "C" {
 #include "base/clock.h"
 }
 
-/* ---- making forms; each is left out if it is there */
+/* ---- making forms; a form that exists is kept */
 
 static cudaError_t make_list(struct slc_gpu_forms *forms, cudaStream_t stream)
 {
@@ -44,7 +44,7 @@ static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode, 
 /* Only the copy for one mode is kept: AMPED has those of all modes in the host's memory. */
 static cudaError_t make_partitions(struct slc_gpu_forms *forms,
                                    unsigned mode,
-                                   const struct slc_gpu_baseline_options *all,
+                                   const struct slc_gpu_lists_options *all,
                                    cudaStream_t stream)
 {
     const uint64_t start_ns = slc_clock_ns();
@@ -65,9 +65,8 @@ static cudaError_t make_partitions(struct slc_gpu_forms *forms,
     return cudaSuccess;
 }
 
-static cudaError_t make_blco(struct slc_gpu_forms *forms,
-                             const struct slc_gpu_baseline_options *all,
-                             cudaStream_t stream)
+static cudaError_t
+make_blco(struct slc_gpu_forms *forms, const struct slc_gpu_lists_options *all, cudaStream_t stream)
 {
     const uint64_t start_ns = slc_clock_ns();
     cudaError_t error;
@@ -88,7 +87,7 @@ static cudaError_t make_blco(struct slc_gpu_forms *forms,
 }
 
 static cudaError_t make_queues(struct slc_gpu_forms *forms,
-                               const struct slc_gpu_baseline_options *all,
+                               const struct slc_gpu_lists_options *all,
                                cudaStream_t stream)
 {
     struct slc_gpu_blco_queues *queues = &forms->queues;
@@ -160,7 +159,7 @@ static bool has_fibers(enum slc_gpu_kernel kernel)
     return kernel == SLC_GPU_FIBER_ROWS || kernel == SLC_GPU_FIBER_ELEMENTS;
 }
 
-/* The kernels that `kernel` chooses from: of one that chooses nothing twice itself. */
+/* The kernels that `kernel` chooses from; itself twice if it chooses nothing. */
 struct choices {
     enum slc_gpu_kernel kernel[2];
 };
@@ -182,17 +181,14 @@ static struct choices choices_of(enum slc_gpu_kernel kernel)
  * that needs one. */
 static cudaError_t prepare_blco(struct slc_gpu_forms *forms,
                                 enum slc_gpu_kernel kernel,
-                                const struct slc_gpu_baseline_options *options,
-                                const struct slc_gpu_baseline_options *all,
+                                const struct slc_gpu_lists_options *options,
+                                const struct slc_gpu_lists_options *all,
                                 cudaStream_t stream)
 {
     const bool queues = kernel == SLC_GPU_BLCO_QUEUES;
     struct slc_gpu_blco *blco = queues ? &forms->queues.blco : &forms->blco;
     cudaError_t error;
 
-    if (all->work_group % SLC_WARP != 0 || all->work_group > SLC_BLCO_GROUP_MAX) {
-        return cudaErrorInvalidValue;
-    }
     error = queues ? make_queues(forms, all, stream) : make_blco(forms, all, stream);
     for (unsigned k = 0; k < 2 && error == cudaSuccess; k++) {
         const struct slc_gpu_blco_map *map;
@@ -206,13 +202,12 @@ static cudaError_t prepare_blco(struct slc_gpu_forms *forms,
 cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
                                   enum slc_gpu_kernel kernel,
                                   const struct slc_gpu_mttkrp *job,
-                                  const struct slc_gpu_baseline_options *options,
+                                  const struct slc_gpu_lists_options *options,
                                   const struct slc_gpu_machine *machine,
                                   cudaStream_t stream)
 {
     const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, machine);
-    const struct slc_gpu_baseline_options all =
-        slc_baseline_options_of(options, chosen, job, machine);
+    const struct slc_gpu_lists_options all = slc_baseline_options_of(options, chosen, job, machine);
     const struct slc_baseline_copies copies = slc_baseline_copies_of(forms, job, &all);
     cudaError_t error = cudaSuccess;
 
@@ -241,7 +236,7 @@ bool slc_baseline_is_prepared(const struct slc_gpu_forms *forms,
                               unsigned mode)
 {
     if (is_blco(kernel)) {
-        return true; /* what a run finds missing it refuses */
+        return true; /* run_blco checks them */
     }
     if (kernel == SLC_GPU_AMPED) {
         return forms->partitioned.values != nullptr && forms->partitioned_mode == mode;
@@ -256,7 +251,7 @@ bool slc_baseline_is_prepared(const struct slc_gpu_forms *forms,
 static struct slc_gpu_form_cost blco_cost(const struct slc_gpu_blco *blco,
                                           double seconds,
                                           const struct choices *choices,
-                                          const struct slc_gpu_baseline_options *options)
+                                          const struct slc_gpu_lists_options *options)
 {
     double bytes = static_cast<double>(blco->block_count) * sizeof(struct slc_gpu_blco_block);
 
@@ -286,7 +281,7 @@ static double fibers_bytes(const struct slc_gpu_fibers *fibers)
 struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
                                             enum slc_gpu_kernel kernel,
                                             unsigned mode,
-                                            const struct slc_gpu_baseline_options *options)
+                                            const struct slc_gpu_lists_options *options)
 {
     const struct choices choices = choices_of(kernel);
     const double list_bytes = static_cast<double>(forms->list.order * sizeof(uint32_t) +

@@ -1,6 +1,7 @@
 /*
- * What GenTen's kernels share: their grid, and its TinyVec, a block of columns in the registers of
- * a vector of threads. Device code, included by the kernels.
+ * What GenTen's kernels share: their grid, its TinyVec (a block of columns in the registers of a
+ * vector of threads), and the kernel that computes block after block. Device code, included by the
+ * kernels.
  */
 #ifndef SLC_GPU_BASELINE_GENTEN_H
 #define SLC_GPU_BASELINE_GENTEN_H
@@ -65,15 +66,15 @@ __device__ static inline struct slc_genten_range slc_genten_range_of(uint64_t nn
  * register each. As in TinyVec the sizes are constants, and only the last block of columns is
  * compared with the rank (`whole` is false).
  */
-template <typename Sum, int vector, int panel, bool whole> struct slc_genten_vec {
+template <int vector, int panel, bool whole> struct slc_genten_vec {
     uint32_t first, rank;
-    Sum v[panel];
+    double v[panel];
 
     __device__ inline bool has(int k) const
     {
         return whole || first + static_cast<uint32_t>(k) * vector < rank;
     }
-    __device__ inline void fill(Sum value)
+    __device__ inline void fill(double value)
     {
         SLC_UNROLL
         for (int k = 0; k < panel; k++) {
@@ -85,7 +86,7 @@ template <typename Sum, int vector, int panel, bool whole> struct slc_genten_vec
         SLC_UNROLL
         for (int k = 0; k < panel; k++) {
             if (has(k)) {
-                v[k] *= static_cast<Sum>(row[first + k * vector]);
+                v[k] *= static_cast<double>(row[first + k * vector]);
             }
         }
     }
@@ -96,11 +97,11 @@ template <typename Sum, int vector, int panel, bool whole> struct slc_genten_vec
             v[k] += other.v[k];
         }
     }
-    __device__ inline void add_to(Sum *row, bool atomic) const
+    __device__ inline void add_to(double *row, bool atomic) const
     {
         SLC_UNROLL
         for (int k = 0; k < panel; k++) {
-            Sum *to = row + first + k * vector;
+            double *to = row + first + k * vector;
 
             if (has(k) && atomic) {
                 SLC_PLANT_OTHER(genten_plain_add, atomicAdd(to, v[k]), *to += v[k]);
@@ -112,10 +113,10 @@ template <typename Sum, int vector, int panel, bool whole> struct slc_genten_vec
 };
 
 /* product = value times the rows of the factors that the coordinates name. */
-template <typename Element, typename Vec, typename Sum>
+template <typename Element, typename Vec>
 __device__ static inline void slc_genten_product(const struct slc_baseline_job *job,
                                                  const uint32_t *coords,
-                                                 Sum value,
+                                                 double value,
                                                  Vec *product)
 {
     product->fill(value);
@@ -125,41 +126,82 @@ __device__ static inline void slc_genten_product(const struct slc_baseline_job *
     }
 }
 
-/* launcher.run<vector, columns / vector>(), for every column of GenTen's table 4. */
-template <typename Launcher>
-static inline cudaError_t slc_genten_dispatch(const struct slc_gpu_genten_blocking *blocking,
-                                              const Launcher &launcher)
+/*
+ * All blocks of columns, one after the other. Method::add_columns<vector, panel, whole>(coo, job,
+ * first) adds a team member's nonzeros in the columns from `first` on.
+ */
+template <typename Method, int vector, int panel>
+__global__ void __launch_bounds__(SLC_GENTEN_TEAM, slc_genten_teams(panel))
+    slc_genten_blocks(const struct slc_gpu_coo coo, const struct slc_baseline_job job)
 {
-    switch (blocking->vector * 8 + blocking->columns / blocking->vector) {
+    const uint32_t columns = vector * panel;
+    uint32_t first = 0;
+
+    for (; job.rank - first >= columns; first += columns) {
+        Method::template add_columns<vector, panel, true>(&coo, &job, first);
+    }
+    if (first < job.rank) {
+        Method::template add_columns<vector, panel, false>(&coo, &job, first);
+    }
+}
+
+template <typename Method, int vector, int panel>
+static inline cudaError_t slc_genten_launch_blocks(const struct slc_genten_launch *with)
+{
+    return slc_launch(slc_genten_blocks<Method, vector, panel>, with->grid, with->block, 0,
+                      with->stream, *with->coo, with->job);
+}
+
+/* Launches the kernel with the sizes of one of the columns of GenTen's table 4. */
+template <typename Method>
+static inline cudaError_t slc_genten_dispatch(const struct slc_genten_launch *with)
+{
+    const uint32_t vector = with->blocking.vector;
+
+    /* One number for each pair of sizes: the columns of a thread are below 8. */
+    switch (vector * 8 + with->blocking.columns / vector) {
     case 1 * 8 + 1:
-        return launcher.template run<1, 1>();
+        return slc_genten_launch_blocks<Method, 1, 1>(with);
     case 2 * 8 + 1:
-        return launcher.template run<2, 1>();
+        return slc_genten_launch_blocks<Method, 2, 1>(with);
     case 2 * 8 + 2:
-        return launcher.template run<2, 2>();
+        return slc_genten_launch_blocks<Method, 2, 2>(with);
     case 4 * 8 + 1:
-        return launcher.template run<4, 1>();
+        return slc_genten_launch_blocks<Method, 4, 1>(with);
     case 4 * 8 + 2:
-        return launcher.template run<4, 2>();
+        return slc_genten_launch_blocks<Method, 4, 2>(with);
     case 8 * 8 + 1:
-        return launcher.template run<8, 1>();
+        return slc_genten_launch_blocks<Method, 8, 1>(with);
     case 8 * 8 + 2:
-        return launcher.template run<8, 2>();
+        return slc_genten_launch_blocks<Method, 8, 2>(with);
     case 8 * 8 + 3:
-        return launcher.template run<8, 3>();
+        return slc_genten_launch_blocks<Method, 8, 3>(with);
     case 8 * 8 + 4:
-        return launcher.template run<8, 4>();
+        return slc_genten_launch_blocks<Method, 8, 4>(with);
     case 16 * 8 + 3:
-        return launcher.template run<16, 3>();
+        return slc_genten_launch_blocks<Method, 16, 3>(with);
     case 16 * 8 + 4:
-        return launcher.template run<16, 4>();
+        return slc_genten_launch_blocks<Method, 16, 4>(with);
     case 32 * 8 + 3:
-        return launcher.template run<32, 3>();
+        return slc_genten_launch_blocks<Method, 32, 3>(with);
     case 32 * 8 + 4:
-        return launcher.template run<32, 4>();
+        return slc_genten_launch_blocks<Method, 32, 4>(with);
     default:
         return cudaErrorInvalidValue;
     }
+}
+
+/* Computes the job by a method for its type of factors. */
+template <template <typename Element> class Method>
+static inline cudaError_t slc_genten_run(enum slc_gpu_kernel kernel,
+                                         const struct slc_gpu_coo *coo,
+                                         const struct slc_gpu_mttkrp *job,
+                                         cudaStream_t stream)
+{
+    const struct slc_genten_launch with = slc_genten_launch_of(kernel, coo, job, stream);
+
+    return job->precision == SLC_F64 ? slc_genten_dispatch<Method<double>>(&with)
+                                     : slc_genten_dispatch<Method<float>>(&with);
 }
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Shared memory that a block has without asking for more. */
+/* Shared memory of a block without cudaFuncSetAttribute. */
 static const uint32_t shared_bytes_usual = 48 << 10;
 
 static const char *const names[] = {
@@ -53,12 +53,11 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
 
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine)
 {
-    /* Multiprocessors of a complete cluster, from an architecture on: GP100, GV100, TU102, GA100,
-     * GA102, AD102, GH100, GB100, GB202. */
+    /* Multiprocessors of a complete cluster, from an architecture on: GA100, GA102, AD102, GH100,
+     * GB100, GB202. */
     static const struct {
         unsigned architecture, multiprocessors;
-    } chips[] = {{60, 10}, {70, 14}, {75, 12},  {80, 16}, {86, 12},
-                 {89, 12}, {90, 18}, {100, 20}, {120, 16}};
+    } chips[] = {{80, 16}, {86, 12}, {89, 12}, {90, 18}, {100, 20}, {120, 16}};
     unsigned each = chips[0].multiprocessors;
 
     for (size_t k = 0; k < sizeof chips / sizeof chips[0]; k++) {
@@ -97,52 +96,49 @@ bool slc_baseline_has_stash(enum slc_gpu_kernel chosen)
     return chosen == SLC_GPU_BLCO_STASH || chosen == SLC_GPU_BLCO_CODE_STASH;
 }
 
-static uint32_t coarsening_of(const struct slc_gpu_baseline_options *options,
+static uint32_t coarsening_of(const struct slc_gpu_lists_options *options,
                               enum slc_gpu_kernel chosen)
 {
     return options->coarsening > 0 ? options->coarsening : slc_baseline_has_stash(chosen) ? 2 : 1;
 }
 
-static uint32_t work_group_of(const struct slc_gpu_baseline_options *options,
+static uint32_t work_group_of(const struct slc_gpu_lists_options *options,
                               enum slc_gpu_kernel chosen)
 {
     return is_code(chosen) ? +SLC_WARP : options->work_group > 0 ? options->work_group : 256;
 }
 
-uint32_t slc_baseline_group_nnz(const struct slc_gpu_baseline_options *options,
+uint32_t slc_baseline_group_nnz(const struct slc_gpu_lists_options *options,
                                 enum slc_gpu_kernel chosen)
 {
     return work_group_of(options, chosen) * coarsening_of(options, chosen);
 }
 
-/* Rows of a stash for which there is shared memory, at most those that are wanted. */
-static uint32_t stash_rows_of(const struct slc_gpu_baseline_options *all,
+/* Rows of a stash: as chosen, but no more than its shared memory holds. */
+static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
                               bool code,
                               const struct slc_gpu_mttkrp *job,
                               const struct slc_gpu_machine *machine)
 {
-    const uint32_t sum_bytes = sizeof(double);
     const uint32_t tags = code ? +SLC_WARP : 1;
-    const uint32_t row_bytes = job->rank * sum_bytes + tags * sizeof(uint32_t);
-    const uint32_t tile_bytes = all->work_group * (sum_bytes + job->order * sizeof(uint32_t)) +
-                                job->order * sizeof(uint32_t);
+    const uint32_t row_bytes = job->rank * sizeof(double) + tags * sizeof(uint32_t);
+    const size_t tile_bytes = slc_baseline_blco_shared_bytes(job->order, all->work_group);
     const uint32_t half = machine->shared_bytes / 2;
     const uint32_t shared = code || half < shared_bytes_usual ? shared_bytes_usual : half;
-    const uint32_t rows_max = (shared - tile_bytes) / row_bytes;
+    const uint64_t rows_max = (shared - tile_bytes) / row_bytes;
     uint64_t rows = all->stash_rows > 0 ? all->stash_rows : code ? 4 : job->output.rows;
 
     rows = rows < rows_max ? rows : rows_max;
     return rows > 0 ? static_cast<uint32_t>(rows) : 1;
 }
 
-struct slc_gpu_baseline_options
-slc_baseline_options_of(const struct slc_gpu_baseline_options *options,
-                        enum slc_gpu_kernel chosen,
-                        const struct slc_gpu_mttkrp *job,
-                        const struct slc_gpu_machine *machine)
+struct slc_gpu_lists_options slc_baseline_options_of(const struct slc_gpu_lists_options *options,
+                                                     enum slc_gpu_kernel chosen,
+                                                     const struct slc_gpu_mttkrp *job,
+                                                     const struct slc_gpu_machine *machine)
 {
     const bool code = is_code(chosen);
-    struct slc_gpu_baseline_options all = *options;
+    struct slc_gpu_lists_options all = *options;
 
     all.coarsening = coarsening_of(options, chosen);
     all.work_group = work_group_of(options, chosen);
@@ -161,7 +157,7 @@ slc_baseline_options_of(const struct slc_gpu_baseline_options *options,
 
 struct slc_baseline_copies slc_baseline_copies_of(const struct slc_gpu_forms *forms,
                                                   const struct slc_gpu_mttkrp *job,
-                                                  const struct slc_gpu_baseline_options *all)
+                                                  const struct slc_gpu_lists_options *all)
 {
     return {forms->copies, all->copies, job->output.rows * job->output.pitch};
 }
@@ -175,7 +171,7 @@ uint64_t slc_baseline_copies_bytes(const struct slc_baseline_copies *copies)
 struct blco_run {
     enum slc_gpu_kernel chosen;
     const struct slc_gpu_mttkrp *job;
-    const struct slc_gpu_baseline_options *all;
+    const struct slc_gpu_lists_options *all;
     struct slc_baseline_copies copies;
 };
 
@@ -231,13 +227,12 @@ static cudaError_t run_blco(const struct slc_gpu_forms *forms,
 cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
                                  const struct slc_gpu_forms *forms,
                                  const struct slc_gpu_mttkrp *job,
-                                 const struct slc_gpu_baseline_options *options,
+                                 const struct slc_gpu_lists_options *options,
                                  const struct slc_gpu_machine *machine,
                                  cudaStream_t stream)
 {
     const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, machine);
-    const struct slc_gpu_baseline_options all =
-        slc_baseline_options_of(options, chosen, job, machine);
+    const struct slc_gpu_lists_options all = slc_baseline_options_of(options, chosen, job, machine);
     const struct blco_run run = {chosen, job, &all, slc_baseline_copies_of(forms, job, &all)};
 
     if (forms->list.order != job->order || !slc_baseline_is_prepared(forms, kernel, job->mode)) {

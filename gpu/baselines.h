@@ -3,8 +3,8 @@
  * to gpu/.
  *
  * They are written anew from the papers and are measured in the same run as the kernels of sluice;
- * no command computes with them. Choices that a paper leaves open are options, or are described
- * below.
+ * no command computes with them. Choices that a paper leaves open are options (gpu/lists.h), or are
+ * described below.
  *
  * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523): the form of its section 4 (gpu/blco.h), the
  * kernels of 5.1 and 5.2, the choice of 5.3 with the configuration of 6.1.3. A work-group is a
@@ -29,8 +29,8 @@
  * devices, and a copy of the output for each graphics processing cluster. It names neither the size
  * of a work-group nor that of the stash. Its figure 7 has several tiles in a work-group: the
  * default is eight, 256 threads, a size that divides the threads of every multiprocessor. The stash
- * has a place for each row of the mode, as far as half of a thread block's shared memory holds
- * them, so that two work-groups share a multiprocessor.
+ * has a place for each row of the mode. Its size is limited to half of the shared memory a block
+ * may have, and at least 48 KiB, so that two work-groups share a multiprocessor.
  *
  * AMPED is Wijeratne et al., ICPP 2025 (arXiv 2507.15121). Its sections 3.2 and 3.3 divide the rows
  * of the output mode into partitions of as many rows as there are devices, and keep a copy of the
@@ -52,12 +52,12 @@
  *                   row's sum in registers, added once, atomically only at the ends of the 128.
  *
  * XPLAT is "Exploring the Limits of Cross-Platform Sparse Tensor Processing", listings 3 and 4, as
- * cpu/fiber_forms.h reads them, over fibers of one mode. Which threads compute what on a device is
+ * cpu/fiber_forms.h reads them, over fibers of one mode. The division among threads of a device is
  * ours: a vector of up to 32 for each fiber or nonzero, in blocks of 256.
- *   fiber-rows      What the rows of a fiber have in common once a fiber.
- *   fiber-elements  Every nonzero on its own.
+ *   fiber-rows      Multiplies the rows that a fiber's nonzeros share once per fiber.
+ *   fiber-elements  Computes every nonzero on its own.
  *
- *     prepare (for each kernel and mode, what is not there yet) -> run .. -> destroy
+ *     prepare (for each kernel and mode, what was not made yet) -> run .. -> destroy
  */
 #ifndef SLC_GPU_BASELINES_H
 #define SLC_GPU_BASELINES_H
@@ -67,6 +67,11 @@
 #include "gpu/fibers.h"
 #include "gpu/mttkrp.h"
 
+extern "C" {
+#include "gpu/lists.h"
+}
+
+/* BLCO's kernels come first, up to SLC_GPU_BLCO_CODE: is_blco (baseline_forms.cu) needs this. */
 enum slc_gpu_kernel {
     SLC_GPU_BLCO_REGISTERS,
     SLC_GPU_BLCO_STASH,
@@ -88,20 +93,7 @@ const char *slc_gpu_kernel_name(enum slc_gpu_kernel kernel); /* as above; "?" fo
 /* SLC_GPU_KERNELS for an unknown name. */
 enum slc_gpu_kernel slc_gpu_kernel_parse(const char *name);
 
-/* 0: the default. Options that forms depend on may not change once forms are made. */
-struct slc_gpu_baseline_options {
-    uint32_t coarsening;     /* nonzeros of a thread of BLCO: 1, with a stash 2 */
-    uint32_t work_group;     /* threads, a multiple of 32 up to 512: 256; of blco-code always 32 */
-    uint32_t stash_rows;     /* as described above, of blco-code 4; fewer if memory is too small */
-    uint32_t copies;         /* of the output, with a stash: slc_gpu_clusters */
-    uint32_t index_bits;     /* of BLCO's form: 64 */
-    uint32_t queues;         /* of blco-queues, 2 to 8: 8 */
-    uint64_t block_nnz;      /* nonzeros of a block of BLCO's form: 2^27 */
-    uint64_t partition_rows; /* rows of AMPED's partitions, the number of devices: 1 */
-    unsigned fiber_mode;     /* the mode of XPLAT's fibers, from 0 */
-};
-
-/* GenTen's sizes for a rank: threads of a nonzero, and columns of a block of its factors. */
+/* GenTen's sizes for a rank: threads per nonzero, and columns of a block of its factors. */
 struct slc_gpu_genten_blocking {
     uint32_t vector, columns;
 };
@@ -113,7 +105,7 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
  * Graphics processing clusters of a device, at least 1. CUDA does not report them: they follow from
  * the number of multiprocessors and from how many of those a complete cluster of the chip has, by
  * compute capability. Products have some multiprocessors disabled, but no fewer clusters than their
- * multiprocessors need. V100 6, A100 7, H100 SXM and H200 8.
+ * multiprocessors need. A100 7, H100 SXM and H200 8.
  */
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine);
 
@@ -143,22 +135,22 @@ enum slc_gpu_kernel slc_gpu_baseline_chosen(enum slc_gpu_kernel kernel,
                                             const struct slc_gpu_machine *machine);
 
 /*
- * Makes the forms that `kernel` needs for `job` and that are not there yet: once, before anything
- * is measured. Needs: all-zero but for `list` and `dims`. Owns: slc_gpu_forms_destroy, also after
- * an error. Errors: those of making the forms; cudaErrorInvalidValue for options that are not
- * possible.
+ * Makes the forms that `kernel` needs for `job` and that were not made yet: once, before anything
+ * is measured. Needs: all-zero but for `list` and `dims`; options that slc_gpu_lists_create
+ * accepts, the same ones in every call for these forms. Owns: slc_gpu_forms_destroy, also after an
+ * error. Errors: those of making the forms.
  */
 cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
                                   enum slc_gpu_kernel kernel,
                                   const struct slc_gpu_mttkrp *job,
-                                  const struct slc_gpu_baseline_options *options,
+                                  const struct slc_gpu_lists_options *options,
                                   const struct slc_gpu_machine *machine,
                                   cudaStream_t stream);
 void slc_gpu_forms_destroy(struct slc_gpu_forms *forms);
 
 /*
- * What the form costs from which a kernel computes a mode, and that prepare made. Of genten-c the
- * seconds are those of the permutation: its list is the form of genten-a.
+ * The cost of the form from which a kernel computes a mode, after prepare. The seconds of genten-c
+ * are those of the permutation: its list is the form of genten-a.
  */
 struct slc_gpu_form_cost {
     double seconds;
@@ -167,7 +159,7 @@ struct slc_gpu_form_cost {
 struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
                                             enum slc_gpu_kernel kernel,
                                             unsigned mode,
-                                            const struct slc_gpu_baseline_options *options);
+                                            const struct slc_gpu_lists_options *options);
 
 /*
  * Adds the MTTKRP of a tensor to the job's output, whose padding stays as it is. Values of either
@@ -178,7 +170,7 @@ struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
 cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
                                  const struct slc_gpu_forms *forms,
                                  const struct slc_gpu_mttkrp *job,
-                                 const struct slc_gpu_baseline_options *options,
+                                 const struct slc_gpu_lists_options *options,
                                  const struct slc_gpu_machine *machine,
                                  cudaStream_t stream);
 

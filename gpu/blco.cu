@@ -60,7 +60,7 @@ static uint64_t index_of(const struct slc_gpu_blco *blco, const uint32_t *coords
     return index;
 }
 
-/* Counts the blocks and, where `blocks` is not NULL, describes each. */
+/* Counts the blocks and, if `blocks` is not NULL, describes each. */
 static uint64_t find_blocks(const struct slc_gpu_blco *blco,
                             const uint32_t *coords,
                             uint64_t block_nnz,
@@ -97,7 +97,7 @@ cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
     blco->nnz = list->nnz;
     blco->host_values = list->values;
     for (unsigned m = 0; m < list->order; m++) {
-        if (dims[m] > UINT32_MAX || index_bits > 64) {
+        if (dims[m] > UINT32_MAX) {
             return cudaErrorInvalidValue;
         }
     }
@@ -152,7 +152,7 @@ cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream)
 
 /* ---- maps */
 
-/* Counts the work-groups and, where `groups` is not NULL, describes each. */
+/* Counts the work-groups and, if `groups` is not NULL, describes each. */
 static uint64_t
 find_groups(const struct slc_gpu_blco *blco, uint32_t elements, struct slc_gpu_blco_group *groups)
 {

@@ -6,12 +6,12 @@
  * by a shift and a mask. Bits beyond 64 are those of a block of consecutive nonzeros that agree in
  * them, stored once per block. 16 bytes a nonzero with f64 values.
  *
- * A block has at most 2^27 nonzeros, fewer if the device has no memory for them (section 4.2). One
- * launch computes many small blocks: for each work-group (thread block) a map has the block that
- * its nonzeros belong to and the first of them. Maps are made with the form, one for each number of
- * nonzeros per work-group.
+ * A block has at most 2^27 nonzeros; those that are streamed have fewer if a queue's memory is
+ * smaller (section 4.2). One launch computes many small blocks: for each work-group (thread block)
+ * a map has the block that its nonzeros belong to and the first of them. Maps are made with the
+ * form, one for each number of nonzeros per work-group.
  *
- *     encode -> upload, or upload_blocks where nonzeros are streamed -> map .. -> destroy
+ *     encode -> upload, or upload_blocks if nonzeros are streamed -> map .. -> destroy
  */
 #ifndef SLC_GPU_BLCO_H
 #define SLC_GPU_BLCO_H
@@ -76,12 +76,11 @@ struct slc_gpu_blco_part {
 };
 
 /*
- * Encodes a list, on the host. `dims` are the modes' sizes, `index_bits` the bits of an index, at
- * most 64, `block_nnz` the nonzeros of a block, at least 1. A list in ALTO order (base/key.h) has
+ * Encodes a list, on the host. `dims` are the modes' sizes, `index_bits` the bits of an index, 1 to
+ * 64, `block_nnz` the nonzeros of a block, at least 1. A list in ALTO order (base/key.h) has
  * the fewest blocks; any order is correct. The list's values stay borrowed. Needs: *blco all-zero.
  * Owns: slc_gpu_blco_destroy, also after an error. Errors: cudaErrorInvalidValue for sizes of 2^32
- * or more, more than 64 index bits and 2^32 blocks or more; cudaErrorMemoryAllocation for the
- * host's memory.
+ * or more and 2^32 blocks or more; cudaErrorMemoryAllocation for the host's memory.
  */
 cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
                                 const struct slc_gpu_host_list *list,
@@ -91,7 +90,7 @@ cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
 
 /* Copies the form to the device. Waits for the stream. Errors: cudaErrorMemoryAllocation. */
 cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream);
-/* The same of the blocks alone. */
+/* The same for the blocks alone. */
 cudaError_t slc_gpu_blco_upload_blocks(struct slc_gpu_blco *blco, cudaStream_t stream);
 
 /*
@@ -111,7 +110,7 @@ const struct slc_gpu_blco_map *slc_gpu_blco_find_map(const struct slc_gpu_blco *
 struct slc_gpu_blco_part slc_gpu_blco_whole(const struct slc_gpu_blco *blco,
                                             const struct slc_gpu_blco_map *map);
 
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_gpu_blco_destroy(struct slc_gpu_blco *blco);
 
 #endif

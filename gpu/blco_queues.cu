@@ -7,9 +7,9 @@ extern "C" {
 #include "base/spans.h"
 }
 
-/* Of the free memory, what queues may take: the rest is for the runtime. */
+/* Tenths of the free memory that queues may use: the rest is for the runtime. */
 static const uint64_t free_tenths = 9;
-/* The fewest nonzeros that a queue has memory for. */
+/* A queue has memory for at least this number of nonzeros. */
 static const uint64_t nnz_least = 1024;
 
 static uint64_t bytes_per_nnz(enum slc_value_type type)
@@ -45,7 +45,7 @@ static struct slc_gpu_blco_batch *batch_of(const struct slc_gpu_blco_queues *que
     return static_cast<struct slc_gpu_blco_batch *>(queues->batches.data) + b;
 }
 
-/* Counts the batches and, where `batches` is not NULL, describes each: blocks that fit together. */
+/* Counts the batches and, if `batches` is not NULL, describes each: blocks that fit together. */
 static uint64_t find_batches(const struct slc_gpu_blco_queues *queues,
                              struct slc_gpu_blco_batch *batches)
 {
@@ -142,11 +142,8 @@ slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, c
     struct slc_gpu_blco *blco = &queues->blco;
     cudaError_t error;
 
-    if (count < SLC_BLCO_QUEUES_MIN || count > SLC_BLCO_QUEUES_MAX) {
-        return cudaErrorInvalidValue;
-    }
     error = create_batches(queues);
-    /* At most one queue per batch, and at least one: a count of 0 means that there are none. */
+    /* At most one queue per batch, and at least one: a count of 0 means "not created". */
     queues->count =
         queues->batch_count < count ? static_cast<unsigned>(queues->batch_count) : count;
     queues->count = queues->count > 0 ? queues->count : 1;

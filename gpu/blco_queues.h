@@ -2,8 +2,8 @@
  * BLCO out of memory: its form stays in registered memory of the host and is streamed to the device
  * over several queues (section 4.2 of the paper, cited in gpu/blco.h). Private to gpu/.
  *
- * A queue is a stream with memory of the device reserved for one block of the largest size, which
- * successive batches use: a batch is one block, or several consecutive ones that fit together.
+ * A queue is a stream and device memory for one block of the largest size; its batches use that
+ * memory in turn. A batch is one block, or several consecutive ones that fit together.
  * Batches go to the queues in turn; each is copied, then computed by one launch. Copies of one
  * queue overlap the kernels of others.
  *
@@ -20,7 +20,7 @@ struct slc_gpu_blco_queue {
     cudaStream_t stream;
     uint64_t *indices;
     void *values;
-    cudaEvent_t ended; /* all that a run has enqueued */
+    cudaEvent_t ended; /* after all that a run has enqueued */
 };
 
 struct slc_gpu_blco_batch {
@@ -31,7 +31,7 @@ struct slc_gpu_blco_batch {
 struct slc_gpu_blco_queues {
     struct slc_gpu_blco blco; /* indices and values are not uploaded */
     unsigned count;
-    uint64_t nnz_each; /* what the memory of a queue is for */
+    uint64_t nnz_each; /* nonzeros that fit a queue's memory */
     struct slc_gpu_blco_queue queue[SLC_BLCO_QUEUES_MAX];
     cudaEvent_t begun;
     struct slc_buffer batches; /* struct slc_gpu_blco_batch, batch_count of them */
@@ -39,7 +39,7 @@ struct slc_gpu_blco_queues {
     void *registered[2]; /* indices and values; NULL: not registered here */
 };
 
-/* What a run took by the device's clock: times in which at least one copy or kernel was running. */
+/* Times of a run by the device's clock, during which at least one copy or kernel ran. */
 struct slc_gpu_blco_times {
     double copy_seconds, kernel_seconds;
 };
@@ -54,11 +54,10 @@ cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    uint64_t *nnz);
 
 /*
- * Takes the memory of `count` queues, or of as many as there are batches, registers the host's, and
- * forms batches. Needs: queues->blco is encoded, in blocks of at most nnz_each nonzeros; all else
- * is zero. Owns: slc_gpu_blco_queues_destroy, also
- * after an error. Errors: cudaErrorInvalidValue for another number of queues;
- * cudaErrorMemoryAllocation.
+ * Forms batches, allocates the memory of `count` queues, or of one per batch if there are fewer
+ * batches, and registers the host's memory. Needs: a count from SLC_BLCO_QUEUES_MIN to
+ * SLC_BLCO_QUEUES_MAX; queues->blco is encoded, in blocks of at most nnz_each nonzeros; all else is
+ * zero. Owns: slc_gpu_blco_queues_destroy, also after an error. Errors: cudaErrorMemoryAllocation.
  */
 cudaError_t
 slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, cudaStream_t stream);
@@ -77,11 +76,11 @@ cudaError_t slc_gpu_blco_queues_run(const struct slc_gpu_blco_queues *queues,
                                     const void *context,
                                     cudaStream_t stream);
 
-/* Of the last run, which has ended. */
+/* Times of the last run, which has ended. */
 cudaError_t slc_gpu_blco_queues_times(const struct slc_gpu_blco_queues *queues,
                                       struct slc_gpu_blco_times *times);
 
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_gpu_blco_queues_destroy(struct slc_gpu_blco_queues *queues);
 
 #endif

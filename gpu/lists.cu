@@ -3,13 +3,9 @@
 #include "gpu/check.h"
 #include "gpu/state.h"
 
-extern "C" {
-#include "gpu/lists.h"
-}
-
 struct slc_gpu_lists {
     struct slc_gpu *gpu;
-    struct slc_gpu_baseline_options options;
+    struct slc_gpu_lists_options options;
     struct slc_gpu_forms forms;
     cudaEvent_t begin, end;
 };
@@ -42,22 +38,6 @@ static enum slc_status check_options(const struct slc_gpu_lists_options *options
                         +SLC_BLCO_QUEUES_MIN, +SLC_BLCO_QUEUES_MAX);
     }
     return SLC_OK;
-}
-
-static struct slc_gpu_baseline_options options_of(const struct slc_gpu_lists_options *options)
-{
-    struct slc_gpu_baseline_options all = {};
-
-    all.coarsening = options->coarsening;
-    all.work_group = options->work_group;
-    all.stash_rows = options->stash_rows;
-    all.copies = options->copies;
-    all.index_bits = options->index_bits;
-    all.queues = options->queues;
-    all.block_nnz = options->block_nnz;
-    all.partition_rows = options->partition_rows;
-    all.fiber_mode = options->fiber_mode;
-    return all;
 }
 
 static enum slc_status create_events(struct slc_gpu_lists *lists, struct slc_error *err)
@@ -97,7 +77,7 @@ extern "C" enum slc_status slc_gpu_lists_create(struct slc_device *device,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for lists of coordinates");
     }
     lists->gpu = gpu;
-    lists->options = options_of(options);
+    lists->options = *options;
     status = create_events(lists, err);
     if (status != SLC_OK) {
         slc_gpu_lists_destroy(lists);
@@ -125,7 +105,7 @@ extern "C" void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
     slc_free(lists);
 }
 
-/* Between mttkrp_begin and mttkrp_end, with nothing under way: its failure leaves the job sound. */
+/* Between mttkrp_begin and mttkrp_end, with nothing under way: the job survives its failure. */
 static enum slc_status
 prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_error *err)
 {

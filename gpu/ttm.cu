@@ -35,7 +35,7 @@ __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
         sum[k] = 0;
     }
     for (uint32_t i = begin; i < end; i++) {
-        const double value = slc_baseline_value<double>(fibers->type, fibers->values, i);
+        const double value = slc_baseline_value(fibers->type, fibers->values, i);
         const slc_pack<Element> row = *reinterpret_cast<const slc_pack<Element> *>(
             columns + static_cast<uint64_t>(fibers->index[i]) * matrix->pitch);
 
@@ -102,7 +102,7 @@ __global__ static void __launch_bounds__(THREADS)
     if (i >= fibers.nnz) {
         return;
     }
-    const double value = slc_baseline_value<double>(fibers.type, fibers.values, i);
+    const double value = slc_baseline_value(fibers.type, fibers.values, i);
     const Element *from = static_cast<const Element *>(matrix.data) +
                           static_cast<uint64_t>(fibers.index[i]) * matrix.pitch;
     double *to =

@@ -118,6 +118,40 @@ static void every_kernel(void)
     close_device(device);
 }
 
+/* An open device refuses the options, with `message`. */
+static void refuse_options(const slc_gpu_lists_options &options, const char *message)
+{
+    const host_list list = random_list(dims, 10, 7);
+    const slc_gpu_lists_source source = {list.nnz(), list.coords.data(), SLC_F64,
+                                         list.values.data()};
+    struct slc_device *device = open_device(false, (size_t)64 << 20);
+    struct slc_gpu_lists *lists = nullptr;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    SLC_ASSERT_FAILS(slc_gpu_lists_create(device, &source, &options, &lists, &err), SLC_ERR_USAGE,
+                     &err, message);
+    close_device(device);
+}
+
+static void options_refused(void)
+{
+    static const uint32_t work_groups[] = {48, 100, 544}, queues[] = {1, 9};
+    slc_gpu_lists_options options = {};
+
+    for (const uint32_t threads : work_groups) {
+        options.work_group = threads;
+        refuse_options(options, "multiples of 32 up to 512 are possible");
+    }
+    options = {};
+    options.index_bits = 65;
+    refuse_options(options, "65 index bits");
+    options = {};
+    for (const uint32_t count : queues) {
+        options.queues = count;
+        refuse_options(options, "2 to 8 are possible");
+    }
+}
+
 static void refused(void)
 {
     const host_list list = random_list(dims, 10, 7);
@@ -125,22 +159,11 @@ static void refused(void)
                                          list.values.data()};
     struct slc_device *device = open_device(true, (size_t)64 << 20);
     struct slc_gpu_lists *lists = nullptr;
-    slc_gpu_lists_options options = {};
+    const slc_gpu_lists_options options = {};
 
     CU_ASSERT_EQUAL(slc_gpu_lists_create(device, &source, &options, &lists, nullptr),
                     SLC_ERR_USAGE);
     device->ops->close(device);
-    CU_ASSERT_EQUAL(slc_gpu_lists_create(device, &source, &options, &lists, nullptr),
-                    SLC_ERR_USAGE);
-    options.work_group = 100;
-    CU_ASSERT_EQUAL(slc_gpu_lists_create(device, &source, &options, &lists, nullptr),
-                    SLC_ERR_USAGE);
-    options = {};
-    options.index_bits = 65;
-    CU_ASSERT_EQUAL(slc_gpu_lists_create(device, &source, &options, &lists, nullptr),
-                    SLC_ERR_USAGE);
-    options = {};
-    options.queues = 1;
     CU_ASSERT_EQUAL(slc_gpu_lists_create(device, &source, &options, &lists, nullptr),
                     SLC_ERR_USAGE);
     device->ops->destroy(device);
@@ -193,7 +216,8 @@ int main(int argc, char **argv)
 {
     static const struct slc_test tests[] = {
         {"every kernel over lists on the factors of an open device", every_kernel},
-        {"devices and options that lists cannot use are refused", refused},
+        {"devices that lists cannot use are refused", refused},
+        {"options that no kernel can use are refused", options_refused},
         {"a list that does not fit is refused, and the device stays usable", out_of_memory},
     };
 
