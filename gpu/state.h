@@ -242,7 +242,8 @@ enum slc_status slc_gpu_slot_retire(struct slc_gpu *gpu,
                                     struct slc_gpu_slot *slot,
                                     struct slc_error *err) SLC_NODISCARD;
 /*
- * Adds a span that has ended to the times, as one of copying or of computing.
+ * Adds a span that has ended to the times, as one of copying or of computing. The runtime counts in
+ * milliseconds of 24 bits from the job's origin: after an hour spans are known to 0.25 ms.
  */
 enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
                                  struct slc_spans *kind,

@@ -55,10 +55,12 @@ __global__ static void __launch_bounds__(SLC_WARP)
     }
 }
 
-/* Words of a mode, with the one after them. */
+/* Words of a mode and a spare one: two are read at once, also of numbers without bits. */
 static uint64_t word_count(uint32_t nnz, uint32_t bits)
 {
-    return ((uint64_t)nnz * bits + 31) / 32 + 1;
+    const uint64_t words = ((uint64_t)nnz * bits + 31) / 32;
+
+    return (words > 0 ? words : 1) + 1;
 }
 
 static uint32_t bits_of(uint32_t extent)
@@ -96,6 +98,11 @@ static cudaError_t take(const struct slc_gpu_tile *tiles,
         made->bytes = lay_out(&tiles[t].tile, order, nullptr, made->bytes, &described[t]);
     }
     error = cudaMalloc(&made->memory, made->bytes);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    /* Spare words are read, whatever they hold. */
+    error = cudaMemsetAsync(made->memory, 0, made->bytes, stream);
     if (error != cudaSuccess) {
         return error;
     }

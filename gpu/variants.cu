@@ -30,7 +30,8 @@ static enum slc_status transcode(struct slc_gpu *gpu, struct slc_error *err)
     const struct slc_gpu_resident_block *blocks = gpu->memory.resident_blocks;
 
     if (residents->block_count == 0) {
-        return SLC_OK;
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "device %d has no resident blocks that could be transcoded", gpu->ordinal);
     }
     for (uint32_t b = 1; b < residents->block_count; b++) {
         if (blocks[b].layout != blocks[0].layout) {

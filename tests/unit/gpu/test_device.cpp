@@ -254,7 +254,7 @@ static void times(void)
 /* Variants of the kernel, of blocks that stay and of others. */
 static void variants(void)
 {
-    const device_tensor tensor(SLC_CODEC_PACKED, SLC_MADE_COUNTS, 1500, 400);
+    const device_tensor tensor(SLC_CODEC_BLCO, SLC_MADE_COUNTS, 2000, 90);
 
     CU_ASSERT(slc_gpu_variants() >= 2 && strcmp(slc_gpu_variant_name(0), "default") == 0);
     for (unsigned thirds = 2; thirds <= 3; thirds++) {
@@ -269,6 +269,15 @@ static void variants(void)
         }
     }
     const device_emulation emulation(4);
+    device_run none(tensor, {2, 1, 0, 16, SLC_F64, false, 4});
+    const struct slc_device_job job = {0, 1, tensor.magnitude, true};
+
+    /* Nothing to transcode; and no change in the midst of a job. */
+    assert_ok(&none, none.open());
+    CU_ASSERT_EQUAL(slc_gpu_variant_use(none.device, 7, nullptr), SLC_ERR_UNSUPPORTED);
+    assert_ok(&none, none.device->ops->mttkrp_begin(none.device, &job, &none.err));
+    CU_ASSERT_EQUAL(slc_gpu_variant_use(none.device, 1, nullptr), SLC_ERR_USAGE);
+    assert_ok(&none, none.device->ops->mttkrp_end(none.device, &none.err));
     device_run exact(tensor, {2, 1, 3, 16, SLC_F64, true, 4});
     device_run narrow(tensor, {2, 1, 3, 16, SLC_F32, false, 4});
 

@@ -247,6 +247,7 @@ static void every_variant(void)
 static void transcoded(void)
 {
     const uint64_t dims[3] = {UINT64_C(1) << 21, 3, 1 << 20}, one_row[3] = {1, 3000, 1};
+    const uint64_t flat[3] = {200, 50, 1};
     const struct batch_shape plain = {SLC_CODEC_PACKED, {}, 0, 0};
     struct mttkrp_problem problem;
     struct mttkrp_way way = mttkrp_plain_way();
@@ -260,6 +261,12 @@ static void transcoded(void)
     batch_encode(&problem.batch, 3, one_row, 2500, SLC_MADE_COUNTS, slc_test_seed(), &plain);
     for (unsigned mode = 0; mode < 3; mode++) {
         mttkrp_problem_make(&problem, mode, 4, SLC_F64, true);
+        check(&problem, &way, 0, nullptr);
+    }
+    /* The last words of all are those of a mode without bits. */
+    for (uint64_t nnz = 700; nnz < 716; nnz += slc_test_threads_only() ? 15 : 1) {
+        batch_encode(&problem.batch, 3, flat, nnz, SLC_MADE_COUNTS, slc_test_seed(), &plain);
+        mttkrp_problem_make(&problem, nnz % 3, 3, SLC_F64, true);
         check(&problem, &way, 0, nullptr);
     }
     problem.batch.blocks.clear();
