@@ -7,8 +7,6 @@
 
 #include "session.h"
 
-#include <jansson.h>
-
 /* What it holds, one part a line; and what it has done. Nothing where the plan has none. */
 void accelerator_report_plan(const struct slc_plan *plan, unsigned order);
 void accelerator_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);

@@ -6,7 +6,6 @@
 #include "base/checked.h"
 #include "base/limits.h"
 #include "bench.h"
-#include "device_baseline_options.h"
 #include "device_fibers.h"
 #include "device_group.h"
 #include "device_mttkrp.h"
@@ -14,12 +13,19 @@
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
 #include "record.h"
+#include "roofs.h"
 #include "run.h"
 #include "table.h"
 #include "tools/common_options.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Of the kernels of other programs (gpu/lists.h). */
+struct baseline_arguments {
+    uint64_t coarsening, work_group, stash_rows, copies, index_bits, queues, block_nnz;
+    struct option_counts devices;
+};
 
 struct arguments {
     struct option_counts ranks;
@@ -28,7 +34,7 @@ struct arguments {
     const char *precision;
     const char *kernel;
     const char *variant;
-    struct device_baseline_arguments baselines;
+    struct baseline_arguments baselines;
     uint64_t mode;
     struct session_options session;
     uint64_t ordinal;
@@ -79,7 +85,7 @@ static const struct option options[] = {
              "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
              "streamed from the host), blco-code-registers, blco-code-stash, blco-code (the same "
              "as the authors' program has them), amped, genten-a, genten-b, genten-c, fiber-rows, "
-             "fiber-elements; baselines or all: each of them",
+             "fiber-elements; all: each of them",
      .offset = offsetof(struct arguments, kernel)},
     {.name = "variant",
      .kind = OPTION_STRING,
@@ -98,12 +104,69 @@ static const struct option options[] = {
      .help = "also divide the MTTKRP of sluice between D logical devices, all of them this device, "
              "by partitions of sorted layouts (if the store has them) and by nonzeros",
      .offset = offsetof(struct arguments, logical)},
-    DEVICE_BASELINE_OPTION_ROWS(arguments, baselines),
+    {.name = "coarsening",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 1024,
+     .help = "of BLCO: nonzeros of a thread; 0: 1, with a stash 2",
+     .offset = offsetof(struct arguments, baselines.coarsening)},
+    {.name = "work-group",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 512,
+     .help = "of BLCO: threads of a thread block, a multiple of 32; 0: 256",
+     .offset = offsetof(struct arguments, baselines.work_group)},
+    {.name = "stash-rows",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 65536,
+     .help = "of BLCO: rows in shared memory, at most those that fit; 0: all of the mode, of "
+             "blco-code 4",
+     .offset = offsetof(struct arguments, baselines.stash_rows)},
+    {.name = "copies",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 1024,
+     .help = "of BLCO: copies of the output with a stash; 0: one for each graphics "
+             "processing cluster",
+     .offset = offsetof(struct arguments, baselines.copies)},
+    {.name = "index-bits",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 64,
+     .help = "of BLCO: bits of an index, the others are those of blocks; 0: 64",
+     .offset = offsetof(struct arguments, baselines.index_bits)},
+    {.name = "queues",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = 8,
+     .help = "of blco-queues: streams with memory for one block each, 2 to 8; 0: 8",
+     .offset = offsetof(struct arguments, baselines.queues)},
+    {.name = "block-nnz",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = UINT64_C(1) << 32,
+     .help = "of BLCO: nonzeros of a block, at most; 0: 2^27, of blco-queues fewer if the device's "
+             "memory is too small",
+     .offset = offsetof(struct arguments, baselines.block_nnz)},
+    {.name = "devices",
+     .kind = OPTION_COUNTS,
+     .value = "N[,N..]",
+     .maximum = 63,
+     .help = "of amped: also divide the work between the GPUs with these numbers (one may be "
+             "named several times)",
+     .offset = offsetof(struct arguments, baselines.devices)},
     {.name = "device-memory",
      .kind = OPTION_SIZE,
      .value = "SIZE",
-     .help = "of the device's that blocks and factors may use; baselines and products from fibers "
-             "take more",
+     .help = "GPU memory for blocks and factors; baselines and products from fibers use more",
      .offset = offsetof(struct arguments, session.device_memory)},
     {.name = "streams",
      .kind = OPTION_U64,
@@ -123,13 +186,14 @@ static const struct option options[] = {
      .value = "N",
      .fallback = "0",
      .maximum = 63,
-     .help = "whose ceilings and products are measured, of the machine's devices",
+     .help = "number of the GPU whose ceilings, products from fibers and logical devices are "
+             "measured; MTTKRPs run on GPU 0",
      .offset = offsetof(struct arguments, ordinal)},
     {.name = "largest",
      .kind = OPTION_SIZE,
      .value = "SIZE",
      .fallback = "4GiB",
-     .help = "leave out larger working sets",
+     .help = "leave out larger working sets; without any working set peaks are left out too",
      .offset = offsetof(struct arguments, largest)},
     {.name = "moved",
      .kind = OPTION_SIZE,
@@ -156,6 +220,7 @@ static const struct bench_column product_columns[] = {
     {"mode", "mode", 0, 0},
     {"kernel", "kernel", 0, 0},
     {"variant", "variant", 0, 0},
+    {"split", "split", 0, 0},
     {"chosen", "chosen", 0, 0},
     {"devices", "devices", 0, 0},
     {"median_ms", "ms", 1, 3},
@@ -177,9 +242,6 @@ struct device_bench {
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
-
-/* Operations of a peak for each byte of --moved: a run takes as long as one of other ceilings. */
-#define FLOP_PER_BYTE UINT64_C(16)
 
 /*
  * Each ceiling's working sets. Reads sweep from what a multiprocessor's cache holds to what no
@@ -235,21 +297,28 @@ measure_peaks(const struct arguments *args, json_t *rows, struct slc_error *err)
     enum slc_status status = SLC_OK;
 
     for (unsigned t = 0; t < 2 && status == SLC_OK; t++) {
-        const struct slc_gpu_peak peak = {
-            .type = types[t],
-            .operations =
-                slc_min_u64(args->moved, SLC_GPU_PEAK_MOST / FLOP_PER_BYTE) * FLOP_PER_BYTE,
-            .repeats = (unsigned)args->bench.repeats};
         json_t *row = json_object();
         double rate = 0;
 
-        status = slc_gpu_measure_peak((unsigned)args->ordinal, &peak, &rate, err);
+        status = bench_device_peak((unsigned)args->ordinal, types[t], args->moved,
+                                   (unsigned)args->bench.repeats, &rate, err);
         (void)json_array_append_new(rows, row);
         bench_set_text(row, "peak", slc_gpu_peak_name(types[t]));
         bench_set_text(row, "precision", types[t] == SLC_F32 ? "f32" : "f64");
         bench_set_real(row, "gflop_per_s", rate * 1e-9);
     }
     return status;
+}
+
+static struct slc_gpu_lists_options baseline_options(const struct baseline_arguments *args)
+{
+    return (struct slc_gpu_lists_options){.coarsening = (uint32_t)args->coarsening,
+                                          .work_group = (uint32_t)args->work_group,
+                                          .stash_rows = (uint32_t)args->stash_rows,
+                                          .copies = (uint32_t)args->copies,
+                                          .index_bits = (uint32_t)args->index_bits,
+                                          .queues = (uint32_t)args->queues,
+                                          .block_nnz = args->block_nnz};
 }
 
 static enum slc_status measure_mttkrp(const struct arguments *args,
@@ -264,7 +333,7 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
                                      .mode = (unsigned)args->mode,
                                      .kernel = args->kernel,
                                      .variant = args->variant,
-                                     .lists = device_baseline_options(&args->baselines),
+                                     .lists = baseline_options(&args->baselines),
                                      .devices = args->baselines.devices,
                                      .session = *session,
                                      .warm_up = (unsigned)args->bench.warm_up,
@@ -423,12 +492,13 @@ const struct command bench_device = {
         "those\n"
         "of cuSPARSE where it can be opened, ttm-fibers, ttm-elements.\n"
         "\n"
-        "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice, lowest: in\n"
-        "the mode where that is smallest; uneven: slowest over fastest mode; model GB/s: rows of\n"
-        "factors and nonzeros of the kernel's form, % of ceiling: of random rows in this run; if\n"
-        "blocks are copied: nonzeros a second with copies, % of those of kernels alone, and how\n"
-        "much of the shorter of copies and kernels the other covers; in all modes: time of the\n"
-        "form over that of an MTTKRP in every mode; scaling: over one device, spread: difference\n"
-        "of the devices' times over their sum.",
+        "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice; lowest "
+        "ratio:\n"
+        "of one mode; slowest/fastest: modes of one kernel; model GB/s: rows of factors and\n"
+        "nonzeros in the kernel's form; % of ceiling: of random rows in this run. If blocks are\n"
+        "copied: overall Gnnz/s counts copies; % of in-memory: that over the rate of kernels\n"
+        "alone; % overlap: the part of the shorter of copies and kernels during which the other\n"
+        "ran. build/MTTKRPs: time to build the form over that of an MTTKRP in every mode;\n"
+        "scaling: over one device; spread: difference of the devices' times over their sum.",
     .run = run,
 };

@@ -454,11 +454,12 @@ choose_device(struct roofline_bench *bench, json_t *record, struct slc_error *er
                               "gpu, or leave it out");
     }
     if (strcmp(args->isa, "best") != 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "--isa is for the CPU: leave it or --device gpu out");
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--isa applies to the CPU only: remove it or --device gpu");
     }
     bench->kernels = roofline_device_kernels;
     bench->kernel_count = roofline_device_kernel_count;
-    status = bench_device_find(0, args->device_memory, &info, err);
+    status = bench_device_find(args->device_memory, &info, err);
     if (status == SLC_OK) {
         bench->device = (struct bench_roofs_device){
             .free_bytes = info.free_bytes,
@@ -576,8 +577,8 @@ const struct command bench_roofline = {
     .operands_max = OPTIONS_MAX_OPERANDS,
     .options = options,
     .notes =
-        "A roof is what a kernel that makes so many operations for each byte it loads or\n"
-        "stores attains at most, from the level of memory that holds the rows it touches. Of a\n"
-        "GPU there is also the roof of rows at random places of its memory.",
+        "A roof is the highest rate of a kernel with a given number of operations per byte that\n"
+        "it loads or stores, if its rows are in a given level of memory. A GPU also has the roof\n"
+        "of rows at random places of its memory.",
     .run = run,
 };

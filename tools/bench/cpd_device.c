@@ -2,6 +2,8 @@
 #include "cpd_device.h"
 
 #include "base/checked.h"
+#include "device_mttkrp.h"
+#include "device_summary.h"
 #include "gpu/measure.h"
 #include "mttkrp_model.h"
 
@@ -64,7 +66,9 @@ enum slc_status cpd_device_ceilings_measure(const struct slc_session *session,
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan_request *request = &session->plan.request;
     const double row = (double)bench_model_row_bytes(request->precision, request->rank);
-    const double order = manifest->order, nnz = (double)manifest->nnz;
+    const double model = device_model_bytes(manifest->order, request->rank,
+                                            (double)slc_value_bytes(request->precision),
+                                            device_block_bytes_per_nnz(session->store.reader));
     uint32_t row_bytes = LEAST_ROW_BYTES;
     double update = 0;
     enum slc_status status = SLC_OK;
@@ -76,10 +80,10 @@ enum slc_status cpd_device_ceilings_measure(const struct slc_session *session,
     while (row_bytes < LARGEST_ROW_BYTES && row_bytes < row) {
         row_bytes *= 2;
     }
-    /* Every nonzero touches a row of each mode in each of the MTTKRPs. */
-    status = measure_seconds(session, SLC_GPU_CEILING_ROWS,
-                             (double)bench_model_set_bytes(manifest, (uint64_t)row), row_bytes,
-                             order * order * nnz * row, &ceilings->multiply, err);
+    /* An MTTKRP of each mode. */
+    status = measure_seconds(
+        session, SLC_GPU_CEILING_ROWS, (double)bench_model_set_bytes(manifest, (uint64_t)row),
+        row_bytes, manifest->order * (double)manifest->nnz * model, &ceilings->multiply, err);
     for (unsigned n = 0; n < manifest->order; n++) {
         update += 2 * row * (double)manifest->dims[n];
     }

@@ -434,50 +434,32 @@ static enum slc_status compare_factors(struct device_amped *amped,
 
 /* ---- rows */
 
-static void set_devices(const struct device_amped *amped, json_t *row)
+static void set_devices(const struct device_amped *amped, double divide_seconds, json_t *row)
 {
     json_t *each = json_array();
-    double least = INFINITY, most = 0, total = 0;
+    double build = divide_seconds;
 
-    bench_set_count(row, "devices", amped->count);
     bench_set(row, "device_ms", each);
     for (unsigned d = 0; d < amped->count; d++) {
-        const double median = bench_samples_summary(&amped->share[d].busy).median;
+        const struct share *share = &amped->share[d];
 
-        (void)json_array_append_new(each, json_real(median * 1e3));
-        least = fmin(least, median);
-        most = fmax(most, median);
-        total += median;
+        (void)json_array_append_new(each,
+                                    json_real(bench_samples_summary(&share->busy).median * 1e3));
+        build += share->run.form_seconds;
     }
-    if (total > 0) {
-        bench_set_real(row, "device_spread", (most - least) / total);
-    }
-}
-
-static void set_form(const struct device_amped *amped, double divide_seconds, json_t *row)
-{
-    double build = 0;
-
-    for (unsigned d = 0; d < amped->count; d++) {
-        build += amped->share[d].run.form_seconds;
-    }
-    bench_set_text(row, "chosen", amped->share[0].run.chosen);
-    bench_set_real(row, "build_ms", (divide_seconds + build) * 1e3);
-    bench_set_real(row, "form_bytes_per_nnz", amped->share[0].run.form_bytes_per_nonzero);
+    device_mttkrp_set_form(row, "amped", amped->mode, build, &amped->share[0].run);
 }
 
 enum slc_status device_amped_measure(struct device_amped *amped,
                                      unsigned mode,
                                      const struct slc_matrix *wanted,
-                                     double single_ms,
                                      json_t *row,
                                      struct slc_error *err)
 {
     const struct device_mttkrp *of = amped->of;
     struct bench_samples longest = {.count = 0}, whole = {.count = 0}, ring = {.count = 0};
     const uint64_t start_ns = slc_clock_ns();
-    double divide_seconds, differs = 0, exchange_ms;
-    struct bench_times times;
+    double divide_seconds, differs = 0;
     enum slc_status status;
 
     amped->mode = mode;
@@ -501,16 +483,10 @@ enum slc_status device_amped_measure(struct device_amped *amped,
         status = compare_factors(amped, wanted, &differs, err);
     }
     if (status == SLC_OK) {
-        times = bench_samples_summary(&longest);
-        exchange_ms = bench_samples_summary(&ring).median * 1e3;
-        bench_times_to_json(row, &times);
-        bench_set_real(row, "whole_ms", bench_samples_summary(&whole).median * 1e3);
-        bench_set_real(row, "exchange_ms", exchange_ms);
-        bench_set_real(row, "gnnz_per_s", (double)amped->list->shape.nnz / times.median * 1e-9);
-        bench_set_real(row, "scaling", single_ms / (times.median * 1e3 + exchange_ms));
+        device_mttkrp_set_times(row, amped->list->shape.nnz, &longest, &whole);
+        bench_set_real(row, "exchange_ms", bench_samples_summary(&ring).median * 1e3);
         bench_set_real(row, "differs", differs);
-        set_devices(amped, row);
-        set_form(amped, divide_seconds, row);
+        set_devices(amped, divide_seconds, row);
     }
     drop_shares(amped);
     return status;

@@ -31,16 +31,14 @@ void device_amped_destroy(struct device_amped *amped);
  *   median_ms       the longest of these
  *   exchange_ms     of the ring
  *   whole_ms        of all devices at the same time, and the ring
- *   device_spread   (max - min) / total of device_ms (section 5.6)
- *   scaling         `single_ms`, of one device, over median_ms and exchange_ms (section 5.7)
  *   build_ms        dividing, sorting and copying the list
  *   differs         the factor that every device has after the exchange, from `wanted`
+ * Spread and scaling (sections 5.6, 5.7) follow from these in the summary (device_summary.h).
  * Errors: those of the devices, SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 enum slc_status device_amped_measure(struct device_amped *amped,
                                      unsigned mode,
                                      const struct slc_matrix *wanted,
-                                     double single_ms,
                                      json_t *row,
                                      struct slc_error *err) SLC_NODISCARD;
 

@@ -8,7 +8,6 @@
 #include "engine/accelerators.h"
 #include "factors.h"
 #include "record.h"
-#include "results/json_parts.h"
 #include "timing.h"
 
 #include <math.h>
@@ -60,19 +59,11 @@ static enum slc_status start(struct group *group, unsigned ordinal, struct slc_e
 
 static json_t *add_row(const struct group *group, unsigned mode)
 {
-    const struct slc_manifest *manifest = &group->session.store.manifest;
-    json_t *row = json_object();
+    json_t *row = device_mttkrp_add_row(group->of, &group->session.store.manifest, mode, "sluice",
+                                        group->rows);
 
-    (void)json_array_append_new(group->rows, row);
-    bench_set_text(row, "tensor", group->of->path);
-    bench_set_count(row, "rank", group->of->rank);
-    bench_set_text(row, "precision", group->of->precision == SLC_F32 ? "f32" : "f64");
-    bench_set_count(row, "mode", mode + 1);
-    bench_set_text(row, "kernel", "sluice");
-    bench_set_text(row, "variant", group->split);
+    bench_set_text(row, "split", group->split);
     bench_set_count(row, "devices", group->count);
-    bench_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
-    bench_set_count(row, "nnz", manifest->nnz);
     return row;
 }
 
@@ -108,10 +99,8 @@ static enum slc_status run_once(struct group *group,
 static enum slc_status measure_mode(struct group *group, unsigned mode, struct slc_error *err)
 {
     const struct device_mttkrp *of = group->of;
-    const uint64_t nnz = group->session.store.manifest.nnz;
     struct bench_samples longest = {.count = 0}, whole = {.count = 0};
     struct slc_device_stats before, after;
-    struct bench_times times;
     json_t *row = add_row(group, mode), *each = json_array();
     double seconds[SLC_MAX_DEVICES], most;
     enum slc_status status = SLC_OK;
@@ -137,10 +126,7 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
     if (status != SLC_OK) {
         return status;
     }
-    times = bench_samples_summary(&longest);
-    bench_times_to_json(row, &times);
-    bench_set_real(row, "whole_ms", bench_samples_summary(&whole).median * 1e3);
-    bench_set_real(row, "gnnz_per_s", (double)nnz / times.median * 1e-9);
+    device_mttkrp_set_times(row, group->session.store.manifest.nnz, &longest, &whole);
     bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
     bench_set_real(row, "form_bytes_per_nnz",
                    device_block_bytes_per_nnz(
@@ -157,6 +143,11 @@ static enum slc_status measure_split(struct group *group, unsigned ordinal, stru
     const struct device_mttkrp *of = group->of;
     enum slc_status status = start(group, ordinal, err);
 
+    if (status != SLC_OK) {
+        bench_factors_destroy(&group->factors);
+        return device_mttkrp_note_refusal(add_row(group, of->mode > 0 ? of->mode - 1 : 0), status,
+                                          err);
+    }
     for (unsigned n = 0; status == SLC_OK && n < group->session.store.manifest.order; n++) {
         if (of->mode == 0 || of->mode == n + 1) {
             status = measure_mode(group, n, err);

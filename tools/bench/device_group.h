@@ -10,8 +10,8 @@
 /*
  * Appends a row per mode to `rows` for `count` logical devices, all of them the device `ordinal`:
  * shares of partitions if the store has layouts sorted by every mode, and equal shares of nonzeros.
- * The median is that of the device that computes longest. Errors: those of planning, streaming and
- * devices.
+ * The median is that of the device that computes longest. If there is no memory for them, one row
+ * has a note instead. Errors: those of planning, streaming and devices.
  */
 enum slc_status device_group_measure(const struct device_mttkrp *measured,
                                      unsigned ordinal,

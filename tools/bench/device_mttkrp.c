@@ -6,6 +6,7 @@
  */
 #include "device_mttkrp.h"
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "device_amped.h"
 #include "device_list.h"
@@ -18,6 +19,7 @@
 #include "timing.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Both sides at one rank. */
@@ -25,17 +27,15 @@ struct sides {
     const struct device_mttkrp *of;
     struct slc_session session;
     struct bench_factors factors;
-    struct slc_coo coo; /* empty where no baseline is asked for */
+    struct slc_coo coo; /* empty if no baseline is asked for */
     struct slc_gpu_lists *lists;
     struct slc_matrix wanted[SLC_MAX_ORDER]; /* sluice's outputs */
-    double amped_ms[SLC_MAX_ORDER];          /* of AMPED on one device; NAN: not measured */
     json_t *rows;
 };
 
 static bool baseline_wanted(const struct device_mttkrp *of, unsigned kernel)
 {
-    return strcmp(of->kernel, "all") == 0 || strcmp(of->kernel, "baselines") == 0 ||
-           strcmp(of->kernel, slc_gpu_lists_kernel(kernel)) == 0;
+    return strcmp(of->kernel, "all") == 0 || strcmp(of->kernel, slc_gpu_lists_kernel(kernel)) == 0;
 }
 
 static bool any_baseline(const struct device_mttkrp *of)
@@ -51,8 +51,7 @@ static bool any_baseline(const struct device_mttkrp *of)
 static bool amped_wanted(const struct device_mttkrp *of)
 {
     return of->devices.count > 0 &&
-           (strcmp(of->kernel, "amped") == 0 || strcmp(of->kernel, "baselines") == 0 ||
-            strcmp(of->kernel, "all") == 0);
+           (strcmp(of->kernel, "amped") == 0 || strcmp(of->kernel, "all") == 0);
 }
 
 static enum slc_status start_baselines(struct sides *sides, struct slc_error *err)
@@ -116,7 +115,7 @@ double device_block_bytes_per_nnz(const struct slc_reader *reader)
         slc_reader_entry(reader, b, &entry);
         bytes += entry.bytes;
     }
-    return (double)bytes / (double)info->nnz;
+    return (double)bytes / (double)slc_max_u64(info->nnz, 1);
 }
 
 double device_mttkrp_difference(const struct slc_matrix *wanted, const struct slc_matrix *got)
@@ -134,15 +133,18 @@ double device_mttkrp_difference(const struct slc_matrix *wanted, const struct sl
     return norm > 0 ? sqrt(apart / norm) : sqrt(apart);
 }
 
-static json_t *add_row(const struct sides *sides, unsigned mode, const char *kernel)
+json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
+                              const struct slc_manifest *manifest,
+                              unsigned mode,
+                              const char *kernel,
+                              json_t *rows)
 {
-    const struct slc_manifest *manifest = &sides->session.store.manifest;
     json_t *row = json_object();
 
-    (void)json_array_append_new(sides->rows, row);
-    bench_set_text(row, "tensor", sides->of->path);
-    bench_set_count(row, "rank", sides->of->rank);
-    bench_set_text(row, "precision", sides->of->precision == SLC_F32 ? "f32" : "f64");
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "tensor", of->path);
+    bench_set_count(row, "rank", of->rank);
+    bench_set_text(row, "precision", of->precision == SLC_F32 ? "f32" : "f64");
     bench_set_count(row, "mode", mode + 1);
     bench_set_text(row, "kernel", kernel);
     bench_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
@@ -150,17 +152,51 @@ static json_t *add_row(const struct sides *sides, unsigned mode, const char *ker
     return row;
 }
 
-static void set_times(const struct sides *sides,
-                      json_t *row,
-                      const struct bench_samples *device,
-                      const struct bench_samples *whole)
+static json_t *add_row(const struct sides *sides, unsigned mode, const char *kernel)
+{
+    return device_mttkrp_add_row(sides->of, &sides->session.store.manifest, mode, kernel,
+                                 sides->rows);
+}
+
+void device_mttkrp_set_times(json_t *row,
+                             uint64_t nnz,
+                             const struct bench_samples *device,
+                             const struct bench_samples *whole)
 {
     const struct bench_times times = bench_samples_summary(device);
-    const uint64_t nnz = sides->session.store.manifest.nnz;
 
     bench_times_to_json(row, &times);
     bench_set_real(row, "whole_ms", bench_samples_summary(whole).median * 1e3);
     bench_set_real(row, "gnnz_per_s", (double)nnz / times.median * 1e-9);
+}
+
+void device_mttkrp_set_form(json_t *row,
+                            const char *kernel,
+                            unsigned mode,
+                            double seconds,
+                            const struct slc_gpu_lists_run *run)
+{
+    /* By the beginning of a kernel's name; the first that fits. */
+    static const struct {
+        const char *kernels, *form;
+        bool each_mode; /* the form is of one mode */
+    } forms[] = {{"blco-queues", "blco-queues", false},
+                 {"blco", "blco", false},
+                 {"amped", "partitions", true},
+                 {"genten-c", "permutation", true},
+                 {"fiber", "fibers", false},
+                 {"", "list", false}};
+    unsigned f = 0;
+    char name[32];
+
+    while (strncmp(kernel, forms[f].kernels, strlen(forms[f].kernels)) != 0) {
+        f++;
+    }
+    (void)snprintf(name, sizeof name, forms[f].each_mode ? "%s-%u" : "%s", forms[f].form, mode + 1);
+    bench_set_text(row, "chosen", run->chosen);
+    bench_set_text(row, "form", name);
+    bench_set_real(row, "build_ms", seconds * 1e3);
+    bench_set_real(row, "form_bytes_per_nnz", run->form_bytes_per_nonzero);
 }
 
 /* sluice's own, whose output is the device's then. */
@@ -191,7 +227,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     if (status != SLC_OK) {
         return status;
     }
-    set_times(sides, row, &samples, &whole);
+    device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
     /* Of the last call: the first ones fill the caches of the host and the device. */
     bench_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
     bench_set(row, "direct", json_boolean(read_after.direct));
@@ -225,27 +261,23 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     return status == SLC_OK ? device->ops->output_read(device, &sides->wanted[mode], err) : status;
 }
 
-/* What a call of a baseline did, and what its form took. */
-static void set_run(const struct sides *sides, json_t *row, const struct slc_gpu_lists_run *run)
+/* What a call of a baseline copied. */
+static void set_copies(const struct sides *sides, json_t *row, const struct slc_gpu_lists_run *run)
 {
-    const uint64_t nnz = sides->session.store.manifest.nnz;
-
-    bench_set_text(row, "chosen", run->chosen);
-    bench_set_real(row, "build_ms", run->form_seconds * 1e3);
-    bench_set_real(row, "form_bytes_per_nnz", run->form_bytes_per_nonzero);
     if (run->streamed) {
         bench_set_count(row, "copied_bytes",
-                        nnz * (sizeof(uint64_t) + slc_value_bytes(sides->coo.type)));
+                        sides->coo.shape.nnz *
+                            (sizeof(uint64_t) + slc_value_bytes(sides->coo.type)));
         bench_set_real(row, "copy_ms", run->copy_seconds * 1e3);
         bench_set_real(row, "kernel_ms", run->kernel_seconds * 1e3);
         bench_set_real(row, "busy_ms", run->seconds * 1e3);
     }
 }
 
-/* A kernel that the device has no memory for, or that cannot compute the tensor, is no failure. */
-static enum slc_status note_refusal(json_t *row, enum slc_status status, struct slc_error *err)
+enum slc_status
+device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error *err)
 {
-    if (status == SLC_ERR_MEMORY || status == SLC_ERR_UNSUPPORTED) {
+    if (status == SLC_ERR_MEMORY || status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
         bench_set_text(row, "note", err->message);
         slc_error_clear(err);
         return SLC_OK;
@@ -271,7 +303,7 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
         row = add_row(sides, n, "sluice");
         bench_set_text(row, "variant", slc_gpu_variant_name(variant));
         if (refused) {
-            return note_refusal(row, status, err);
+            return device_mttkrp_note_refusal(row, status, err);
         }
         status = measure_kernel(sides, n, row, err);
         got.rows = sides->wanted[n].rows;
@@ -300,9 +332,8 @@ static enum slc_status measure_variants(struct sides *sides, struct slc_error *e
     return status == SLC_OK ? slc_gpu_variant_use(sides->session.accelerator, 0, err) : status;
 }
 
-/* *median_ms: NAN if the kernel was not measured. */
-static enum slc_status measure_baseline(
-    struct sides *sides, unsigned mode, unsigned kernel, double *median_ms, struct slc_error *err)
+static enum slc_status
+measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
     struct slc_device *device = sides->session.accelerator;
@@ -312,7 +343,6 @@ static enum slc_status measure_baseline(
     enum slc_status status = SLC_OK;
     json_t *row = add_row(sides, mode, slc_gpu_lists_kernel(kernel));
 
-    *median_ms = NAN;
     for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
@@ -323,11 +353,11 @@ static enum slc_status measure_baseline(
         }
     }
     if (status != SLC_OK) {
-        return note_refusal(row, status, err);
+        return device_mttkrp_note_refusal(row, status, err);
     }
-    set_times(sides, row, &samples, &whole);
-    set_run(sides, row, &run);
-    *median_ms = bench_samples_summary(&samples).median * 1e3;
+    device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
+    device_mttkrp_set_form(row, slc_gpu_lists_kernel(kernel), mode, run.form_seconds, &run);
+    set_copies(sides, row, &run);
     got.rows = sides->wanted[mode].rows;
     status = device->ops->output_read(device, &got, err);
     bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[mode], &got));
@@ -341,15 +371,18 @@ static enum slc_status measure_baselines(struct sides *sides, unsigned mode, str
 
     for (unsigned k = 0; k < slc_gpu_lists_kernels() && status == SLC_OK; k++) {
         if (baseline_wanted(sides->of, k)) {
-            double median_ms;
-
-            status = measure_baseline(sides, mode, k, &median_ms, err);
-            if (strcmp(slc_gpu_lists_kernel(k), "amped") == 0) {
-                sides->amped_ms[mode] = median_ms;
-            }
+            status = measure_baseline(sides, mode, k, err);
         }
     }
     return status;
+}
+
+static json_t *add_amped_row(const struct sides *sides, unsigned mode)
+{
+    json_t *row = add_row(sides, mode, "amped");
+
+    bench_set_count(row, "devices", sides->of->devices.count);
+    return row;
 }
 
 /* AMPED on several devices, which may be the one that all else was measured on: that is given back.
@@ -364,10 +397,16 @@ static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
     sides->lists = NULL;
     slc_session_close(&sides->session);
     status = device_amped_create(of, &sides->coo, &sides->factors, &amped, err);
+    if (status != SLC_OK) {
+        return device_mttkrp_note_refusal(add_amped_row(sides, of->mode > 0 ? of->mode - 1 : 0),
+                                          status, err);
+    }
     for (unsigned n = 0; n < sides->session.store.manifest.order && status == SLC_OK; n++) {
         if (of->mode == 0 || of->mode == n + 1) {
-            status = device_amped_measure(amped, n, &sides->wanted[n], sides->amped_ms[n],
-                                          add_row(sides, n, "amped"), err);
+            json_t *row = add_amped_row(sides, n);
+
+            status = device_mttkrp_note_refusal(
+                row, device_amped_measure(amped, n, &sides->wanted[n], row, err), err);
         }
     }
     device_amped_destroy(amped);

@@ -8,6 +8,7 @@
 
 #include "base/matrix.h"
 #include "gpu/lists.h"
+#include "timing.h"
 #include "tools/session.h"
 
 #include <jansson.h>
@@ -17,7 +18,7 @@ struct device_mttkrp {
     uint32_t rank;
     enum slc_value_type precision;
     unsigned mode;       /* from 1; 0: each */
-    const char *kernel;  /* "sluice", one of gpu/lists.h, "baselines" or "all" */
+    const char *kernel;  /* "sluice", one of gpu/lists.h, or "all" */
     const char *variant; /* of sluice's kernel: one of gpu/variants.h, or "all" */
     struct slc_gpu_lists_options lists;
     struct option_counts devices; /* that AMPED's kernel divides the work between; none: one */
@@ -30,6 +31,34 @@ struct device_mttkrp {
 enum slc_status device_mttkrp_measure(const struct device_mttkrp *measured,
                                       json_t *rows,
                                       struct slc_error *err) SLC_NODISCARD;
+
+/* Appends a row for a kernel in a mode, from 0, to `rows`: what was measured, without figures. */
+json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
+                              const struct slc_manifest *manifest,
+                              unsigned mode,
+                              const char *kernel,
+                              json_t *rows);
+
+/* Sets the times of a row: those of the device, with their rate, and those of whole calls. */
+void device_mttkrp_set_times(json_t *row,
+                             uint64_t nnz,
+                             const struct bench_samples *device,
+                             const struct bench_samples *whole);
+
+/* Sets the form that a baseline read in `mode`, and its cost: `seconds` to make it. Rows with the
+ * same "form" share it. */
+void device_mttkrp_set_form(json_t *row,
+                            const char *kernel,
+                            unsigned mode,
+                            double seconds,
+                            const struct slc_gpu_lists_run *run);
+
+/*
+ * A kernel that there is no memory for, or that cannot compute the tensor, is no failure: the
+ * reason becomes the row's "note". Returns SLC_OK then, else `status`.
+ */
+enum slc_status
+device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error *err);
 
 /* Bytes of a layout's blocks, without padding, for each nonzero. */
 double device_block_bytes_per_nnz(const struct slc_reader *reader);

@@ -20,41 +20,44 @@ struct group {
 };
 
 /* What rows of one group have in common. */
-static const char *const group_keys[] = {"tensor", "precision", "rank",
-                                         "kernel", "variant",   "devices"};
+static const char *const group_keys[] = {"tensor",  "precision", "rank",   "kernel",
+                                         "variant", "split",     "devices"};
 enum { GROUP_KEYS = sizeof group_keys / sizeof group_keys[0] };
 
-static const struct bench_column summary_columns[] = {{"tensor", "tensor", 0, 0},
-                                                      {"precision", "type", 0, 0},
-                                                      {"rank", "rank", 0, 0},
-                                                      {"kernel", "kernel", 0, 0},
-                                                      {"variant", "variant", 0, 0},
-                                                      {"devices", "devices", 0, 0},
-                                                      {"all_modes_ms", "all modes ms", 1, 3},
-                                                      {"ratio", "ratio", 1, 2},
-                                                      {"lowest_mode_ratio", "lowest", 1, 2},
-                                                      {"slowest_over_fastest", "uneven", 1, 2},
-                                                      {"gflop_per_s", "GFLOP/s", 1, 1},
-                                                      {"model_gb_per_s", "model GB/s", 1, 1},
-                                                      {"ceiling_share", "% of ceiling", 100, 0},
-                                                      {"overall_gnnz_per_s", "all Gnnz/s", 1, 3},
-                                                      {"overall_share", "% of memory's", 100, 0},
-                                                      {"overlap_share", "% overlap", 100, 0},
-                                                      {"build_ms", "build ms", 1, 1},
-                                                      {"build_iterations", "in all modes", 1, 1},
-                                                      {"form_bytes_per_nnz", "B/nnz", 1, 2},
-                                                      {"scaling", "scaling", 1, 2},
-                                                      {"device_spread", "% spread", 100, 1},
-                                                      {NULL, NULL, 0, 0}};
+static const struct bench_column summary_columns[] = {
+    {"tensor", "tensor", 0, 0},
+    {"precision", "type", 0, 0},
+    {"rank", "rank", 0, 0},
+    {"kernel", "kernel", 0, 0},
+    {"variant", "variant", 0, 0},
+    {"split", "split", 0, 0},
+    {"devices", "devices", 0, 0},
+    {"all_modes_ms", "all modes ms", 1, 3},
+    {"ratio", "ratio", 1, 2},
+    {"lowest_mode_ratio", "lowest ratio", 1, 2},
+    {"slowest_over_fastest", "slowest/fastest", 1, 2},
+    {"gflop_per_s", "GFLOP/s", 1, 1},
+    {"model_gb_per_s", "model GB/s", 1, 1},
+    {"ceiling_share", "% of ceiling", 100, 0},
+    {"overall_gnnz_per_s", "overall Gnnz/s", 1, 3},
+    {"overall_share", "% of in-memory", 100, 0},
+    {"overlap_share", "% overlap", 100, 0},
+    {"build_ms", "build ms", 1, 1},
+    {"build_iterations", "build/MTTKRPs", 1, 1},
+    {"form_bytes_per_nnz", "B/nnz", 1, 2},
+    {"scaling", "scaling", 1, 2},
+    {"device_spread", "% spread", 100, 1},
+    {NULL, NULL, 0, 0}};
 
 static const struct bench_column mean_columns[] = {{"precision", "type", 0, 0},
                                                    {"rank", "rank", 0, 0},
                                                    {"kernel", "kernel", 0, 0},
                                                    {"variant", "variant", 0, 0},
+                                                   {"split", "split", 0, 0},
                                                    {"devices", "devices", 0, 0},
                                                    {"tensors", "tensors", 0, 0},
                                                    {"ratio", "mean ratio", 1, 2},
-                                                   {"lowest_mode_ratio", "lowest", 1, 2},
+                                                   {"lowest_mode_ratio", "lowest ratio", 1, 2},
                                                    {"ceiling_share", "% of ceiling", 100, 0},
                                                    {NULL, NULL, 0, 0}};
 
@@ -297,7 +300,7 @@ static void set_rates(json_t *object, const struct group *group, const json_t *c
 {
     const json_t *row = group->row[0];
     const uint32_t rank = (uint32_t)number_of(row, "rank");
-    /* 1e6 nonzeros a second, in milliseconds: 1e-6 of 1e9. */
+    /* Nonzeros per ms, times 1e-6: 1e9 nonzeros per second. */
     const double rate = number_of(row, "nnz") * group->count / sum_of(group, "median_ms") * 1e-6;
     const double form = largest_of(group, "form_bytes_per_nnz");
     const double model = rate * device_model_bytes(group->order, rank, value_bytes(row), form);
@@ -336,19 +339,20 @@ static void set_streaming(json_t *object, const struct group *group)
     bench_set_real(object, "overlap_share", overlap_share(group));
 }
 
-/* A time that several modes repeat is that of one form for all of them, and counts once. */
+/* A form that several modes share was built once. */
 static double build_ms(const struct group *group)
 {
     double sum = NAN;
 
     for (unsigned i = 0; i < group->count; i++) {
         const double build = number_of(group->row[i], "build_ms");
-        bool repeated = isnan(build);
+        const json_t *form = json_object_get(group->row[i], "form");
+        bool counted = isnan(build);
 
-        for (unsigned k = 0; k < i; k++) {
-            repeated = repeated || number_of(group->row[k], "build_ms") == build;
+        for (unsigned k = 0; k < i && form != NULL; k++) {
+            counted = counted || json_equal(form, json_object_get(group->row[k], "form"));
         }
-        if (!repeated) {
+        if (!counted) {
             sum = isnan(sum) ? build : sum + build;
         }
     }
@@ -384,8 +388,8 @@ static double device_spread(const struct group *group)
     return (most - least) / total;
 }
 
-/* Of several devices; `alone` is the same kernel on one. Rows count that are exchanged afterwards,
- * if that was measured. */
+/* Of several devices; `alone` is the same kernel on one. The exchange of rows counts, if it was
+ * measured. */
 static void set_devices(json_t *object, const struct group *group, const struct group *alone)
 {
     const double exchange = sum_of(group, "exchange_ms");

@@ -36,8 +36,8 @@ double device_model_flop(unsigned order, uint32_t rank);
 double device_rows_ceiling(const json_t *ceilings, double row_bytes, double working_bytes);
 
 /*
- * Sets "summary" of the record, an object for each tensor, precision, rank and kernel (and variant
- * and number of logical devices) of its "rows" that are MTTKRPs, and "summary_means", an object for
+ * Sets "summary" of the record, an object for each tensor, precision, rank, kernel, variant,
+ * split and number of devices of its "rows" that are MTTKRPs, and "summary_means", an object for
  * each of these over all tensors. Sets neither if there are no such rows.
  */
 void device_summary_add(json_t *record);

@@ -1,6 +1,7 @@
 /* The record of a benchmark; see record.h. */
 #include "record.h"
 
+#include "base/device.h"
 #include "results/json_parts.h"
 #include "tools/session.h"
 

@@ -6,7 +6,6 @@
 #ifndef SLC_TOOLS_BENCH_RECORD_H
 #define SLC_TOOLS_BENCH_RECORD_H
 
-#include "base/device.h"
 #include "base/error.h"
 #include "storage/store.h"
 #include "tools/options.h"
@@ -35,6 +34,8 @@ json_t *bench_tensor_to_json(const struct slc_store *store);
 
 /* The same as "tensor" of the record of a benchmark of one store. */
 void bench_set_tensor(json_t *record, const struct slc_store *store);
+
+struct slc_device_info;
 
 /* A GPU as "device" of the record. */
 void bench_set_device(json_t *record, const struct slc_device_info *info);

@@ -6,8 +6,8 @@
  *   sptv          2 operations a nonzero; v + 4 + 8 bytes: value, index, number of the vector; a
  *                 fiber 8 + 4: its sum and its end
  *   ttm-fibers    2 R operations a nonzero; v + 4 + R v bytes: value, index, row of the matrix; a
- *                 fiber R v + 4
- *   ttm-elements  the same for a nonzero, and its row of the result, R v + 4, every time
+ *                 fiber 8 R + 4: its row of the result, which is f64, and its end
+ *   ttm-elements  the same for each nonzero, and 8 R + 4 for its row of the result
  *
  * Times are the device's own. Nothing is counted for copies: what of a store does not stay in the
  * device's memory is copied during the MTTKRP, and slows it down.
@@ -100,13 +100,13 @@ static double product_bytes(const struct roofline_job *job, double fibers)
 {
     const double nnz = (double)job->session->store.manifest.nnz;
     const double value = (double)slc_value_bytes(job->precision);
-    const double row = job->rank * value;
+    const double row = job->rank * value, sums = job->rank * (double)SUM_BYTES;
 
     if (strcmp(job->kernel, "sptv") == 0) {
         return nnz * (value + INDEX_BYTES + SUM_BYTES) + fibers * (SUM_BYTES + INDEX_BYTES);
     }
     return nnz * (value + INDEX_BYTES + row) +
-           (strcmp(job->kernel, "ttm-fibers") == 0 ? fibers : nnz) * (row + INDEX_BYTES);
+           (strcmp(job->kernel, "ttm-fibers") == 0 ? fibers : nnz) * (sums + INDEX_BYTES);
 }
 
 enum slc_status roofline_device_product(const struct roofline_job *job,

@@ -56,7 +56,7 @@ struct roofline_kernel {
                                struct slc_error *err);
 };
 
-/* The last part of a path without .slc; the whole path where another operand has the same. */
+/* The last part of a path without .slc; the whole path if another operand has the same. */
 void roofline_name_tensor(const struct operands *operands,
                           unsigned which,
                           char *name,
@@ -64,8 +64,8 @@ void roofline_name_tensor(const struct operands *operands,
 
 /*
  * After a kernel that failed for want of memory in `count` modes from `first` on: they are left
- * out, which is told and listed, and the rest can be measured. Other faults stay. Returns what is
- * left of `status`.
+ * out, which is reported and listed, and the rest can be measured. Other faults stay. Returns what
+ * is left of `status`.
  */
 enum slc_status roofline_leave_out(const struct roofline_job *job,
                                    unsigned first,

@@ -26,9 +26,8 @@ struct bench_level {
     double bytes_per_second;
 };
 
-/* A GPU whose roofs are measured. */
+/* The first GPU, whose roofs are measured. */
 struct bench_roofs_device {
-    unsigned ordinal;
     uint64_t free_bytes; /* of its memory; half of these are swept at most */
     uint32_t row_bytes;  /* at random places: measured is the next power of two, of 16 .. 512 */
 };
@@ -56,11 +55,20 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     unsigned repeats,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* The GPU `ordinal`, of which memory_bytes may be used (0: most). Errors: those of slc_gpu_create.
- */
-enum slc_status bench_device_find(unsigned ordinal,
-                                  uint64_t memory_bytes,
+/* The first GPU, of which memory_bytes may be used (0: most). Errors: those of slc_gpu_create. */
+enum slc_status bench_device_find(uint64_t memory_bytes,
                                   struct slc_device_info *info,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The peak of a GPU: operations per second in registers. A run takes about as long as one that
+ * moves `moved_bytes`. Errors: those of gpu/measure.h.
+ */
+enum slc_status bench_device_peak(unsigned ordinal,
+                                  enum slc_value_type type,
+                                  uint64_t moved_bytes,
+                                  unsigned repeats,
+                                  double *per_second,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*

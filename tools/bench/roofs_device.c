@@ -18,9 +18,11 @@ _Static_assert((int)LEVELS <= (int)BENCH_LEVELS_MAX, "room for the levels of a G
 #define PAGE_BYTES   UINT64_C(4096)
 #define LEAST_BYTES  (UINT64_C(1) << 20)
 #define MEMORY_BYTES (UINT64_C(4) << 30) /* swept by default */
-/* A run moves this many sets of memory, and computes this often for each byte of them. */
-#define SWEEPS        UINT64_C(2)
+#define SWEEPS       UINT64_C(2)         /* of the set of memory, in a run */
+/* Operations of a peak for each byte that a run of another ceiling moves: both take as long. */
 #define FLOP_PER_BYTE UINT64_C(16)
+/* The device that is measured. */
+#define ORDINAL 0U
 
 /* Sets that the last cache of some device holds. */
 static const uint64_t cache_sets[] = {UINT64_C(256) << 10, UINT64_C(1) << 20,  UINT64_C(4) << 20,
@@ -48,10 +50,10 @@ static enum slc_status measure_ceiling(const struct bench_roofs *roofs,
                                                     .row_bytes = measured_row_bytes(roofs->device),
                                                     .repeats = roofs->samples};
 
-    return slc_gpu_measure(roofs->device->ordinal, &measurement, rate, err);
+    return slc_gpu_measure(ORDINAL, &measurement, rate, err);
 }
 
-/* What memory has to be known before: it tells which sets the cache has held. */
+/* Needs the rate of memory, which decides which sets the cache held. */
 static enum slc_status measure_cache(struct bench_roofs *roofs, struct slc_error *err)
 {
     struct bench_level *cache = &roofs->levels[LEVEL_CACHE];
@@ -80,26 +82,34 @@ static enum slc_status measure_cache(struct bench_roofs *roofs, struct slc_error
     return SLC_OK;
 }
 
+enum slc_status bench_device_peak(unsigned ordinal,
+                                  enum slc_value_type type,
+                                  uint64_t moved_bytes,
+                                  unsigned repeats,
+                                  double *per_second,
+                                  struct slc_error *err)
+{
+    const struct slc_gpu_peak peak = {
+        .type = type,
+        .operations = slc_min_u64(moved_bytes, SLC_GPU_PEAK_MOST / FLOP_PER_BYTE) * FLOP_PER_BYTE,
+        .repeats = repeats};
+
+    return slc_gpu_measure_peak(ordinal, &peak, per_second, err);
+}
+
 static enum slc_status measure_peak(const struct bench_roofs *roofs,
                                     enum slc_value_type type,
                                     double *per_second,
                                     struct slc_error *err)
 {
-    const struct slc_gpu_peak peak = {
-        .type = type,
-        .operations =
-            slc_min_u64(roofs->memory_set_bytes, SLC_GPU_PEAK_MOST / FLOP_PER_BYTE) * FLOP_PER_BYTE,
-        .repeats = roofs->samples};
-
-    return slc_gpu_measure_peak(roofs->device->ordinal, &peak, per_second, err);
+    return bench_device_peak(ORDINAL, type, roofs->memory_set_bytes, roofs->samples, per_second,
+                             err);
 }
 
-enum slc_status bench_device_find(unsigned ordinal,
-                                  uint64_t memory_bytes,
-                                  struct slc_device_info *info,
-                                  struct slc_error *err)
+enum slc_status
+bench_device_find(uint64_t memory_bytes, struct slc_device_info *info, struct slc_error *err)
 {
-    const struct slc_gpu_options options = {.ordinal = ordinal, .memory_bytes = memory_bytes};
+    const struct slc_gpu_options options = {.ordinal = ORDINAL, .memory_bytes = memory_bytes};
     struct slc_error refused = SLC_ERROR_INIT;
     struct slc_device *device;
     const enum slc_status status = slc_gpu_create(&options, &device, &refused);

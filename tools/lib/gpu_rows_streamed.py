@@ -119,7 +119,7 @@ def divided(runner):
     store = runner.tensors.get("skewed", 0.3, layouts=("--sorted", "all"))
     told = runner.bench(store, "--rank", RANK, "--logical", "2,4", "-n", runner.repeats)
     runner.keep("logical", told)
-    runner.tell("MTTKRP: " + "; ".join(f"{entry['devices']} {entry.get('variant') or ''} scaling {entry['scaling']:.2f}, "
+    runner.tell("MTTKRP: " + "; ".join(f"{entry['devices']} {entry.get('split') or ''} scaling {entry['scaling']:.2f}, "
                                        f"spread {entry['device_spread']:.2f}"
                                        for entry in told.get("summary", []) if entry.get("scaling") and entry.get("device_spread")))
 

@@ -5,17 +5,18 @@
  * a.slc, 8 x 8192, 1e6 nonzeros: factors of 1 KiB and 1 MiB.
  *   ceiling   rows of 128 bytes: 800 GB/s in 1 KiB, 600 in 64 KiB, 200 in 16 MiB. 1 MiB is half way
  *             from 2^16 to 2^24 in the logarithm: 400. Both modes: 2 / (1/800 + 1/400) = 1600/3.
- *   sluice    2 + 6 = 8 ms, uneven 6/2 = 3; 2e6 nonzeros in 8 ms = 0.25 Gnnz/s;
+ *   sluice    2 + 6 = 8 ms, slowest over fastest 6/2 = 3; 2e6 nonzeros in 8 ms = 0.25 Gnnz/s;
  *             2 x 16 operations: 8 GFLOP/s; 128 + 128 + 4 bytes: 65 GB/s, 65 / (1600/3) = 0.121875
  *             of the ceiling. With copies 4 + 12 = 16 ms: 0.125 Gnnz/s, 8/16 = 0.5 of that in
  *             memory. Copies 1 + 3, kernels 2 + 6, either 2.5 + 7.5: (4 + 8 - 10) / 4 = 0.5.
- *   blco      6 + 10 = 16 ms: ratio 2, lowest mode min(6/2, 10/6) = 5/3. One form, 32 ms, which
- *             both modes repeat: 32/16 = 2 MTTKRPs in all modes; 272 bytes at 0.125 Gnnz/s: 34
+ *   blco      6 + 10 = 16 ms: ratio 2, lowest mode min(6/2, 10/6) = 5/3. Both modes share a form,
+ *             built in 32 ms: 32/16 = 2 MTTKRPs in all modes; 272 bytes at 0.125 Gnnz/s: 34
  *             GB/s.
  *   genten-c  3 + 4 = 7 ms for the permutations of two modes; mode 2 has no time: no sum.
  *   2 devices 1 + 3 = 4 ms: scaling 8/4 = 2. Their times 1 + 3 and 0.5 + 2.5: (4 - 3) / 7.
  *   amped     5 + 7 = 12 ms; on 2 devices 2 + 3 ms and 0.5 + 0.5 to exchange rows: scaling 12/6 =
- * 2, ratio 5/8. Their times 2 + 3 and 1 + 3: (5 - 4) / 9.
+ *             2, ratio 5/8. Their times 2 + 3 and 1 + 3: (5 - 4) / 9. A form for each mode, of the
+ *             same time: 9 + 9 = 18 ms.
  *
  * b.slc, 8 x 8: sluice 1 + 1 ms, blco 8 + 8: ratio 8. Mean of blco: sqrt(2 x 8) = 4, lowest 5/3.
  */
@@ -38,27 +39,30 @@ static const char *const made =
     "  'copy_ms': 1, 'kernel_ms': 2, 'busy_ms': 2.5, 'form_bytes_per_nnz': 4},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
     "  'mode': 1, 'kernel': 'blco', 'median_ms': 6, 'whole_ms': 7, 'build_ms': 32,"
-    "  'form_bytes_per_nnz': 16},"
+    "  'form': 'blco', 'form_bytes_per_nnz': 16},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
-    "  'mode': 1, 'kernel': 'genten-c', 'median_ms': 12, 'build_ms': 3},"
+    "  'mode': 1, 'kernel': 'genten-c', 'median_ms': 12, 'form': 'permutation-1',"
+    "  'build_ms': 3},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
     "  'mode': 2, 'kernel': 'sluice', 'median_ms': 6, 'whole_ms': 12, 'copied_bytes': 0,"
     "  'copy_ms': 3, 'kernel_ms': 6, 'busy_ms': 7.5, 'form_bytes_per_nnz': 4},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
     "  'mode': 2, 'kernel': 'blco', 'median_ms': 10, 'whole_ms': 11, 'build_ms': 32,"
-    "  'form_bytes_per_nnz': 16},"
+    "  'form': 'blco', 'form_bytes_per_nnz': 16},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
     "  'mode': 2, 'kernel': 'genten-c', 'note': 'refused'},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
-    "  'mode': 1, 'kernel': 'sluice', 'variant': 'nnz', 'devices': 2, 'median_ms': 1,"
+    "  'mode': 1, 'kernel': 'sluice', 'split': 'nnz', 'devices': 2, 'median_ms': 1,"
     "  'device_ms': [1, 0.5]},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
-    "  'mode': 2, 'kernel': 'sluice', 'variant': 'nnz', 'devices': 2, 'median_ms': 3,"
+    "  'mode': 2, 'kernel': 'sluice', 'split': 'nnz', 'devices': 2, 'median_ms': 3,"
     "  'device_ms': [3, 2.5]},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
-    "  'mode': 1, 'kernel': 'amped', 'median_ms': 5},"
+    "  'mode': 1, 'kernel': 'amped', 'median_ms': 5, 'form': 'partitions-1',"
+    "  'build_ms': 9},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
-    "  'mode': 2, 'kernel': 'amped', 'median_ms': 7},"
+    "  'mode': 2, 'kernel': 'amped', 'median_ms': 7, 'form': 'partitions-2',"
+    "  'build_ms': 9},"
     " {'tensor': 'a.slc', 'precision': 'f64', 'rank': 16, 'dims': [8, 8192], 'nnz': 1000000,"
     "  'mode': 1, 'kernel': 'amped', 'devices': 2, 'median_ms': 2, 'exchange_ms': 0.5,"
     "  'device_ms': [2, 1]},"
@@ -181,7 +185,7 @@ static void devices(void)
 
     device_summary_add(record);
     row = find(record, "summary", "a.slc", "sluice", true);
-    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "variant")), "nnz");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "split")), "nnz");
     expect(row, "all_modes_ms", 4);
     expect(row, "ratio", 0.5);
     expect(row, "scaling", 2);
@@ -191,6 +195,7 @@ static void devices(void)
     expect(row, "scaling", 2);
     expect(row, "device_spread", 1.0 / 9);
     row = find(record, "summary", "a.slc", "amped", false);
+    expect(row, "build_ms", 18);
     CU_ASSERT_PTR_NULL(json_object_get(row, "scaling"));
     json_decref(record);
 }
