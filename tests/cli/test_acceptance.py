@@ -28,7 +28,7 @@ import gpu_tensors  # noqa: E402
 SCRIPT = os.path.join(SOURCE, "tools", "gpu-acceptance")
 # Stand-ins for the tests of a device. The first passes if the variable names the packed libraries.
 GOOD = 'case "$LD_LIBRARY_PATH" in "$(dirname "$0")"*) echo "ok 1";; *) echo "not ok 1 - no libraries"; exit 1;; esac\n'
-BAD = 'echo "# three is no two"; echo "not ok 1 - numbers"; echo "out of numbers" >&2; exit 1\n'
+BAD = 'echo "# 3 is not 2"; echo "not ok 1 - numbers"; echo "out of numbers" >&2; exit 1\n'
 # In place of programs of the system, which must not load the packed libraries.
 SMI = 'echo "Emulated card, 1.2.3, ${LD_LIBRARY_PATH:-no variable}"\n'
 SANITIZER = '[ -z "$LD_LIBRARY_PATH" ] || exit 3; case "$5" in */planted_race) exit 9;; esac\n'
@@ -100,14 +100,14 @@ def first_call(folder):
     wanted = [2, 1] if QUICK else [1, 2, 3, 5]
     status, text, record = accept(folder, os.environ["SLUICE_EMULATED"], "--rows", ",".join(map(str, wanted)), "--seconds", "270")
     found = check_rows(folder, wanted, status, text, record)
-    check(len(found[2]["short"]) == 1 and "device_bad: exit status 1; not ok 1 - numbers; # three is no two" in found[2]["short"][0],
+    check(len(found[2]["short"]) == 1 and "device_bad: exit status 1; not ok 1 - numbers; # 3 is not 2" in found[2]["short"][0],
           str(found[2]))
     check("2 tests of 3 programs pass" in found[2]["figures"], str(found[2]))
     failed = [note for note in record["commands"] if note["status"] != 0]
     check(len(failed) == 1 and failed[0]["command"] == "device_bad", str(failed))
     with open(os.path.join(folder, "results", failed[0]["output"]), encoding="utf-8") as file:
         kept = file.read()
-    check("three is no two" in kept and "out of numbers" in kept, kept)
+    check("3 is not 2" in kept and "out of numbers" in kept, kept)
     if 5 in wanted:
         rows = record["in_memory"]
         check({(row["precision"], row["rank"]) for row in rows} == {(p, r) for p in ("f64", "f32") for r in (16, 32, 64)}, str(rows[0]))
@@ -116,6 +116,8 @@ def first_call(folder):
         check({row["kernel"] for row in rows} >= {"sluice", "blco", "genten-a", "amped"}, "the others' kernels")
         check(sum("generate wide-" in note["command"] for note in record["commands"]) == 1, "each tensor is made once")
         lines = results(folder)[1]
+        shares = {entry["tensor"]: entry["ceiling_share"] for call in record["in_memory_summaries"][:7] for entry in call["summary"]}
+        check(len(shares) == 7 and all(share > 0 for share in shares.values()), str(shares))
         check(any(line.startswith("  wide ") for line in lines) and any(line.startswith("  mean of six ") for line in lines), str(lines))
 
 

@@ -80,7 +80,7 @@ def pack(programs, folder):
 
 
 def archive(folder, path):
-    """Its one folder is named as the archive is."""
+    """Packs the folder; inside, it has the archive's name."""
     with tarfile.open(path, "w:xz", preset=XZ_PRESET) as file:
         file.add(folder, os.path.basename(path)[:-len(ARCHIVE)])
 

@@ -48,7 +48,7 @@ def through(runner, codec, told):
         told[codec]["through"].append({**row, "copies_alone_ms": copies, "kernels_alone_ms": whole["median_ms"]})
         runner.keep("streaming", told)
         bound = max(copies, whole["median_ms"])
-        runner.tell(f"{codec}, {size / 1e9:.1f} GB: kernels {whole['median_ms']:.1f} ms, {row['copied_bytes'] / 1e9:.2f} GB copied "
+        runner.add_figure(f"{codec}, {size / 1e9:.1f} GB: kernels {whole['median_ms']:.1f} ms, {row['copied_bytes'] / 1e9:.2f} GB copied "
                     f"(alone {copies:.1f} ms), {row['resident_bytes'] / 1e9:.2f} GB resident, both {row['whole_ms']:.1f} ms")
         runner.mark(row["whole_ms"] <= 1.05 * bound + slot_ms(row, copy),
                     f"{row['whole_ms'] / bound:.2f} x the larger of copies and kernels")
@@ -81,7 +81,7 @@ def from_disk(runner):
     copy = runner.ceiling("to-device", 4 * 2**20)
     rate = row["read_bytes"] / row["whole_ms"] * 1e-6
     slower = min(drive, copy)
-    runner.tell(f"drive {drive:.2f} GB/s, copies {copy:.1f}, {'past' if row['direct'] else 'through'} the page cache")
+    runner.add_figure(f"drive {drive:.2f} GB/s, copies {copy:.1f}, {'past' if row['direct'] else 'through'} the page cache")
     runner.mark(row["read_bytes"] >= row["copied_bytes"] > 0, f"{row['read_bytes'] / 1e9:.2f} GB read")
     runner.mark(rate >= 0.9 * slower, f"streamed {rate:.2f} GB/s, {rate / slower:.2f} of the slower")
 
@@ -108,7 +108,7 @@ def logical_devices(runner, kept):
             fit = told["fit"] if fit is None else fit
             if abs(told["fit"] - fit) > 1e-9:
                 runner.mark(False, f"{count} devices by {split}: fit {told['fit']}, one: {fit}")
-            runner.tell(f"{split} {count}: {kept[-1]['iteration'] * 1e3:.1f} ms"
+            runner.add_figure(f"{split} {count}: {kept[-1]['iteration'] * 1e3:.1f} ms"
                         + (" (" + ", ".join(f"{name} {1e3 * s / 6:.1f}" for name, s in parts.items()) + ")" if count > 1 else ""))
 
 
@@ -119,7 +119,7 @@ def divided(runner):
     store = runner.tensors.get("skewed", 0.3, layouts=("--sorted", "all"))
     told = runner.bench(store, "--rank", RANK, "--logical", "2,4", "-n", runner.repeats)
     runner.keep("logical", told)
-    runner.tell("MTTKRP: " + "; ".join(f"{entry['devices']} {entry.get('split') or ''} scaling {entry['scaling']:.2f}, "
+    runner.add_figure("MTTKRP: " + "; ".join(f"{entry['devices']} {entry.get('split') or ''} scaling {entry['scaling']:.2f}, "
                                        f"spread {entry['device_spread']:.2f}"
                                        for entry in told.get("summary", []) if entry.get("scaling") and entry.get("device_spread")))
 
@@ -143,7 +143,7 @@ def shared(runner, kept):
                 if (mode["nnz"]["device"] if split == "adaptive" else min(mode["nnz"].values())) == 0]
         runner.mark(not idle, f"{split}: both compute" if not idle else f"{split}: one side has nothing of modes {idle}")
         if split == "adaptive" and "passes_without_cpu" in modes[0]:
-            runner.tell(f"adaptive: {sum(mode['passes_without_cpu'] for mode in modes)} of {sum(mode['passes'] for mode in modes)} "
+            runner.add_figure(f"adaptive: {sum(mode['passes_without_cpu'] for mode in modes)} of {sum(mode['passes'] for mode in modes)} "
                         "passes without the CPU")
         runner.mark(apart <= 1e-9, f"{split}: {best / kept[split]:.2f} x the best alone, fits differ by {apart:.1e}")
     runner.mark(best / kept["adaptive"] >= 0.98, f"adaptive {best / kept['adaptive']:.2f} x the best alone")
@@ -154,7 +154,7 @@ def together(runner):
     logical_devices(runner, [])
     divided(runner)
     if not runner.offers("cpd", "adaptive", "queue"):
-        runner.tell("CPU with GPU: this sluice has no --split adaptive")
+        runner.add_figure("CPU with GPU: this sluice has no --split adaptive")
         return
     shared(runner, {})
 
@@ -189,10 +189,10 @@ def vectors_in_memory(runner, rows):
         runner.mark(not lost, f"{geometric_mean(gains['cusparse']):.2f} x cuSPARSE"
                     + (f", no faster: {', '.join(lost)}" if lost else ", faster in every mode"))
     else:
-        runner.tell("no cuSPARSE here")
+        runner.add_figure("no cuSPARSE here")
     for name, what in (("sptv-all", "with empty fibers"), ("sptv-short", "with a shortened vector")):
         if name in gains:
-            runner.tell(f"{what} {geometric_mean(gains[name]):.2f} x the time")
+            runner.add_figure(f"{what} {geometric_mean(gains[name]):.2f} x the time")
 
 
 def in_memory(runner):
@@ -206,7 +206,7 @@ def in_memory(runner):
     forms = [of["ttm-elements"]["median_ms"] / of["ttm-fibers"]["median_ms"] for of in by_kernel(rows).values()
              if "ttm-fibers" in of]
     rates = [row["gb_per_s"] for row in rows if row["kernel"] == "ttm-fibers"]
-    runner.tell(f"TTM by fibers {geometric_mean(rates):.0f} GB/s, {geometric_mean(forms):.2f} x as fast as by elements")
+    runner.add_figure(f"TTM by fibers {geometric_mean(rates):.0f} GB/s, {geometric_mean(forms):.2f} x as fast as by elements")
 
 
 def streamed_cases(runner, command):
@@ -235,7 +235,7 @@ def streamed_product(runner, store, command, cols, content):
         runner.keep("streamed_" + command, told)
     apart = [name for name, what in found.items() if what != found["cpu"]]
     runner.mark(not apart, f"streamed {command} " + (f"differs from the CPU's: {', '.join(apart)}" if apart else "agrees with the CPU's"))
-    runner.tell(", ".join(f"{name} {record['seconds']['total']:.2f} s" for name, record in told.items()))
+    runner.add_figure(", ".join(f"{name} {record['seconds']['total']:.2f} s" for name, record in told.items()))
 
 
 def sums_of(runner, out):
@@ -262,4 +262,4 @@ def products(runner):
         if runner.offers(command, "--device"):
             streamed_product(runner, store, command, cols, content)
         else:
-            runner.tell(f"streamed {command}: this sluice has no {command} --device")
+            runner.add_figure(f"streamed {command}: this sluice has no {command} --device")

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-# Of the output of a failed command, the beginning and the end that are kept, each; and files of such outputs.
+# Characters kept from the beginning and from the end of a failed command's output; and the number of such files.
 KEPT_CHARACTERS, KEPT_FILES = 50_000, 60
 NAME = "gpu-acceptance"
 
@@ -102,7 +102,7 @@ class Runner:
     # ---- figures
 
     def describe(self, device):
-        """What is measured, on what, and when."""
+        """Records the device, the programs, the machine and the time."""
         smi = ""
         if shutil.which("nvidia-smi"):
             smi = self.run("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader", check=False,
@@ -154,7 +154,7 @@ class Runner:
             self.row.update(verdict=verdict, seconds=round(time.monotonic() - begin, 1))
         self.write()
 
-    def tell(self, text):
+    def add_figure(self, text):
         with self.lock:
             self.row["figures"].append(text)
         self.write()
@@ -163,7 +163,7 @@ class Runner:
         """A mark. If it is not reached, the row falls short, and continues."""
         if not reached:
             self.row["short"].append(text)
-        self.tell(text)
+        self.add_figure(text)
 
     # ---- commands
 
@@ -269,13 +269,15 @@ class Runner:
 
     # ---- ceilings
 
+    def ceiling_sizes(self, part):
+        """Options that measure ceilings, each run with 1/part of the bytes. An emulated device has the smallest sets only."""
+        return ["--largest", "4GiB" if self.scale >= 0.01 else "256KiB", "--moved",
+                f"{max(64, int(8 * 2**20 * self.scale / part)) * 1024}"]
+
     def ceilings(self):
         """What the device moves, measured once; rows of `sluice bench device`."""
         if "ceilings" not in self.record:
-            # On an emulated device the smallest sets take long enough; a real one is asked for all.
-            sizes = ["--largest", "4GiB" if self.scale >= 0.01 else "256KiB", "--moved",
-                     f"{max(64, int(8 * 2**20 * self.scale)) * 1024}"]
-            self.keep("ceilings", self.bench(*sizes, "-n", self.repeats))
+            self.keep("ceilings", self.bench(*self.ceiling_sizes(1), "-n", self.repeats))
         return self.record["ceilings"]["ceilings"]
 
     def ceiling(self, name, working_bytes=math.inf, row_bytes=None):

@@ -5,8 +5,8 @@ from gpu_tensors import SIX, geometric_mean, name_of
 
 def kernels_of(rows):
     """
-    Of each call, tensor, precision, rank and kernel: time of all modes, that of the slowest over the fastest, and GFLOP/s. An
-    MTTKRP has a multiplication for every mode, or an addition for the output, and component of a nonzero.
+    By call, tensor, precision, rank and kernel: time over all modes, slowest over fastest mode, and GFLOP/s (N R operations
+    per nonzero, as `bench device` counts).
     """
     modes = {}
     for row in (row for row in rows if "median_ms" in row):
@@ -16,7 +16,7 @@ def kernels_of(rows):
     for case, of in modes.items():
         times, order = [row["median_ms"] for row in of.values()], max(of)
         flop = sum(row["gnnz_per_s"] * row["median_ms"] for row in of.values()) * order * case[3]
-        found[case] = {"all_mode_ms": sum(times), "imbalance": max(times) / min(times), "gflop_per_s": flop / sum(times)}
+        found[case] = {"all_mode_ms": sum(times), "slowest_over_fastest": max(times) / min(times), "gflop_per_s": flop / sum(times)}
     return found
 
 
@@ -31,11 +31,12 @@ def table(title, columns, rows):
 
 
 def ceiling_shares(record):
-    """By tensor: of the time of all modes, the share that reading rows alone would take."""
+    """By tensor: the share of the ceiling that sluice attains, from the first summary that has one."""
     shares = {}
-    for entry in record.get("in_memory_model", []):
-        shares.setdefault(name_of(entry["tensor"]), []).append(entry["ceiling_share"])
-    return {name: geometric_mean(of) for name, of in shares.items()}
+    for case, entry in printed_summaries(record).items():
+        if case[2:] == ("f64", 32, "sluice") and entry["ceiling_share"]:
+            shares.setdefault(case[1], entry["ceiling_share"])
+    return shares
 
 
 def printed_summaries(record):
@@ -74,7 +75,7 @@ def in_memory(record):
     others = sorted({kernel for of in ratios.values() for kernel in of})
     shares, rows = ceiling_shares(record), []
     for name, found in own.items():
-        rows.append([name, f"{found['all_mode_ms']:.3f}", f"{found['imbalance']:.2f}", f"{found['gflop_per_s']:.3g}",
+        rows.append([name, f"{found['all_mode_ms']:.3f}", f"{found['slowest_over_fastest']:.2f}", f"{found['gflop_per_s']:.3g}",
                      gb_per_s(printed.get(name, {})),
                      f"{shares[name]:.2f}" if name in shares else "-",
                      *(f"{ratios[name][kernel]:.2f}" if kernel in ratios.get(name, {}) else "-" for kernel in others)])
