@@ -3,23 +3,6 @@
 from gpu_tensors import SIX, geometric_mean, name_of
 
 
-def kernels_of(rows):
-    """
-    By call, tensor, precision, rank and kernel: time over all modes, slowest over fastest mode, and GFLOP/s (N R operations
-    per nonzero, as `bench device` counts).
-    """
-    modes = {}
-    for row in (row for row in rows if "median_ms" in row):
-        case = row["call"], name_of(row["tensor"]), row["precision"], row["rank"], row["kernel"]
-        modes.setdefault(case, {})[row["mode"]] = row
-    found = {}
-    for case, of in modes.items():
-        times, order = [row["median_ms"] for row in of.values()], max(of)
-        flop = sum(row["gnnz_per_s"] * row["median_ms"] for row in of.values()) * order * case[3]
-        found[case] = {"all_mode_ms": sum(times), "slowest_over_fastest": max(times) / min(times), "gflop_per_s": flop / sum(times)}
-    return found
-
-
 def table(title, columns, rows):
     """Lines with columns as wide as they have to be; the first to the left."""
     if not rows:
@@ -30,15 +13,6 @@ def table(title, columns, rows):
                                          for c, (text, w) in enumerate(zip(row, widths))) for row in cells]
 
 
-def ceiling_shares(record):
-    """By tensor: the share of the ceiling that sluice attains, from the first summary that has one."""
-    shares = {}
-    for case, entry in printed_summaries(record).items():
-        if case[2:] == ("f64", 32, "sluice") and entry["ceiling_share"]:
-            shares.setdefault(case[1], entry["ceiling_share"])
-    return shares
-
-
 def printed_summaries(record):
     """Entries of the summaries that `sluice bench device` prints, where it does, by call, tensor, precision, rank and kernel."""
     return {(of["call"], name_of(entry["tensor"]), entry["precision"], entry["rank"], entry["kernel"]): entry
@@ -46,16 +20,15 @@ def printed_summaries(record):
 
 
 def by_tensor(record, precision, rank):
-    """Of each tensor, the first figures of sluice; and of each other kernel the ratio within its call."""
-    figures, own, ratios = kernels_of(record.get("in_memory", [])), {}, {}
-    for (call, name, *of, kernel), found in figures.items():
+    """By tensor: the first entry of sluice; and of each other kernel the ratio within its call."""
+    own, ratios = {}, {}
+    for (_, name, *of, kernel), entry in printed_summaries(record).items():
         if of != [precision, rank]:
             continue
         if kernel == "sluice":
-            own.setdefault(name, found)
-        elif (call, name, *of, "sluice") in figures:
-            ratio = found["all_mode_ms"] / figures[(call, name, *of, "sluice")]["all_mode_ms"]
-            ratios.setdefault(name, {}).setdefault(kernel, ratio)
+            own.setdefault(name, entry)
+        elif entry["ratio"]:
+            ratios.setdefault(name, {}).setdefault(kernel, entry["ratio"])
     return own, ratios
 
 
@@ -65,26 +38,25 @@ def mean_of_six(numbers):
     return f"{geometric_mean(six):.2f}" if six else "-"
 
 
-def gb_per_s(entry):
-    return f"{entry['model_gb_per_s']:.3g}" if entry.get("model_gb_per_s") else "-"
+def text_of(number, form):
+    return format(number, form) if number else "-"
 
 
 def in_memory(record):
-    printed = {case[1]: entry for case, entry in reversed(printed_summaries(record).items()) if case[2:] == ("f64", 32, "sluice")}
     own, ratios = by_tensor(record, "f64", 32)
     others = sorted({kernel for of in ratios.values() for kernel in of})
-    shares, rows = ceiling_shares(record), []
-    for name, found in own.items():
-        rows.append([name, f"{found['all_mode_ms']:.3f}", f"{found['slowest_over_fastest']:.2f}", f"{found['gflop_per_s']:.3g}",
-                     gb_per_s(printed.get(name, {})),
-                     f"{shares[name]:.2f}" if name in shares else "-",
-                     *(f"{ratios[name][kernel]:.2f}" if kernel in ratios.get(name, {}) else "-" for kernel in others)])
+    rows = []
+    for name, entry in own.items():
+        rows.append([name, *(text_of(entry[field], form) for field, form in (
+            ("all_modes_ms", ".3f"), ("slowest_over_fastest", ".2f"), ("gflop_per_s", ".3g"), ("model_gb_per_s", ".3g"),
+            ("ceiling_share", ".2f"))), *(text_of(ratios.get(name, {}).get(kernel), ".2f") for kernel in others)])
     if rows:
+        shares = {name: entry["ceiling_share"] for name, entry in own.items() if entry["ceiling_share"]}
         rows.append(["mean of six", "", "", "", "", mean_of_six(shares),
                      *(mean_of_six({name: of[kernel] for name, of in ratios.items() if kernel in of}) for kernel in others)])
     return table("MTTKRP in memory, f64, rank 32: ms of all modes, slowest over fastest mode, GB/s by the model of bytes, share of "
                  "the ceiling of random rows; time of other kernels over sluice's",
-                 ["tensor", "ms", "slowest", "GFLOP/s", "GB/s", "ceiling", *others], rows)
+                 ["tensor", "ms", "slowest/fastest", "GFLOP/s", "GB/s", "ceiling", *others], rows)
 
 
 def other_ranks(record):
