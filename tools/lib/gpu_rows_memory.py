@@ -55,9 +55,9 @@ def deterministic(runner):
     """3: the same bits for any number of streams, with blocks that stay and without."""
     store, first, runs = runner.tensors.get("skewed", 0.1), None, 0
     for streams, more in ((1, []), *[(2, [])] * 5, (4, []), (1, ["--no-cache"]), (4, ["--no-cache"])):
-        told = runner.cpd(store, "-i", 3, "--device", "gpu", "--deterministic", "--streams", streams, *more)
+        result = runner.cpd(store, "-i", 3, "--device", "gpu", "--deterministic", "--streams", streams, *more)
         factors = []
-        for name in sorted(glob.glob(os.path.join(told["folder"], "*.npy"))):
+        for name in sorted(glob.glob(os.path.join(result["folder"], "*.npy"))):
             with open(name, "rb") as file:
                 factors.append(file.read())
         runs += 1
@@ -135,15 +135,15 @@ class InMemory:
     def measure(self, name, *options):
         """One process for a tensor: all ranks of it. Returns what that prints; without rows, if it failed."""
         try:
-            told = self.runner.bench(self.runner.tensors.get(name), *options, "-n", self.runner.repeats, limit=120)
+            result = self.runner.bench(self.runner.tensors.get(name), *options, "-n", self.runner.repeats, limit=120)
         except (Late, Failed) as reason:
             self.late = f"{name} {' '.join(options)}: {reason}"
             if isinstance(reason, Failed):
                 self.runner.mark(False, self.late)
             return {"rows": []}
-        for row in told["rows"]:
+        for row in result["rows"]:
             self.check(row)
-        return told
+        return result
 
     def check(self, row):
         tensor = name_of(row["tensor"])
@@ -156,11 +156,11 @@ class InMemory:
         if self.runner.left() <= 0:
             self.late = f"{name}, {precision}, rank {rank}, {kernel}"
             return
-        told = self.measure(name, "--rank", rank, "--precision", precision, "--kernel", kernel, *more)
-        if told.get("summary"):
-            self.summaries.append({"call": len(self.calls), "summary": told["summary"]})
+        result = self.measure(name, "--rank", rank, "--precision", precision, "--kernel", kernel, *more)
+        if result.get("summary"):
+            self.summaries.append({"call": len(self.calls), "summary": result["summary"]})
             self.runner.keep("in_memory_summaries", self.summaries)
-        self.calls.append(told["rows"])
+        self.calls.append(result["rows"])
         self.runner.keep("in_memory", [{"call": n, **row} for n, rows in enumerate(self.calls) for row in rows])
 
 
@@ -218,17 +218,17 @@ def in_memory(runner):
 
 
 def agrees_with_cpu(runner):
-    """8: CP-ALS beside the CPU's; nothing but small matrices leaves the device within the loop."""
-    store, told = runner.tensors.get("skewed", 0.2), {}
+    """8: CP-ALS compared with the CPU's; only small matrices leave the device within the loop."""
+    store, result = runner.tensors.get("skewed", 0.2), {}
     for device in ("gpu", "cpu"):
-        told[device] = runner.cpd(store, "-i", 10, "--device", device)
-        runner.keep("cp_als", told)
-    gpu, apart = told["gpu"], abs(told["cpu"]["fit"] - told["gpu"]["fit"])
+        result[device] = runner.cpd(store, "-i", 10, "--device", device)
+        runner.keep("cp_als", result)
+    gpu, apart = result["gpu"], abs(result["cpu"]["fit"] - result["gpu"]["fit"])
     runner.mark(apart <= 1e-6, f"fits differ by {apart:.1e} after ten iterations")
     once = sum(gpu["tensor"]["dims"]) * 16 * 8
     back = gpu["device"]["factor_bytes_to_host"]
     runner.mark(back <= once, f"{back / 1e6:.1f} MB of factors came back, once at the end {once / 1e6:.1f}")
     dense = (gpu["seconds"]["solve"] + gpu["seconds"]["fit"]) / sum(i["seconds"] for i in gpu["iterations"])
     runner.mark(dense <= 0.1, f"dense algebra {100 * dense:.1f} % of the iterations")
-    each = {device: sorted(i["seconds"] for i in run["iterations"])[len(run["iterations"]) // 2] for device, run in told.items()}
+    each = {device: sorted(i["seconds"] for i in run["iterations"])[len(run["iterations"]) // 2] for device, run in result.items()}
     runner.add_figure(f"an iteration {each['gpu'] * 1e3:.1f} ms, CPU {each['cpu'] * 1e3:.1f} ms")

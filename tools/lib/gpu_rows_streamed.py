@@ -32,21 +32,21 @@ def stream_once(runner, store, memory, *more):
                             *more)["rows"][0]
 
 
-def through(runner, codec, told):
+def through(runner, codec, result):
     """A store of one codec through a part of the device's memory: nothing of it stays but an eighth, and then a half."""
     store = runner.tensors.get("streamed", codec=codec)
     copy = runner.ceiling("to-device", 4 * 2**20)
     whole = runner.bench(store, "--rank", RANK, "--mode", 1, "-n", runner.repeats)["rows"][0]
     size = whole["resident_bytes"] + whole["copied_bytes"]
-    runner.keep("streaming", told)
-    told[codec] = {"store_bytes": size, "kernel": whole, "through": []}
+    runner.keep("streaming", result)
+    result[codec] = {"store_bytes": size, "kernel": whole, "through": []}
     for share in (8, 2):
-        # The plan spends a quarter of what is left beside factors on slots: four whole ones, and blocks that stay.
+        # The plan spends a quarter of what the factors leave on slots: four whole ones, and blocks that stay.
         slots = 16 * min(whole["device"]["slot_bytes"], size // 64)
         row = stream_once(runner, store, mega(whole["device"]["factor_bytes"] + slots + size / share))
         copies = row["copied_bytes"] / copy * 1e-6
-        told[codec]["through"].append({**row, "copies_alone_ms": copies, "kernels_alone_ms": whole["median_ms"]})
-        runner.keep("streaming", told)
+        result[codec]["through"].append({**row, "copies_alone_ms": copies, "kernels_alone_ms": whole["median_ms"]})
+        runner.keep("streaming", result)
         bound = max(copies, whole["median_ms"])
         runner.add_figure(f"{codec}, {size / 1e9:.1f} GB: kernels {whole['median_ms']:.1f} ms, {row['copied_bytes'] / 1e9:.2f} GB copied "
                     f"(alone {copies:.1f} ms), {row['resident_bytes'] / 1e9:.2f} GB resident, both {row['whole_ms']:.1f} ms")
@@ -57,14 +57,14 @@ def through(runner, codec, told):
         if copies > whole["median_ms"]:
             reached = row["copied_bytes"] / row["whole_ms"] * 1e-6 / copy
             runner.mark(reached >= 0.93, f"{reached:.2f} of the rate of pinned copies")
-    return told[codec]["through"][0]["whole_ms"]
+    return result[codec]["through"][0]["whole_ms"]
 
 
 def streaming(runner):
-    """6: from the host's memory through a part of the device's, beside the same nonzeros by BLCO's codec."""
-    told = {}
-    packed = through(runner, "packed", told)
-    blco = through(runner, "blco", told)
+    """6: from the host's memory through a part of the device's, compared with the same nonzeros in BLCO's codec."""
+    result = {}
+    packed = through(runner, "packed", result)
+    blco = through(runner, "blco", result)
     runner.tensors.drop(runner.tensors.get("streamed", codec="blco"))
     runner.mark(blco / packed >= 2.4, f"packed {blco / packed:.2f} x as fast as blco")
 
@@ -88,9 +88,9 @@ def from_disk(runner):
 
 # ---- several devices, CPU with GPU
 
-def median_iteration(told):
+def median_iteration(result):
     """The first iteration reads and copies what then stays."""
-    seconds = sorted(i["seconds"] for i in told["iterations"][1:])
+    seconds = sorted(i["seconds"] for i in result["iterations"][1:])
     return seconds[len(seconds) // 2]
 
 
@@ -99,15 +99,15 @@ def logical_devices(runner, kept):
     fit = None
     for split in ("partitions", "nnz"):
         for count in (1, 2, 4):
-            told = runner.cpd(store, "-i", 6, "--device", "gpu", "--devices", ",".join(["0"] * count), "--split", split)
-            each = (told["devices"] or {}).get("each", [])
+            result = runner.cpd(store, "-i", 6, "--device", "gpu", "--devices", ",".join(["0"] * count), "--split", split)
+            each = (result["devices"] or {}).get("each", [])
             parts = {name: sum(one[name] for one in each) for name in ("compute", "copy", "reduce", "solve", "exchange")} if each else {}
-            kept.append({"split": split, "devices": count, "fit": told["fit"], "iteration": median_iteration(told), "sums": parts,
-                         "run": told["devices"]})
+            kept.append({"split": split, "devices": count, "fit": result["fit"], "iteration": median_iteration(result), "sums": parts,
+                         "run": result["devices"]})
             runner.keep("several", kept)
-            fit = told["fit"] if fit is None else fit
-            if abs(told["fit"] - fit) > 1e-9:
-                runner.mark(False, f"{count} devices by {split}: fit {told['fit']}, one: {fit}")
+            fit = result["fit"] if fit is None else fit
+            if abs(result["fit"] - fit) > 1e-9:
+                runner.mark(False, f"{count} devices by {split}: fit {result['fit']}, one: {fit}")
             runner.add_figure(f"{split} {count}: {kept[-1]['iteration'] * 1e3:.1f} ms"
                         + (" (" + ", ".join(f"{name} {1e3 * s / 6:.1f}" for name, s in parts.items()) + ")" if count > 1 else ""))
 
@@ -117,15 +117,15 @@ def divided(runner):
     if not runner.offers("bench device", "--logical"):
         return
     store = runner.tensors.get("skewed", 0.3, layouts=("--sorted", "all"))
-    told = runner.bench(store, "--rank", RANK, "--logical", "2,4", "-n", runner.repeats)
-    runner.keep("logical", told)
+    result = runner.bench(store, "--rank", RANK, "--logical", "2,4", "-n", runner.repeats)
+    runner.keep("logical", result)
     runner.add_figure("MTTKRP: " + "; ".join(f"{entry['devices']} {entry.get('split') or ''} scaling {entry['scaling']:.2f}, "
                                        f"spread {entry['device_spread']:.2f}"
-                                       for entry in told.get("summary", []) if entry.get("scaling") and entry.get("device_spread")))
+                                       for entry in result.get("summary", []) if entry.get("scaling") and entry.get("device_spread")))
 
 
 def shared(runner, kept):
-    """CPU and GPU on one decomposition, beside the better of them alone; from `blco`, as all of them read it."""
+    """CPU and GPU on one decomposition, compared with the faster of them alone; from `blco`, as all of them read it."""
     store = runner.tensors.get("skewed", 0.3)
     alone = {}
     for device in ("cpu", "gpu"):
@@ -133,11 +133,11 @@ def shared(runner, kept):
         kept[device] = median_iteration(alone[device])
     best = min(kept.values())
     for split in ("static=0.9", "adaptive", "queue"):
-        told = runner.cpd(store, "-i", 8, "--device", "gpu", "--split", split)
-        kept[split] = median_iteration(told)
-        runner.keep("cpu_with_gpu", {**kept, "run": told.get("share")})
-        apart = abs(told["fit"] - alone["gpu"]["fit"])
-        modes = told["share"]["modes"]
+        result = runner.cpd(store, "-i", 8, "--device", "gpu", "--split", split)
+        kept[split] = median_iteration(result)
+        runner.keep("cpu_with_gpu", {**kept, "run": result.get("share")})
+        apart = abs(result["fit"] - alone["gpu"]["fit"])
+        modes = result["share"]["modes"]
         # An adaptive share may leave the CPU out, if that is quicker.
         idle = [mode["mode"] for mode in modes
                 if (mode["nnz"]["device"] if split == "adaptive" else min(mode["nnz"].values())) == 0]
@@ -221,21 +221,21 @@ def streamed_cases(runner, command):
 
 
 def streamed_product(runner, store, command, cols, content):
-    """All ways of a product beside the CPU's. Integers: sums are exact, so that results are equal in whatever order they were
+    """All ways of a product, compared with the CPU's. Integers: sums are exact, so that results are equal in whatever order they were
     added up. `content` of a result's path is what has to be."""
     operand, length = os.path.join(runner.work, command + ".npy"), runner.tensors.info(store)["dims"][2]
     npy_write(operand, length, cols, lambda i: 1 + i % 3)
-    told, found = {}, {}
+    result, found = {}, {}
     for name, more in streamed_cases(runner, command).items():
         out = os.path.join(runner.work, command + "-out.slc")
         shutil.rmtree(out, ignore_errors=True)
         record = json.loads(runner.sluice(command, store, out, "--mode", 3, "--vector" if cols is None else "--matrix", operand,
                                           "--json", *more).stdout)
-        told[name], found[name] = record, content(runner, out)
-        runner.keep("streamed_" + command, told)
+        result[name], found[name] = record, content(runner, out)
+        runner.keep("streamed_" + command, result)
     apart = [name for name, what in found.items() if what != found["cpu"]]
     runner.mark(not apart, f"streamed {command} " + (f"differs from the CPU's: {', '.join(apart)}" if apart else "agrees with the CPU's"))
-    runner.add_figure(", ".join(f"{name} {record['seconds']['total']:.2f} s" for name, record in told.items()))
+    runner.add_figure(", ".join(f"{name} {record['seconds']['total']:.2f} s" for name, record in result.items()))
 
 
 def sums_of(runner, out):
