@@ -169,7 +169,21 @@ def without(folder):
     status, text, record = accept(folder, os.environ["SLUICE"])
     check(status == 77 and [row["verdict"] for row in record["rows"]] == ["SKIP"] * 10, text)
     check("nothing was measured: " in text and "CUDA" in text.splitlines()[-1], text)
-    for words, message in (([folder], "there is no program sluice"), ([folder, "--rows", "3,11"], "--rows 3,11")):
+    # What cannot be written ends nothing.
+    os.mkdir(os.path.join(folder, "results", "gpu-acceptance.json.part"))
+    status, text, record = accept(folder, os.environ["SLUICE"], "--rows", "1")
+    check(status == 77 and "gpu-acceptance.json: " in text and len(record["rows"]) == 10, text)
+    archive = os.path.join(folder, "bad.tar.xz")
+    with open(archive, "wb") as file:
+        file.write(b"no archive")
+    others = os.path.join(folder, "others.tar.xz")
+    with tarfile.open(others, "w:xz") as file:
+        file.add(SCRIPT, "other/file")
+    for words, message in (([folder], "there is no program sluice"), ([folder, "--rows", "3,11"], "--rows 3,11"),
+                           ([archive], "bad.tar.xz: "), ([others], "there is no program sluice"),
+                           ([folder + "/nowhere.tar.xz"], "nowhere.tar.xz: "),
+                           ([folder, "--seconds", "nan"], "--seconds"), ([folder, "--scale", "0"], "--scale"),
+                           ([folder, "--out", archive], "--out"), ([folder, "--work", archive + "/x"], "--work")):
         done = subprocess.run([sys.executable, SCRIPT, "--packed", *words], capture_output=True, text=True, timeout=60)
         check(done.returncode == 2 and message in done.stderr, done.stderr)
 
@@ -245,7 +259,7 @@ def archives(folder):
             file.addfile(member, io.BytesIO(b"x"))
         try:
             gpu_pack.unpack(path, os.path.join(folder, "b", "c"))
-        except tarfile.TarError:
+        except gpu_pack.NotPacked:
             pass
         check(not os.path.exists(os.path.join(folder, "evil")) and not os.path.exists(os.path.join(folder, "b", "evil")), name)
         with tarfile.open(path) as file:

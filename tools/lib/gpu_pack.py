@@ -1,5 +1,6 @@
 """Building sluice and its tests for a device, and packing them for a machine where nothing can be built."""
 
+import lzma
 import os
 import re
 import shutil
@@ -19,6 +20,10 @@ XZ_PRESET = 9
 
 class CannotBuild(Exception):
     """Why, and what to do."""
+
+
+class NotPacked(Exception):
+    """Why a folder or an archive cannot be run."""
 
 
 def run(*command):
@@ -94,11 +99,29 @@ def safe_members(file):
 
 
 def unpack(path, folder):
-    """Returns the folder that the archive holds."""
-    with tarfile.open(path) as file:
-        name = file.getnames()[0]
-        if hasattr(tarfile, "data_filter"):
-            file.extractall(folder, filter="data")
-        else:
-            file.extractall(folder, members=safe_members(file))
-    return os.path.join(folder, name)
+    """Unpacks an archive into a new folder. Returns the folder that it holds."""
+    try:
+        with tarfile.open(path) as file:
+            if hasattr(tarfile, "data_filter"):
+                file.extractall(folder, filter="data")
+            else:
+                file.extractall(folder, members=safe_members(file))
+    except (tarfile.TarError, lzma.LZMAError, EOFError, OSError) as reason:
+        raise NotPacked(f"{path}: {reason or type(reason).__name__}") from None
+    names = os.listdir(folder)
+    if len(names) != 1:
+        raise NotPacked(f"{path}: it has to hold one folder, and holds {len(names)} names")
+    return os.path.join(folder, names[0])
+
+
+def packed_programs(path, work):
+    """The folder of what was packed into a folder or an archive, which is unpacked in `work`."""
+    folder = path
+    if path.endswith(ARCHIVE):
+        folder = os.path.join(work, "packed")
+        os.mkdir(folder)
+        folder = unpack(path, folder)
+    program = os.path.join(folder, "sluice")
+    if not os.path.isfile(program) or not os.access(program, os.X_OK):
+        raise NotPacked(f"{path}: there is no program sluice")
+    return folder

@@ -93,7 +93,7 @@ class Runner:
         self.repeats = 5 if scale >= 0.5 else 3
         self.end = self.row_end = time.monotonic() + total_seconds
         self.lock = threading.RLock()
-        self.processes, self.stopped, self.kept_files = set(), False, 0
+        self.processes, self.stopped, self.kept_files, self.unwritten = set(), False, 0, False
         self.row, self.summary = None, lambda record: []
         self.record = {"rows": [], "commands": []}
         self.environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(
@@ -133,12 +133,27 @@ class Runner:
         """The record and the table, as they are now: a run that is killed leaves what it had."""
         with self.lock:
             rows = sorted(self.record["rows"], key=lambda row: row["row"])
-            replace(os.path.join(self.out, NAME + ".json"), json_text({**self.record, "rows": rows}))
+            self.replace(NAME + ".json", json_text({**self.record, "rows": rows}))
             machine = self.record.get("machine")
             lines = [row_line(row) for row in rows]
             if machine:
                 lines.insert(0, f"{machine['device']}, driver {machine['driver']}, {machine['begun']}, sluice {machine['commit']}")
-            replace(os.path.join(self.out, NAME + ".txt"), "".join(line + "\n" for line in lines + self.summary(self.record)))
+            self.replace(NAME + ".txt", "".join(line + "\n" for line in lines + self.summary(self.record)))
+
+    def replace(self, name, text):
+        """Writes a file of the results. If that fails, the run continues, with the file as it was."""
+        path = os.path.join(self.out, name)
+        try:
+            replace(path, text)
+        except OSError as reason:
+            if not self.unwritten:
+                print(f"gpu-acceptance: {path}: {reason.strerror}: figures from here on may be on standard output alone",
+                      file=sys.stderr)
+            self.unwritten = True
+            try:
+                os.unlink(path + ".part")
+            except OSError:
+                pass
 
     def begin_row(self, number, what, seconds):
         begin = time.monotonic()
@@ -223,8 +238,8 @@ class Runner:
             if (late or status != 0) and self.kept_files < KEPT_FILES:
                 self.kept_files += 1
                 note["output"] = f"failed-{self.kept_files:02}.txt"
-                replace(os.path.join(self.out, note["output"]),
-                        f"{' '.join(command)}\n{note['status']} after {note['seconds']} s\n---- standard output\n"
+                self.replace(note["output"],
+                             f"{' '.join(command)}\n{note['status']} after {note['seconds']} s\n---- standard output\n"
                         f"{shortened(out or '')}\n---- standard error\n{shortened(err or '')}\n")
             self.record["commands"].append(note)
         self.write()
