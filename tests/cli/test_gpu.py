@@ -97,6 +97,10 @@ def bench(folder):
     told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "no-stash", "--precision",
                                "f32", "-n", 1, "--largest", "4KiB", "--json"))
     check(len(told["rows"]) == 2 and "f64" in told["rows"][1]["note"], str(told["rows"]))
+    # Nothing stays, so that there is nothing to transcode.
+    told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "transcoded", "--no-cache",
+                               "-n", 1, "--largest", "4KiB", "--json"))
+    check(len(told["rows"]) == 2 and "no resident blocks" in told["rows"][1]["note"], str(told["rows"]))
     check("no such variant" in emulated("bench", "device", made(folder), "--variant", "none", "--largest", "4KiB", status=2),
           "a variant that there is not")
     check("no such kernel" in emulated("bench", "device", made(folder), "--kernel", "baselines", "--largest", "4KiB", status=2),

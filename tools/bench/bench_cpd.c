@@ -157,8 +157,9 @@ static void split_device(const struct cpd_bench *bench,
     const double busy = stats->busy_seconds - bench->device.busy_seconds;
 
     phases[PHASE_KERNELS] = stats->compute_seconds - bench->device.compute_seconds;
-    phases[PHASE_COPIES] = busy - phases[PHASE_KERNELS];
-    phases[PHASE_IDLE] = mttkrp - busy;
+    /* Differences of rounded times: what is nothing may be a little below 0. */
+    phases[PHASE_COPIES] = fmax(busy - phases[PHASE_KERNELS], 0);
+    phases[PHASE_IDLE] = fmax(mttkrp - busy, 0);
 }
 
 /*

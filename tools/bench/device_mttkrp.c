@@ -314,6 +314,10 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
             return status;
         }
         bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[n], &got));
+        if (strncmp(slc_gpu_variant_name(variant), "transcoded", strlen("transcoded")) == 0 &&
+            json_integer_value(json_object_get(row, "copied_bytes")) > 0) {
+            bench_set_text(row, "note", "blocks that are not resident: by the default variant");
+        }
     }
     return SLC_OK;
 }
