@@ -100,6 +100,7 @@ static void print_diagnostic(const char *text)
         putchar(*text == '\n' ? ' ' : *text);
     }
     putchar('\n');
+    (void)fflush(stdout); /* a crash after it must not take it away */
 }
 
 void slc_test_assert_ok(enum slc_status status,
