@@ -185,6 +185,8 @@ static void test_both_sets(void)
     make_problem();
     device_run_limits(path, &request, &least, &all);
     device_run_store(&run, path, NULL, least + (UINT64_C(64) << 10), LATE_US);
+    /* One figure for both plans: the process may grow between them. */
+    request.resident_bytes = slc_memory_resident();
     request.memory_bytes = 1;
     SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err, "--memory");
     slc_error_clear(&err);

@@ -142,6 +142,7 @@ static void columns_where_scratch_does_not_fit(void)
     request.operation = SLC_OP_MTTKRP;
     request.mode = 0;
     request.threads = 2;
+    request.resident_bytes = slc_memory_resident();
     SLC_ASSERT_OK(plan_one(store.reader, &request, &plan, &err), &err);
     CU_ASSERT_EQUAL(plan.choices[0].chosen, SLC_CONFLICT_LOCKED);
     CU_ASSERT_TRUE(plan.scratch_bytes > 0);

@@ -93,6 +93,8 @@ static void test_both_sets(void)
         struct shared_run shared;
         uint64_t least, all;
 
+        /* One figure for both plans: the process may grow between them. */
+        request.resident_bytes = slc_memory_resident();
         shared_limits(&many, &request, &least, &all);
         request.memory_bytes = 1;
         SLC_ASSERT_FAILS(shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10),
