@@ -5,7 +5,7 @@
  * architectures", SISC 2019 (arXiv 1809.09175). The three kernels are the three steps of its MTTKRP
  * (sections 4 to 6): a portable loop, the same with its arrays in registers, and permuted
  * traversal; the authors' program has them as `orig-kokkos`, `atomic` and `perm`. They are written
- * anew here, with its parallel structure on a CPU, and kept to be measured beside the kernels of
+ * anew here, with its parallel structure on a CPU, and kept to be measured next to the kernels of
  * sluice (`sluice bench mttkrp --kernel`): no command computes by them, no plan counts them, and
  * they are no strategy of a backend.
  *

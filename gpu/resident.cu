@@ -1,7 +1,7 @@
 /*
  * Blocks that stay in the device's memory: their bytes and expanded bytes one after the other,
  * their tiles in one table. A job marks those it wants; the marked ones are launched together, so
- * that neighbours in the memory are one launch, in whatever order they were asked for.
+ * that neighbours in the memory are one launch, in any order of the marks.
  */
 #include "gpu/check.h"
 #include "gpu/state.h"

@@ -101,7 +101,7 @@ static cudaError_t take(const struct slc_gpu_tile *tiles,
     if (error != cudaSuccess) {
         return error;
     }
-    /* Spare words are read, whatever they hold. */
+    /* Spare words are read, but their bits are never used. */
     error = cudaMemsetAsync(made->memory, 0, made->bytes, stream);
     if (error != cudaSuccess) {
         return error;

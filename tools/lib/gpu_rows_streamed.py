@@ -221,8 +221,8 @@ def streamed_cases(runner, command):
 
 
 def streamed_product(runner, store, command, cols, content):
-    """All ways of a product, compared with the CPU's. Integers: sums are exact, so that results are equal in whatever order they were
-    added up. `content` of a result's path is what has to be."""
+    """All ways of a product, compared with the CPU's. Integers: sums are exact, so that the order of additions changes no
+    result. `content` of a result's path is what has to be."""
     operand, length = os.path.join(runner.work, command + ".npy"), runner.tensors.info(store)["dims"][2]
     npy_write(operand, length, cols, lambda i: 1 + i % 3)
     result, found = {}, {}

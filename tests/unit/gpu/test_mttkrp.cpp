@@ -1,5 +1,5 @@
 /*
- * MTTKRP on the emulated device, beside the oracle: orders, ranks, codecs, precisions, and where
+ * MTTKRP on the emulated device against the oracle: orders, ranks, codecs, precisions, and where
  * sums are put. Sums of integers have to agree bit for bit.
  */
 #include "mttkrp_problem.h"
