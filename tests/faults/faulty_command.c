@@ -6,6 +6,7 @@
 #include "faulty_command.h"
 
 #include "command_main.h"
+#include "thread_stacks.h"
 
 #include "base/fault.h"
 #include "base/memory.h"
@@ -14,18 +15,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #ifdef SLC_HAVE_URING
 #include <liburing.h>
 #endif
 
-/* Far beyond the longest run, under a sanitizer on a busy machine: whoever takes longer hangs. */
+/* Far beyond the longest run, under a sanitizer on a busy machine: a run that takes longer hangs.
+ */
 enum { PATIENCE_SECONDS = 120 };
 
 /* In the child: what fails, and what was counted. */
@@ -213,13 +218,37 @@ static _Noreturn void be_the_command(const char *folder,
         dup2(outputs[0], STDOUT_FILENO) < 0 || dup2(outputs[1], STDERR_FILENO) < 0) {
         _exit(EXIT_FAILURE);
     }
-    (void)alarm(PATIENCE_SECONDS);
     descriptors = count_descriptors();
     arm(fault, k);
     end->code = command_main(arguments, &faulty_files.table);
     account(descriptors, end);
     end->finished = true;
     _exit(EXIT_SUCCESS);
+}
+
+/*
+ * Waits for the child and returns its status. A child that hangs is killed, after its threads'
+ * stacks are printed. A second counts only if this process could run in it, so that a machine that
+ * was suspended is not taken for a hang.
+ */
+static int wait_for_child(pid_t child)
+{
+    struct pollfd end = {.fd = pidfd_open(child, 0), .events = POLLIN};
+    int status = 0;
+
+    for (unsigned seconds = 1; end.fd >= 0 && poll(&end, 1, 1000) == 0; seconds++) {
+        if (seconds == PATIENCE_SECONDS) {
+            printf("# the command has not ended after %d s\n", PATIENCE_SECONDS);
+            thread_stacks_print(child);
+            (void)kill(child, SIGKILL);
+        }
+    }
+    if (end.fd < 0 || waitpid(child, &status, 0) != child) {
+        printf("Bail out! cannot wait for the command: %s\n", strerror(errno));
+        exit(EXIT_FAILURE);
+    }
+    (void)close(end.fd);
+    return status;
 }
 
 static int new_output(const char *name)
@@ -250,18 +279,19 @@ void command_run(const char *folder,
     const int outputs[2] = {new_output("printed"), new_output("said")};
     struct command_end *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int status = 0;
     pid_t child;
+    int status;
 
     (void)fflush(stdout);
     child = shared != MAP_FAILED ? fork() : -1;
     if (child == 0) {
         be_the_command(folder, arguments, outputs, fault, k, shared);
     }
-    if (child < 0 || waitpid(child, &status, 0) != child) {
+    if (child < 0) {
         printf("Bail out! cannot run the command: %s\n", strerror(errno));
         exit(EXIT_FAILURE);
     }
+    status = wait_for_child(child);
     *end = *shared;
     (void)munmap(shared, sizeof *shared);
     if (!end->finished) {
