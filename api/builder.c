@@ -1,12 +1,12 @@
 /*
  * Public API: stores made from entries that the caller pushes, piece by piece.
  */
-#include "convert/builder.h"
+#include "convert/build/builder.h"
 #include "api/internal.h"
-#include "base/checked.h"
-#include "base/clock.h"
-#include "base/memory.h"
-#include "base/team.h"
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
 
 #include <inttypes.h>
 #include <math.h>

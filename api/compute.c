@@ -5,8 +5,8 @@
  * row. The copies are part of the plan.
  */
 #include "api/internal.h"
-#include "base/log.h"
-#include "engine/relabel.h"
+#include "base/error/log.h"
+#include "engine/solve/relabel.h"
 #include "gpu/gpu.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /*
  * Public API: making stores from text or random numbers.
  */
-#include "convert/convert.h"
+#include "convert/ingest/convert.h"
 #include "api/internal.h"
-#include "convert/generate.h"
+#include "convert/generate/generate.h"
 
 #include <string.h>
 

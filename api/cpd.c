@@ -3,12 +3,12 @@
  */
 #include "api/internal.h"
 #include "api/record.h"
-#include "base/log.h"
-#include "base/memory.h"
+#include "base/error/log.h"
+#include "base/memory/memory.h"
 #include "engine/solve/cp_als.h"
 #include "engine/solve/cp_checkpoint.h"
-#include "storage/model.h"
-#include "storage/outside.h"
+#include "storage/manifest/outside.h"
+#include "storage/model/model.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,11 +1,11 @@
 /*
  * Public API: tensors and models in the forms that others read.
  */
-#include "convert/export.h"
+#include "convert/export/export.h"
 #include "api/internal.h"
-#include "convert/export_form.h"
-#include "convert/export_lists.h"
-#include "results/export_run.h"
+#include "convert/export/export_form.h"
+#include "convert/export/export_lists.h"
+#include "report/export_run.h"
 
 #include <string.h>
 

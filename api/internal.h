@@ -5,17 +5,17 @@
 #ifndef SLC_API_INTERNAL_H
 #define SLC_API_INTERNAL_H
 
-#include "base/error.h"
-#include "convert/builder.h"
-#include "convert/name_maps.h"
-#include "convert/transform.h"
-#include "engine/plan.h"
-#include "engine/session.h"
+#include "base/error/error.h"
+#include "convert/build/builder.h"
+#include "convert/build/transform.h"
+#include "convert/ingest/names/name_maps.h"
+#include "engine/plan/plan.h"
 #include "engine/solve/cp_als.h"
+#include "engine/solve/session.h"
 #include "sluice/sluice.h"
-#include "storage/model.h"
-#include "storage/names.h"
-#include "storage/store.h"
+#include "storage/manifest/names.h"
+#include "storage/manifest/store.h"
+#include "storage/model/model.h"
 
 #include <stddef.h>
 

@@ -2,11 +2,11 @@
  * Public API: further layouts of a store.
  */
 #include "api/internal.h"
-#include "base/memory.h"
-#include "convert/relayout.h"
-#include "convert/restripe.h"
-#include "storage/block_file.h"
-#include "storage/stripes.h"
+#include "base/memory/memory.h"
+#include "convert/layout/relayout.h"
+#include "convert/layout/restripe.h"
+#include "storage/file/block_file.h"
+#include "storage/file/stripes.h"
 
 #include <errno.h>
 #include <stdio.h>

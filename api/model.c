@@ -1,13 +1,13 @@
 /*
  * Public API: models from files and from numbers of the caller, and their values.
  */
-#include "storage/model.h"
+#include "storage/model/model.h"
 #include "api/internal.h"
 #include "api/record.h"
-#include "base/memory.h"
-#include "convert/predict.h"
-#include "results/run_record.h"
-#include "storage/run_folder.h"
+#include "base/memory/memory.h"
+#include "engine/product/predict.h"
+#include "report/run_record.h"
+#include "storage/model/run_folder.h"
 
 #include <inttypes.h>
 #include <math.h>

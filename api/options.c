@@ -5,20 +5,20 @@
  * grow at the end, so the common part of two versions is the shorter one's bytes.
  */
 #include "api/internal.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "base/team.h"
-#include "base/words.h"
-#include "convert/builder.h"
-#include "convert/convert.h"
-#include "convert/fibers.h"
-#include "convert/generate.h"
-#include "convert/predict.h"
-#include "engine/device_choice.h"
+#include "base/error/log.h"
+#include "base/error/words.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "convert/build/builder.h"
+#include "convert/build/sort/fibers.h"
+#include "convert/generate/generate.h"
+#include "convert/ingest/convert.h"
+#include "engine/plan/device_choice.h"
+#include "engine/product/predict.h"
 #include "engine/solve/cp_als.h"
-#include "results/sweep_judge.h"
-#include "storage/io.h"
-#include "storage/model.h"
+#include "storage/io/io.h"
+#include "storage/model/model.h"
+#include "sweep/sweep_judge.h"
 
 #include <inttypes.h>
 #include <string.h>

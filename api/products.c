@@ -2,15 +2,15 @@
  * Public API: tensor times vectors, and times a matrix.
  */
 #include "api/internal.h"
-#include "convert/contract.h"
-#include "convert/fiber_order.h"
-#include "cpu/fiber_dots.h"
-#include "engine/device_products.h"
-#include "engine/relabel.h"
-#include "engine/stream_supply.h"
-#include "engine/ttm.h"
+#include "cpu/fiber/fiber_dots.h"
+#include "engine/product/contract.h"
+#include "engine/product/device_products.h"
+#include "engine/product/fiber_order.h"
+#include "engine/product/ttm.h"
+#include "engine/solve/relabel.h"
+#include "engine/stream/stream_supply.h"
 #include "gpu/gpu.h"
-#include "storage/outside.h"
+#include "storage/manifest/outside.h"
 
 #include <string.h>
 

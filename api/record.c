@@ -3,13 +3,13 @@
  */
 #include "api/record.h"
 
-#include "base/log.h"
-#include "base/memory.h"
-#include "results/json_plan.h"
-#include "results/report.h"
-#include "results/run_record.h"
-#include "storage/json_text.h"
-#include "storage/run_folder.h"
+#include "base/error/log.h"
+#include "base/memory/memory.h"
+#include "report/json_plan.h"
+#include "report/report.h"
+#include "report/run_record.h"
+#include "storage/manifest/json_text.h"
+#include "storage/model/run_folder.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The record that a run of the library leaves, as a command does (results/run_record.h). */
+/* The record that a run of the library leaves, as a command does (report/run_record.h). */
 #ifndef SLC_API_RECORD_H
 #define SLC_API_RECORD_H
 

@@ -1,10 +1,10 @@
 /*
  * Public API: stores that grow, and stores of other ones.
  */
-#include "convert/reshape.h"
+#include "convert/reshape/reshape.h"
 #include "api/internal.h"
-#include "base/memory.h"
-#include "convert/convert.h"
+#include "base/memory/memory.h"
+#include "convert/ingest/convert.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * Public API: the library itself, opening and verifying stores.
  */
 #include "api/internal.h"
-#include "base/log.h"
-#include "base/memory.h"
-#include "storage/verify.h"
+#include "base/error/log.h"
+#include "base/memory/memory.h"
+#include "storage/verify/verify.h"
 
 #include <inttypes.h>
 #include <math.h>

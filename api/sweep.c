@@ -2,12 +2,12 @@
  * Public API: sweeps over ranks and starts. Each run is one of sluice_cpd, with a checkpoint in the
  * folder of its results.
  */
-#include "results/sweep.h"
+#include "sweep/sweep.h"
 #include "api/internal.h"
-#include "base/clock.h"
-#include "base/memory.h"
-#include "storage/checkpoint.h"
-#include "storage/outside.h"
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "storage/checkpoint/checkpoint.h"
+#include "storage/manifest/outside.h"
 
 #include <math.h>
 #include <stdio.h>

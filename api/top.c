@@ -1,7 +1,7 @@
 /*
  * Public API: the strongest rows of the components of a model.
  */
-#include "results/top.h"
+#include "report/top.h"
 #include "api/internal.h"
 
 #include <string.h>

@@ -12,9 +12,9 @@
 #define SLC_BASE_BACKEND_H
 
 #include "base/block.h"
-#include "base/error.h"
+#include "base/error/error.h"
+#include "base/error/stop.h"
 #include "base/matrix.h"
-#include "base/stop.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,9 +10,9 @@
 #ifndef SLC_BASE_BLOCK_H
 #define SLC_BASE_BLOCK_H
 
-#include "base/error.h"
-#include "base/limits.h"
+#include "base/error/error.h"
 #include "base/matrix.h"
+#include "base/memory/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,7 +42,7 @@ struct slc_fiber_view {
 
 /*
  * sums[r] = sum over the nonzeros of run r of value * vector[offset[mode]], in f64; the view's
- * values are f64. What a contraction needs of a compute device (cpu/fiber_dots.h).
+ * values are f64. What a contraction needs of a compute device (cpu/fiber/fiber_dots.h).
  */
 typedef void
 slc_fiber_dots_fn(const struct slc_fiber_view *fibers, const double *vector, double *sums);

@@ -2,7 +2,7 @@
  * fast. */
 #include "base/column_range.h"
 
-#include "base/checked.h"
+#include "base/memory/checked.h"
 
 /* Into each instruction set's copy. */
 #define ALWAYS_INLINE __attribute__((always_inline))

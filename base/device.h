@@ -21,7 +21,7 @@
 #define SLC_BASE_DEVICE_H
 
 #include "base/encoded.h"
-#include "base/error.h"
+#include "base/error/error.h"
 #include "base/matrix.h"
 #include "base/solver.h"
 
@@ -50,7 +50,7 @@ struct slc_device_problem {
     uint64_t dims[SLC_MAX_ORDER];
     uint32_t rank;
     enum slc_value_type precision; /* of factors; products and sums are f64 */
-    bool deterministic;            /* sums do not depend on any order (gpu/exact_sum.h) */
+    bool deterministic;            /* sums do not depend on any order (gpu/mttkrp/exact_sum.h) */
     unsigned layout_count;
     const struct slc_encoded_layout *layouts;
 

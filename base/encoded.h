@@ -1,8 +1,8 @@
 /*
  * An encoded block as a device sees it that decodes by itself: where in its bytes what lies, and
  * how coordinates come out of keys. storage/ fills these in for a block that lies in memory
- * (storage/describe.h) and has checked that everything they name lies within the block; gpu/ copies
- * block and description and decodes from many places at a time.
+ * (storage/codec/describe.h) and has checked that everything they name lies within the block; gpu/
+ * copies block and description and decodes from many places at a time.
  *
  * All offsets are bytes from the start of the block. Everything here has fixed widths and is read
  * by C and by CUDA C++ alike. docs/FORMAT.md, sections 6 and 7, says what the bytes mean.
@@ -10,7 +10,7 @@
 #ifndef SLC_BASE_ENCODED_H
 #define SLC_BASE_ENCODED_H
 
-#include "base/limits.h"
+#include "base/memory/limits.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /*
  * Keys in ALTO order: see base/key.h for the order. Portable bit gathering and spreading loop over
- * the set bits of the mask; hot paths have their own (storage/decode_ops.h).
+ * the set bits of the mask; hot paths have their own (storage/codec/decode_ops.h).
  */
 #include "base/key.h"
 

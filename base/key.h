@@ -16,8 +16,8 @@
 #ifndef SLC_BASE_KEY_H
 #define SLC_BASE_KEY_H
 
-#include "base/error.h"
-#include "base/limits.h"
+#include "base/error/error.h"
+#include "base/memory/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>

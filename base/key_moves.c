@@ -1,7 +1,7 @@
 /* See base/key_moves.h. */
 #include "base/key_moves.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 
 static unsigned key_bytes(unsigned bits)
 {

@@ -7,7 +7,7 @@
 #ifndef SLC_BASE_KEY_MOVES_H
 #define SLC_BASE_KEY_MOVES_H
 
-#include "base/error.h"
+#include "base/error/error.h"
 #include "base/key.h"
 
 #include <stdbool.h>

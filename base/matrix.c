@@ -1,8 +1,8 @@
 /* Dense matrices with padded rows. */
 #include "base/matrix.h"
 
-#include "base/checked.h"
-#include "base/placement.h"
+#include "base/memory/checked.h"
+#include "base/topology/placement.h"
 
 #include <inttypes.h>
 #include <math.h>

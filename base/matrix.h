@@ -7,8 +7,8 @@
 #ifndef SLC_BASE_MATRIX_H
 #define SLC_BASE_MATRIX_H
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/error/error.h"
+#include "base/memory/memory.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /*
  * What solving for the rows of a factor takes and what it finds out: the same for every device.
- * cpu/dense.h prepares a solver; whoever holds the rows applies it.
+ * cpu/dense/dense.h prepares a solver; whoever holds the rows applies it.
  */
 #ifndef SLC_BASE_SOLVER_H
 #define SLC_BASE_SOLVER_H

@@ -7,7 +7,7 @@
 #define SLC_BASE_TILE_SUPPLY_H
 
 #include "base/block.h"
-#include "base/error.h"
+#include "base/error/error.h"
 #include "base/matrix.h"
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct slc_tile_steps {
     void (*deliver)(void *context, unsigned worker);
 };
 
-struct slc_reader; /* storage/reader.h */
+struct slc_reader; /* storage/block/reader.h */
 
 struct slc_tile_supply {
     void *self;

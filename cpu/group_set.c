@@ -3,16 +3,16 @@
  * compiler's flags switching it on; nothing here may run before cpu_supports said so.
  */
 #include "cpu/group_kernels.h"
-#include "cpu/panel_widths.h"
+#include "cpu/mttkrp/panel_widths.h"
 #include "cpu/set_names.h"
 
-#define PANEL_TEMPLATE "cpu/group_panel_tmpl.h"
+#define PANEL_TEMPLATE "cpu/mttkrp/group_panel_tmpl.h"
 
 #define ELEMENT      float
 #define ELEMENT_LOG2 2
 #define TYPE         f32
-#include "cpu/group_column_tmpl.h"
-#include "cpu/panels_tmpl.h"
+#include "cpu/mttkrp/group_column_tmpl.h"
+#include "cpu/mttkrp/panels_tmpl.h"
 #undef ELEMENT
 #undef ELEMENT_LOG2
 #undef TYPE
@@ -20,8 +20,8 @@
 #define ELEMENT      double
 #define ELEMENT_LOG2 3
 #define TYPE         f64
-#include "cpu/group_column_tmpl.h"
-#include "cpu/panels_tmpl.h"
+#include "cpu/mttkrp/group_column_tmpl.h"
+#include "cpu/mttkrp/panels_tmpl.h"
 #undef ELEMENT
 #undef ELEMENT_LOG2
 #undef TYPE

@@ -1,7 +1,7 @@
 /*
  * Which kernels run: chosen once from what the processor reports, or forced by a test.
  */
-#include "base/topology.h"
+#include "base/topology/topology.h"
 #include "cpu/cpu.h"
 #include "cpu/kernels.h"
 

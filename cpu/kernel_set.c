@@ -4,11 +4,10 @@
  */
 #include "cpu/kernels.h"
 
-#include "cpu/column.h"
-#include "cpu/coo_kernels.h"
-#include "cpu/dense_kernels.h"
+#include "cpu/dense/dense_kernels.h"
 #include "cpu/group_kernels.h"
-#include "cpu/panel_widths.h"
+#include "cpu/mttkrp/column.h"
+#include "cpu/mttkrp/panel_widths.h"
 #include "cpu/set_names.h"
 
 /*
@@ -22,7 +21,7 @@
 #define ELEMENT      float
 #define ELEMENT_LOG2 2
 #define TYPE         f32
-#include "cpu/mttkrp_tmpl.c"
+#include "cpu/mttkrp/mttkrp_tmpl.c"
 #undef ELEMENT
 #undef ELEMENT_LOG2
 #undef TYPE
@@ -30,7 +29,7 @@
 #define ELEMENT      double
 #define ELEMENT_LOG2 3
 #define TYPE         f64
-#include "cpu/mttkrp_tmpl.c"
+#include "cpu/mttkrp/mttkrp_tmpl.c"
 #undef ELEMENT
 #undef ELEMENT_LOG2
 #undef TYPE
@@ -59,6 +58,5 @@ const struct slc_kernel_set SET_EXPAND(slc_kernels_, SET_NAME) = {
     .add_f32 = add_f32,
     .add_f64 = add_f64,
     .groups = &SET_EXPAND(slc_group_kernels_, SET_NAME),
-    .coo = &SET_EXPAND(slc_coo_kernels_, SET_NAME),
     .dense = &SET_EXPAND(slc_dense_kernels_, SET_NAME),
 };

@@ -7,8 +7,8 @@
 #ifndef SLC_CPU_KERNELS_H
 #define SLC_CPU_KERNELS_H
 
-#include "base/limits.h"
 #include "base/matrix.h"
+#include "base/memory/limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,7 +82,6 @@ struct slc_kernel_set {
     void (*add_f32)(void *sum, const void *part, uint64_t count);
     void (*add_f64)(void *sum, const void *part, uint64_t count);
     const struct slc_group_kernels *groups; /* group_kernels.h */
-    const struct slc_coo_kernels *coo;      /* coo_kernels.h */
     const struct slc_dense_kernels *dense;  /* dense_kernels.h */
 };
 

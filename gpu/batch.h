@@ -7,7 +7,7 @@
 
 #include "gpu/cuda.h"
 
-struct slc_gpu_transcoded; /* gpu/transcode.h */
+struct slc_gpu_transcoded; /* gpu/decode/transcode.h */
 
 /*
  * Tiles of one launch, cut into chunks of `chunk_runs` runs of SLC_RUN_NNZ nonzeros (the last of a

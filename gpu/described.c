@@ -4,9 +4,9 @@
  */
 #include "gpu/gpu.h"
 
-#include "base/checked.h"
-#include "gpu/memory.h"
-#include "gpu/product_parts.h"
+#include "base/memory/checked.h"
+#include "gpu/memory/memory.h"
+#include "gpu/product/product_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

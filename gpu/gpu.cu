@@ -4,7 +4,7 @@
 #include "gpu/state.h"
 
 extern "C" {
-#include "base/checked.h"
+#include "base/memory/checked.h"
 #include "gpu/gpu.h"
 }
 

@@ -6,7 +6,7 @@
 #include "gpu/check.h"
 
 extern "C" {
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "gpu/measure.h"
 }
 

@@ -5,7 +5,7 @@
 #ifndef SLC_GPU_MEASURE_H
 #define SLC_GPU_MEASURE_H
 
-#include "base/error.h"
+#include "base/error/error.h"
 #include "base/matrix.h"
 
 #include <stdint.h>

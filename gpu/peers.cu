@@ -9,7 +9,7 @@
 #include "gpu/state.h"
 
 extern "C" {
-#include "base/checked.h"
+#include "base/memory/checked.h"
 }
 
 #include <cinttypes>

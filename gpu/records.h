@@ -44,8 +44,8 @@ struct slc_gpu_matrix {
     uint32_t pitch; /* elements from row to row: rows begin at multiples of 16 bytes */
 };
 
-/* Exact sums (gpu/exact_sum.h) in place of a matrix rows x rank. Both arrays lie in the device's
- * memory. */
+/* Exact sums (gpu/mttkrp/exact_sum.h) in place of a matrix rows x rank. Both arrays lie in the
+ * device's memory. */
 struct slc_exact_sum {
     /*
      * slc_exact_sum_words of them: for element (i, r) the high one at 2 * (i * rank + r) and the

@@ -14,13 +14,13 @@
 #ifndef SLC_GPU_STATE_H
 #define SLC_GPU_STATE_H
 
-#include "gpu/mttkrp.h"
+#include "gpu/mttkrp/mttkrp.h"
 
 extern "C" {
-#include "gpu/memory.h"
-#include "gpu/product_parts.h"
+#include "gpu/memory/memory.h"
+#include "gpu/product/product_parts.h"
 }
-#include "gpu/transcode.h"
+#include "gpu/decode/transcode.h"
 
 extern "C" {
 #include "base/spans.h"
@@ -109,7 +109,7 @@ struct slc_gpu_pages {
     bool own; /* false: another device of this process had registered it before */
 };
 
-struct slc_gpu_product; /* gpu/product.h */
+struct slc_gpu_product; /* gpu/product/product.h */
 
 struct slc_gpu {
     struct slc_device device; /* first: what the engine has a pointer to */
@@ -133,7 +133,7 @@ struct slc_gpu {
     uint64_t batches; /* begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
-    struct slc_gpu_mttkrp_variant variant;      /* of the next jobs: gpu/variants.h */
+    struct slc_gpu_mttkrp_variant variant;      /* of the next jobs: gpu/mttkrp/variants.h */
     struct slc_gpu_transcoded_tiles transcoded; /* the first resident tiles, if it asks for that */
     bool largest_known[SLC_MAX_ORDER];          /* memory.largest holds this factor's columns */
     uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */

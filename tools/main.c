@@ -1,13 +1,13 @@
 /* The `sluice` command: finds the subcommand and hands it the rest of the arguments. */
-#include "commands.h"
-#include "console.h"
-#include "json_out.h"
-#include "progress.h"
-#include "run_log.h"
-#include "signals.h"
-#include "version_info.h"
+#include "tools/options/commands.h"
+#include "tools/progress/console.h"
+#include "tools/progress/json_out.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/run_log.h"
+#include "tools/progress/signals.h"
+#include "tools/report/version_info.h"
 
-#include "cpu/dense.h"
+#include "cpu/dense/dense.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 /*
- * What the command ends with: base/error.c has the codes of errors, signals.h those of signals. The
- * help, README.md and sluice(1) tell these words (tests/cli/test_exit_codes.py).
+ * What the command ends with: base/error/error.c has the codes of errors, signals.h those of
+ * signals. The help, README.md and sluice(1) tell these words (tests/cli/test_exit_codes.py).
  */
 static const struct {
     int code;

@@ -1,7 +1,7 @@
 /* Opening, planning and closing what a streaming command holds; see session.h. */
-#include "session.h"
+#include "tools/session.h"
 
-#include "base/team.h"
+#include "base/thread/team.h"
 #include "engine/solve/cp_als.h"
 
 #include <stdio.h>

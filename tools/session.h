@@ -1,19 +1,19 @@
 /*
  * What every command that streams a store has in common: its options, the open store, and what
- * engine/session.h makes of them.
+ * engine/solve/session.h makes of them.
  */
 #ifndef SLC_TOOLS_SESSION_H
 #define SLC_TOOLS_SESSION_H
 
 #include "base/backend.h"
-#include "base/error.h"
-#include "common_options.h"
-#include "engine/plan.h"
-#include "engine/session.h"
-#include "engine/stream.h"
-#include "format.h"
+#include "base/error/error.h"
+#include "engine/plan/plan.h"
+#include "engine/solve/session.h"
+#include "engine/stream/stream.h"
 #include "gpu/gpu.h"
-#include "storage/store.h"
+#include "storage/manifest/store.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/format.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -10,11 +10,11 @@
  *
  * Invariant: between two passes the result holds a model, whatever the reason to stop there.
  */
-#include "base/clock.h"
-#include "engine/accelerator.h"
-#include "engine/mttkrp.h"
-#include "engine/owned.h"
+#include "base/error/clock.h"
+#include "engine/executor/accelerator.h"
+#include "engine/executor/owned.h"
 #include "engine/solve/cp_state.h"
+#include "engine/stream/mttkrp.h"
 
 #include <float.h>
 #include <inttypes.h>

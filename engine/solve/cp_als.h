@@ -6,14 +6,14 @@
 #define SLC_ENGINE_SOLVE_CP_ALS_H
 
 #include "base/backend.h"
-#include "base/error.h"
-#include "engine/accelerators.h"
-#include "engine/devices.h"
-#include "engine/plan.h"
-#include "engine/stream.h"
-#include "storage/checkpoint.h"
-#include "storage/model.h"
-#include "storage/store.h"
+#include "base/error/error.h"
+#include "engine/executor/accelerators.h"
+#include "engine/executor/devices.h"
+#include "engine/plan/plan.h"
+#include "engine/stream/stream.h"
+#include "storage/checkpoint/checkpoint.h"
+#include "storage/manifest/store.h"
+#include "storage/model/model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,10 +106,10 @@ struct slc_cp_als_options {
     double regularization; /* added to the diagonal of every Gram matrix before solving */
     uint64_t seed;
     /*
-     * The part of the nonzeros, up to 0.5, that takes no part (engine/holdout.h): they are zeros to
-     * the factorization, ||X|| is that of the others, and the model's error on them is told after
-     * every iteration and at the end. 0: none. Not with devices; the plan's beside_bytes have to be
-     * slc_cp_holdout_bytes.
+     * The part of the nonzeros, up to 0.5, that takes no part (engine/solve/holdout.h): they are
+     * zeros to the factorization, ||X|| is that of the others, and the model's error on them is
+     * told after every iteration and at the end. 0: none. Not with devices; the plan's beside_bytes
+     * have to be slc_cp_holdout_bytes.
      */
     double holdout;
     uint64_t holdout_seed;

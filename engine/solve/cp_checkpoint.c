@@ -9,10 +9,10 @@
  */
 #include "engine/solve/cp_checkpoint.h"
 
-#include "base/bytes.h"
-#include "base/checked.h"
-#include "base/clock.h"
-#include "base/memory.h"
+#include "base/error/clock.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
 #include "engine/solve/cp_state.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
  * What a checkpoint of CP-ALS holds, for whoever looks into one; cp_als.h says how a run keeps one.
  *
- * Sections (storage/checkpoint.h):
+ * Sections (storage/checkpoint/checkpoint.h):
  *     identity   text, a line `name=value` for all that decides the result
  *     state      numbers: struct slc_cp_saved
  *     matrices   per mode Gram matrix, scale and norm; lambda
@@ -16,7 +16,7 @@
 #define SLC_ENGINE_SOLVE_CP_CHECKPOINT_H
 
 #include "engine/solve/cp_als.h"
-#include "storage/checkpoint.h"
+#include "storage/checkpoint/checkpoint.h"
 
 enum {
     /* Of the identity: names and numbers, the longest of them dims and layouts of 16 modes. */

@@ -2,17 +2,17 @@
  * CP-ALS on other devices than the one backend: what the loop and the update hand to them in place
  * of that and its dense algebra.
  *
- * Of several devices of the CPU (engine/devices.h) the first works on the factors of the result, so
- * that start, finish and whatever a stop leaves behind are as with one. An accelerator has factors
- * and MTTKRPs of its own. It gets the start, and the factors of the result are what they were then
- * until the run ends, for whatever reason, and they are read back; several of them
- * (engine/accelerators.h) have a copy each, of which the first comes back. Where an accelerator
- * shares its MTTKRPs with the backend, that computes from the factors of the result, and those that
- * have been updated are read back before an MTTKRP in which the backend takes part.
+ * Of several devices of the CPU (engine/executor/devices.h) the first works on the factors of the
+ * result, so that start, finish and whatever a stop leaves behind are as with one. An accelerator
+ * has factors and MTTKRPs of its own. It gets the start, and the factors of the result are what
+ * they were then until the run ends, for whatever reason, and they are read back; several of them
+ * (engine/executor/accelerators.h) have a copy each, of which the first comes back. Where an
+ * accelerator shares its MTTKRPs with the backend, that computes from the factors of the result,
+ * and those that have been updated are read back before an MTTKRP in which the backend takes part.
  */
 #include "engine/solve/cp_state.h"
 
-#include "base/clock.h"
+#include "base/error/clock.h"
 
 /* Gives the accelerator the factors of the start. */
 static enum slc_status start_accelerator(struct cp_state *state, struct slc_error *err)

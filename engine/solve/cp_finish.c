@@ -6,8 +6,8 @@
  *
  * Cost: three sweeps over the factors.
  */
-#include "engine/relabel.h"
 #include "engine/solve/cp_state.h"
+#include "engine/solve/relabel.h"
 
 #include <float.h>
 #include <math.h>

@@ -11,11 +11,11 @@
  *
  * Against plain passes in the same order of modes only the order of summation differs.
  */
-#include "base/clock.h"
-#include "base/memory.h"
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
 #include "cpu/cpu.h"
-#include "engine/fused.h"
 #include "engine/solve/cp_state.h"
+#include "engine/stream/fused.h"
 
 #include <inttypes.h>
 #include <string.h>

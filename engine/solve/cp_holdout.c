@@ -1,5 +1,5 @@
 /* Nonzeros that are held out of a factorization, and its error on them. */
-#include "base/checked.h"
+#include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
 
 #include <float.h>

@@ -1,7 +1,7 @@
 /*
- * Passes of CP-ALS in parts (engine/pass_cuts.h), where the run has checkpoints: between two parts
- * one may be written that says where the pass stands, with all that it has summed up, and a run
- * that goes on from it begins there. A stop waits for the end of a part.
+ * Passes of CP-ALS in parts (engine/plan/pass_cuts.h), where the run has checkpoints: between two
+ * parts one may be written that says where the pass stands, with all that it has summed up, and a
+ * run that goes on from it begins there. A stop waits for the end of a part.
  *
  * Whether a pass can go on is told by its kind and strategies and by a hash of what was read before
  * it, blocks in their order or ranges of rows. Where a run that goes on has another order, by a
@@ -11,10 +11,10 @@
  */
 #include "engine/solve/cp_checkpoint.h"
 
-#include "base/bytes.h"
-#include "base/checked.h"
-#include "base/clock.h"
+#include "base/error/clock.h"
 #include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
 
 #include <inttypes.h>

@@ -5,9 +5,9 @@
  * anew when the run comes to them. An MTTKRP that a pass for two modes has left is taken where the
  * plan has such passes; else its mode gets a pass of its own.
  */
-#include "base/bytes.h"
-#include "base/checked.h"
-#include "base/memory.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "engine/solve/cp_state.h"
 

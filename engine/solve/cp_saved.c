@@ -2,7 +2,7 @@
  * The state of a run in numbers: one list, written and read in the same order. Whatever is read is
  * a claim, checked before anything follows from it.
  */
-#include "base/checked.h"
+#include "base/memory/checked.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "engine/solve/cp_state.h"
 

@@ -4,9 +4,9 @@
  * All memory is taken here, before the first pass: factors (in the result), one output for the
  * MTTKRP of every mode, and one buffer with all R x R matrices and vectors of length R.
  */
-#include "base/checked.h"
-#include "engine/relabel.h"
+#include "base/memory/checked.h"
 #include "engine/solve/cp_state.h"
+#include "engine/solve/relabel.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,13 +5,13 @@
 #ifndef SLC_ENGINE_SOLVE_CP_STATE_H
 #define SLC_ENGINE_SOLVE_CP_STATE_H
 
-#include "cpu/dense.h"
-#include "engine/holdout.h"
-#include "engine/pass_cuts.h"
-#include "engine/pass_pace.h"
-#include "engine/row_ranges.h"
+#include "cpu/dense/dense.h"
+#include "engine/plan/pass_cuts.h"
+#include "engine/plan/pass_pace.h"
 #include "engine/solve/cp_als.h"
 #include "engine/solve/cp_checkpoint.h"
+#include "engine/solve/holdout.h"
+#include "engine/stream/row_ranges.h"
 
 /* The pass at hand of a run with checkpoints. */
 struct cp_passing {

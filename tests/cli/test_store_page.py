@@ -32,8 +32,8 @@ PAGE = text("docs", "man", "sluice-store.5.scd")
 
 
 def sources():
-    return "\n".join(text(os.path.relpath(path, SOURCE)) for folder in ("base", "storage")
-                     for path in sorted(glob.glob(os.path.join(SOURCE, folder, "*.[ch]"))))
+    paths = (glob.glob(os.path.join(SOURCE, folder, "**", "*.[ch]"), recursive=True) for folder in ("base", "storage"))
+    return "\n".join(text(os.path.relpath(path, SOURCE)) for found in paths for path in sorted(found))
 
 
 def table(part, number=0):

@@ -10,9 +10,9 @@
 #include "command_main.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
-#include "storage/store.h"
-#include "tools/signals.h"
+#include "base/memory/memory.h"
+#include "storage/manifest/store.h"
+#include "tools/progress/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

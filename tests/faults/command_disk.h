@@ -6,8 +6,8 @@
 #ifndef SLC_COMMAND_DISK_H
 #define SLC_COMMAND_DISK_H
 
-#include "base/error.h"
-#include "storage/files.h"
+#include "base/error/error.h"
+#include "storage/file/files.h"
 
 #include <stdbool.h>
 

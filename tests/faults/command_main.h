@@ -5,7 +5,7 @@
 #ifndef SLC_COMMAND_MAIN_H
 #define SLC_COMMAND_MAIN_H
 
-#include "storage/files.h"
+#include "storage/file/files.h"
 
 /*
  * Runs `arguments` (words, behind the command's name) with these files in the place of the

@@ -6,11 +6,11 @@
 #include "make_sorted.h"
 #include "slc_test.h"
 
-#include "base/memory.h"
-#include "convert/state_file.h"
-#include "storage/checkpoint.h"
-#include "storage/npy.h"
-#include "storage/store.h"
+#include "base/memory/memory.h"
+#include "convert/build/resume/state_file.h"
+#include "storage/checkpoint/checkpoint.h"
+#include "storage/manifest/store.h"
+#include "storage/model/npy.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,8 +8,8 @@
 #include "command_main.h"
 #include "thread_stacks.h"
 
-#include "base/fault.h"
-#include "base/memory.h"
+#include "base/error/fault.h"
+#include "base/memory/memory.h"
 
 #include <dirent.h>
 #include <errno.h>

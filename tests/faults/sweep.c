@@ -3,7 +3,7 @@
 
 #include "file_tree.h"
 #include "slc_test.h"
-#include "storage/store.h"
+#include "storage/manifest/store.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "recorded_files.h"
 #include "slc_test.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "crash_command.h"
 #include "slc_test.h"
 
-#include "engine/npy_pair.h"
+#include "engine/product/npy_pair.h"
 #include "engine/solve/cp_als.h"
 
 /* The linker takes the program's main for the command's: see command_main.h. */

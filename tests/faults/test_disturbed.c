@@ -8,13 +8,13 @@
  * command ends with what it would have made, and goes on from the checkpoint that it had.
  */
 #include "base/random.h"
-#include "base/topology.h"
+#include "base/topology/topology.h"
 #include "faulty_command.h"
 #include "file_tree.h"
 #include "make_sorted.h"
 #include "make_store.h"
 #include "slc_test.h"
-#include "storage/npy.h"
+#include "storage/model/npy.h"
 
 #include <errno.h>
 #include <fcntl.h>

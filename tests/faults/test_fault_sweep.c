@@ -2,13 +2,13 @@
  * Every operation of every command fails once: sweep.h says what is looked at. The inputs are
  * small, and have several blocks and partitions all the same.
  */
-#include "base/topology.h"
+#include "base/topology/topology.h"
 #include "faulty_command.h"
 #include "file_tree.h"
 #include "make_sorted.h"
 #include "make_store.h"
 #include "slc_test.h"
-#include "storage/npy.h"
+#include "storage/model/npy.h"
 #include "sweep.h"
 
 #include <errno.h>

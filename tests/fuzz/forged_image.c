@@ -1,8 +1,8 @@
 /* See forged_image.h. */
 #include "forged_image.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
+#include "base/memory/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef SLC_FORGED_IMAGE_H
 #define SLC_FORGED_IMAGE_H
 
-#include "storage/file_layout.h"
+#include "storage/block/file_layout.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
-#include "storage/writer.h"
+#include "base/memory/bytes.h"
+#include "storage/block/writer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #ifndef SLC_FORGED_TILE_H
 #define SLC_FORGED_TILE_H
 
-#include "storage/block_layout.h"
-#include "storage/reader.h"
+#include "storage/block/block_layout.h"
+#include "storage/block/reader.h"
 
 #include <stdbool.h>
 

@@ -11,8 +11,8 @@
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
-#include "convert/binary.h"
+#include "base/memory/bytes.h"
+#include "convert/ingest/binary/binary.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
-#include "storage/reader.h"
+#include "base/memory/bytes.h"
+#include "storage/block/reader.h"
 
 #include <stdlib.h>
 

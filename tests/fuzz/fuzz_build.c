@@ -7,9 +7,9 @@
 #include "fuzz_store.h"
 
 #include "base/random.h"
-#include "convert/build_complete.h"
-#include "convert/build_folder.h"
-#include "convert/builder.h"
+#include "convert/build/build_folder.h"
+#include "convert/build/builder.h"
+#include "convert/build/resume/build_complete.h"
 
 #define OUTPUT "/out.slc"
 #define PART   OUTPUT ".part/"

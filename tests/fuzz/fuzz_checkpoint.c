@@ -8,10 +8,10 @@
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
+#include "base/memory/bytes.h"
 #include "engine/solve/cp_checkpoint.h"
-#include "storage/checkpoint.h"
+#include "storage/checkpoint/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /*
- * Descriptions of forged tiles (storage/describe.h): refused just as opening the tile refuses them,
- * or followed by the naive decoder, which then must not leave the block and its expanded bytes.
- * What storage's own decoder takes is the same nonzeros.
+ * Descriptions of forged tiles (storage/codec/describe.h): refused just as opening the tile refuses
+ * them, or followed by the naive decoder, which then must not leave the block and its expanded
+ * bytes. What storage's own decoder takes is the same nonzeros.
  */
 #include "forged_tile.h"
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
 #include "naive_decode.h"
-#include "storage/describe.h"
+#include "storage/codec/describe.h"
 
 #include <stdlib.h>
 #include <string.h>

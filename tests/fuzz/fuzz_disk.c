@@ -1,11 +1,11 @@
 /* See fuzz_disk.h. */
 #include "fuzz_disk.h"
 
-#include "base/bytes.h"
+#include "base/error/log.h"
 #include "base/hash.h"
-#include "base/log.h"
-#include "storage/file_layout.h"
-#include "storage/verify.h"
+#include "base/memory/bytes.h"
+#include "storage/block/file_layout.h"
+#include "storage/verify/verify.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-    /* storage/journal.c: the head, and a record's index entry behind the writer's state. */
+    /* storage/block/journal.c: the head, and a record's index entry behind the writer's state. */
     JOURNAL_HEAD = 64,
     JOURNAL_ENTRY = 40,
-    /* convert/state_file.c and convert/chunk.c. */
+    /* convert/build/resume/state_file.c and convert/build/spill/chunk.c. */
     STATE_HEAD = 24,
     CHUNK_BYTES = 20,
     CHUNK_HEAD = 72,

@@ -43,17 +43,17 @@ void fuzz_disk_store(const struct slc_files *disk,
                      const void *data,
                      uint64_t bytes);
 
-/* Seals the journal of the block file `blocks` (storage/journal.c), whose tensor has `order` modes:
- * the blocks that its records name are hashed as they are. */
+/* Seals the journal of the block file `blocks` (storage/block/journal.c), whose tensor has `order`
+ * modes: the blocks that its records name are hashed as they are. */
 void fuzz_seal_journal(const struct slc_files *disk,
                        const char *blocks,
                        unsigned order,
                        uint8_t *data,
                        uint64_t bytes);
 
-/* The same of what convert/ notes about a build (convert/state_file.c), and of the chunks in a
- * spill file (convert/chunk.c), which lie one behind the other from where a segment begins, up to
- * zeros. */
+/* The same of what convert/ notes about a build (convert/build/resume/state_file.c), and of the
+ * chunks in a spill file (convert/build/spill/chunk.c), which lie one behind the other from where a
+ * segment begins, up to zeros. */
 void fuzz_seal_state(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 void fuzz_seal_chunks(const struct slc_files *disk, uint8_t *data, uint64_t bytes);
 

@@ -7,12 +7,12 @@
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
-#include "storage/labels.h"
-#include "storage/store.h"
-#include "storage/verify.h"
-#include "tools/commands.h"
+#include "base/memory/bytes.h"
+#include "storage/manifest/labels.h"
+#include "storage/manifest/store.h"
+#include "storage/verify/verify.h"
+#include "tools/options/commands.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -7,10 +7,10 @@
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
-#include "convert/input.h"
-#include "convert/input_source.h"
-#include "convert/text.h"
+#include "base/memory/bytes.h"
+#include "convert/ingest/input/input.h"
+#include "convert/ingest/input/input_source.h"
+#include "convert/ingest/text/text.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -6,7 +6,7 @@
 #include "fuzz_store.h"
 
 #include "base/hash.h"
-#include "storage/labels.h"
+#include "storage/manifest/labels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

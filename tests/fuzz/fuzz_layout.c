@@ -8,8 +8,8 @@
 #include "fuzz_store.h"
 #include "make_store.h"
 
-#include "convert/relayout.h"
-#include "storage/verify.h"
+#include "convert/layout/relayout.h"
+#include "storage/verify/verify.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "fuzz_store.h"
 
 #include "base/hash.h"
-#include "storage/store.h"
+#include "storage/manifest/store.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* See fuzz_mutate.h. */
 #include "fuzz_mutate.h"
 
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
 
 #include <stdbool.h>

@@ -7,9 +7,9 @@
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
-#include "storage/names_form.h"
+#include "base/memory/bytes.h"
+#include "storage/manifest/names_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>

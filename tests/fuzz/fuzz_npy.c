@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "storage/npy.h"
+#include "storage/model/npy.h"
 
 /* What the header alone tells is what reading the whole finds. */
 static void same_shape(const char *path, uint64_t rows, uint32_t cols)

@@ -1,7 +1,7 @@
 /* Any text as run.json: what is taken from it is within the limits, and ends. */
 #include "fuzz_store.h"
 
-#include "storage/run_folder.h"
+#include "storage/model/run_folder.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,10 @@
 #include "fuzz_mutate.h"
 #include "fuzz_store.h"
 
-#include "base/limits.h"
+#include "base/memory/limits.h"
 #include "base/random.h"
-#include "convert/build_folder.h"
-#include "convert/convert.h"
+#include "convert/build/build_folder.h"
+#include "convert/ingest/convert.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * many at a time. Every field is also read as a time, whose names
  * must be in bounds, and all of the text as items of --columns.
  */
-#include "convert/sheet_cut.h"
-#include "convert/sheet_index.h"
-#include "convert/sheet_record.h"
-#include "convert/sheet_spec.h"
+#include "convert/ingest/csv/sheet_cut.h"
+#include "convert/ingest/csv/sheet_index.h"
+#include "convert/ingest/csv/sheet_record.h"
+#include "convert/ingest/csv/sheet_spec.h"
 
 #include <stdio.h>
 #include <stdlib.h>

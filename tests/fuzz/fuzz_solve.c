@@ -8,11 +8,11 @@
 #include "fuzz_store.h"
 #include "make_sorted.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
+#include "base/memory/bytes.h"
 #include "cpu/cpu.h"
 #include "engine/solve/cp_als.h"
-#include "storage/checkpoint_form.h"
+#include "storage/checkpoint/checkpoint_form.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Shared parts of the store's fuzz targets. */
 #include "fuzz_store.h"
 
-#include "storage/files.h"
+#include "storage/file/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

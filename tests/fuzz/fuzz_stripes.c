@@ -5,11 +5,11 @@
  */
 #include "fuzz_store.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
-#include "base/memory.h"
-#include "storage/block_file.h"
-#include "storage/stripes.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
+#include "storage/file/block_file.h"
+#include "storage/file/stripes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * on a page. */
 #include "fuzz_store.h"
 
-#include "results/page/sweep_page.h"
-#include "results/sweep_record.h"
-#include "results/sweep_suggest.h"
+#include "report/page/sweep_page.h"
+#include "sweep/sweep_record.h"
+#include "sweep/sweep_suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * everything: rows, ranges, lines and the fault at the end. Every number is also compared with the
  * C library's.
  */
-#include "base/bytes.h"
-#include "convert/number.h"
-#include "convert/text.h"
+#include "base/memory/bytes.h"
+#include "convert/ingest/text/number.h"
+#include "convert/ingest/text/text.h"
 
 #include <stdbool.h>
 #include <stdio.h>

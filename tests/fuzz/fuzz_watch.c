@@ -2,9 +2,9 @@
  * Lines of a JSON log, as `sluice watch` takes them: whatever they say, the state stays within its
  * bounds, and can be told in words and as JSON.
  */
-#include "tools/run_state.h"
+#include "tools/progress/run_state.h"
 
-#include "base/plain_text.h"
+#include "base/text/plain_text.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #ifndef SLC_CRASH_TRY_H
 #define SLC_CRASH_TRY_H
 
-#include "base/error.h"
+#include "base/error/error.h"
 #include "crash_states.h"
 
 /* Where the operation was, or has come to, when a state is looked at. */

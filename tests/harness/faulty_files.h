@@ -21,7 +21,7 @@
 #ifndef SLC_FAULTY_FILES_H
 #define SLC_FAULTY_FILES_H
 
-#include "storage/files.h"
+#include "storage/file/files.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

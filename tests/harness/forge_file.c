@@ -1,9 +1,9 @@
 /* See forge_file.h. */
 #include "forge_file.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
-#include "storage/file_layout.h"
+#include "base/memory/bytes.h"
+#include "storage/block/file_layout.h"
 
 #include <fcntl.h>
 #include <stdio.h>

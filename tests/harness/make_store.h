@@ -6,8 +6,8 @@
 #define SLC_MAKE_STORE_H
 
 #include "base/key.h"
-#include "storage/codec.h"
-#include "storage/store.h"
+#include "storage/codec/codec.h"
+#include "storage/manifest/store.h"
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* See naive_decode.h. */
 #include "naive_decode.h"
 
-#include "base/bytes.h"
 #include "base/compress.h"
 #include "base/key.h"
+#include "base/memory/bytes.h"
 
 #include <lz4.h>
 #include <math.h>

@@ -15,7 +15,7 @@
 #define SLC_RECORDED_FILES_H
 
 #include "memory_tree.h"
-#include "storage/files.h"
+#include "storage/file/files.h"
 
 struct slc_recorded;
 

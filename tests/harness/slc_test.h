@@ -1,19 +1,24 @@
 /*
  * The test harness: CUnit tests reported as TAP, with skips, seeds and canaries.
  *
- * A test file lists its tests and calls slc_test_main:
+ * A test file is a suite: it lists its tests, and the program of its folder runs it by its name.
  *
- *     static const struct slc_test tests[] = { {"what it shows", test_function}, .. };
- *     int main(int argc, char **argv) { return slc_test_main("suite", tests, SLC_COUNT(tests),
- * argc, argv); }
+ *     SLC_SUITE(plan)
+ *     {
+ *         static const struct slc_test tests[] = { {"what it shows", test_function}, .. };
  *
- * `PROGRAM name` runs only tests whose name contains `name`. SLC_TEST_SEED sets the seed of
- * slc_test_seed(), which is printed, so that a failure can be repeated.
+ *         return slc_test_main("engine: plan", tests, SLC_COUNT(tests), argc, argv);
+ *     }
+ *
+ * `PROGRAM SUITE [NAME]` runs the tests of a suite, or those whose name contains NAME; `PROGRAM`
+ * lists its suites; with one suite its name can be left out. SLC_TEST_SEED sets the seed of
+ * slc_test_seed(), which is printed, so that a failure can be repeated. A file that needs a program
+ * of its own has a main instead.
  */
 #ifndef SLC_TEST_H
 #define SLC_TEST_H
 
-#include "base/error.h"
+#include "base/error/error.h"
 
 #include <CUnit/CUnit.h>
 #include <stdbool.h>
@@ -27,8 +32,22 @@ struct slc_test {
     void (*run)(void);
 };
 
+/* Runs the tests, or those whose name contains argv[1]. Returns the program's exit status. */
 int slc_test_main(
     const char *suite, const struct slc_test *tests, size_t count, int argc, char **argv);
+
+/* Lists a suite; `run` gets the arguments behind the suite's name, the name as argv[0]. */
+void slc_suite_add(const char *name, int (*run)(int argc, char **argv));
+
+/* clang-format off */
+#define SLC_SUITE(name)                                                                            \
+    static int suite_##name(int argc, char **argv);                                                \
+    __attribute__((constructor)) static void add_suite_##name(void)                                \
+    {                                                                                              \
+        slc_suite_add(#name, suite_##name);                                                        \
+    }                                                                                              \
+    static int suite_##name(int argc, char **argv)
+/* clang-format on */
 
 /* Marks the running test as skipped, with the reason; return from it afterwards. */
 void slc_test_skip(const char *reason);

@@ -10,20 +10,6 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import SOURCE, check, load_json, run  # noqa: E402
 
-FLOORS = {
-    "base": set(), "storage": {"base"}, "cpu": {"base"}, "gpu": {"base"},
-    "convert": {"base", "storage"}, "engine": {"base", "storage", "cpu", "gpu"},
-    "results": {"base", "storage", "cpu", "engine"},
-    "api": {"base", "storage", "cpu", "gpu", "convert", "engine", "results"},
-    "tools": {"base", "storage", "cpu", "gpu", "convert", "engine", "results"},
-}
-
-
-# Of gpu/, what C may include; the rest is CUDA.
-C_HEADERS_OF_GPU = {"gpu/dense_cuts.h", "gpu/fiber_list.h", "gpu/gpu.h", "gpu/lists.h", "gpu/measure.h", "gpu/memory.h",
-                    "gpu/piece.h", "gpu/product_parts.h", "gpu/records.h", "gpu/variants.h"}
-
-
 def files(*endings, under=""):
     for folder, folders, names in os.walk(os.path.join(SOURCE, under)):
         folders[:] = [d for d in folders if not d.startswith((".", "build")) and d != "__pycache__"]
@@ -37,13 +23,31 @@ def text(path):
         return file.read()
 
 
+def layers():
+    """Folder -> folders that it may include: the table of docs/ARCHITECTURE.md, each row with all that its rows include."""
+    rows = re.findall(r"^\| \d+ \| (`\w+/`(?:, `[\w/]+/`)*) \|.*\| ([^|]*) \|$", text("docs/ARCHITECTURE.md"), re.M)
+    table = {}
+    for folders, allowed in rows:
+        for folder in re.findall(r"`(\w+)/", folders):
+            table[folder] = set(allowed.split(", ")) - {"nothing"}
+    check(len(table) > 8, f"docs/ARCHITECTURE.md has no table of layers: {table}")
+    unknown = set().union(*table.values()) - set(table)
+    check(not unknown, f"the table of layers has no row for {unknown}")
+    return table
+
+
 def layering(_folder):
-    """docs/ARCHITECTURE.md: a floor includes only the floors below it."""
-    for floor, allowed in FLOORS.items():
+    """docs/ARCHITECTURE.md: a folder includes only the layers below it, and no two include each other."""
+    table = layers()
+    for floor, allowed in table.items():
         for path in files(".c", ".h", ".cu", under=floor):
-            for target in re.findall(r'#include "([a-z]+)/', text(path)):
-                check(target == floor or target == "sluice" or target in allowed,
-                      f"{path} includes {target}/")
+            for target in re.findall(r'#include "(\w+)/', text(path)):
+                check(target == floor or target == "sluice" or target in allowed, f"{path} includes {target}/")
+    done = set()
+    while len(done) < len(table):
+        found = {folder for folder, allowed in table.items() if allowed <= done} - done
+        check(found, f"the layers of {sorted(set(table) - done)} include one another")
+        done |= found
 
 
 def no_cycles(_folder):
@@ -89,6 +93,13 @@ def trail(path):
         path = begins_with(path)
 
 
+@functools.lru_cache(maxsize=None)
+def reaches(path, target):
+    """Whether a header includes another, or is it."""
+    return path == target or any(reaches(name, target) for name in re.findall(r'#include "([^"]+)"', text(path))
+                                 if os.path.exists(os.path.join(SOURCE, name)))
+
+
 def built_alone():
     """(header, standard) of headers that a source of the build begins with; none without a build."""
     listed = os.path.join(os.environ.get("SLC_BUILD", ""), "compile_commands.json")
@@ -112,8 +123,7 @@ def headers_stand_alone(folder):
         if path.startswith("tests/device/"):
             continue  # includes CUDA's own header of that name
         # CUDA and what stands in for it are C++ alone.
-        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or (
-            path.startswith("gpu/") and path not in C_HEADERS_OF_GPU)
+        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda.h")
         wanted.append((path, "c++17" if cuda else "c11"))
         if path.startswith("include/"):
             wanted.append((path, "c++11"))
@@ -147,7 +157,7 @@ def no_dead_files(_folder):
         name = os.path.basename(path)
         stem = re.sub(r"^(test_|fuzz_)", "", os.path.splitext(name)[0])
         folder = os.path.dirname(path)
-        listed = any(f"'{name}'" in build or f"'{stem}'" in build or f"/{name}'" in build
+        listed = any(f"'{name}'" in build or f"'{stem}'" in build or f"/{name}'" in build or f"/{stem}'" in build
                      for where, build in builds.items()
                      if folder.startswith(where) or where == "")
         check(listed or f'"{path}"' in everything or f'/{name}"' in everything,
@@ -170,10 +180,10 @@ def words(_folder):
 def only_tools_print(_folder):
     """The library neither prints nor exits."""
     pattern = re.compile(r"\b(printf|puts|putchar|exit|abort|perror)\s*\(|\b(stdout|stderr)\b")
-    for floor in FLOORS:
-        if floor == "tools":
+    for floor in layers():
+        if floor in ("tools", "python"):
             continue
-        for path in files(".c", ".cu", under=floor):
+        for path in files(".c", ".h", ".cu", under=floor):
             code = re.sub(r"/\*.*?\*/|\"(\\.|[^\"])*\"|//[^\n]*", "", text(path), flags=re.S)
             for line in code.splitlines():
                 found = pattern.search(line)
@@ -204,7 +214,7 @@ def packages(_folder):
 
 
 run([
-    ("floors include only floors below", layering),
+    ("folders include only layers below", layering),
     ("headers have no cycles", no_cycles),
     ("headers stand alone", headers_stand_alone),
     ("no dead files", no_dead_files),

@@ -1,6 +1,6 @@
 /*
  * The benchmarks of `sluice bench`, and the options they share. Each is a command of its own table:
- * one file per benchmark, listed in tools/cmd_bench.c. A benchmark
+ * one file per benchmark, listed in tools/cmd/cmd_bench.c. A benchmark
  *
  *   1. hands its steps to bench_run (run.h), which parses options and starts the record (record.h),
  *   2. measures by timing.h, beside every figure the ceiling measured in the same run,
@@ -9,8 +9,8 @@
 #ifndef SLC_TOOLS_BENCH_BENCH_H
 #define SLC_TOOLS_BENCH_BENCH_H
 
-#include "tools/bench/timing.h"
-#include "tools/options.h"
+#include "tools/bench/measure/timing.h"
+#include "tools/options/options.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,17 +9,17 @@
  * ones, as a machine that has nothing better does, and its row names them. Samples of codecs and
  * instruction sets are taken in turns.
  */
-#include "bench.h"
-#include "ceiling.h"
-#include "codec_image.h"
-#include "codec_sample.h"
-#include "record.h"
-#include "run.h"
-#include "table.h"
-#include "temp_folder.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/codec/codec_image.h"
+#include "tools/bench/codec/codec_sample.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/measure/temp_folder.h"
+#include "tools/bench/roofline/ceiling.h"
 #include "tools/session.h"
 
-#include "base/clock.h"
+#include "base/error/clock.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,20 +7,20 @@
  * Phases overlap and are summed over the threads that work on them, so they do not add up to the
  * whole; MB/s are what one thread moves. The folder and all in it are removed at the end.
  */
-#include "bench.h"
-#include "mttkrp_group.h"
-#include "record.h"
-#include "run.h"
-#include "table.h"
-#include "temp_folder.h"
-#include "tools/build_options.h"
-#include "tools/common_options.h"
-#include "tools/console.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/measure/temp_folder.h"
+#include "tools/bench/mttkrp/mttkrp_group.h"
+#include "tools/options/build_options.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
 
-#include "base/clock.h"
-#include "base/memory.h"
-#include "base/team.h"
-#include "convert/convert.h"
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "convert/ingest/convert.h"
 #include "cpu/cpu.h"
 
 #include <stdio.h>

@@ -27,15 +27,15 @@
  * The dense share is that of update and fit. The ceilings are those of cpd_ceilings.h; phases that
  * are losses, or too short to have one, have none.
  */
-#include "bench.h"
-#include "cpd_device.h"
-#include "record.h"
-#include "run.h"
-#include "table.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/cpd_device.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
 #include "tools/session.h"
 
 #include "engine/solve/cp_als.h"
-#include "results/json_stats.h"
+#include "report/json_stats.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,25 +3,25 @@
  * at random places: the ceilings of whatever is computed on it. Then MTTKRPs of stores, from blocks
  * that are resident or streamed, and products from fibers in its memory.
  */
-#include "base/checked.h"
-#include "base/limits.h"
-#include "bench.h"
-#include "device_fibers.h"
-#include "device_group.h"
-#include "device_mttkrp.h"
-#include "device_summary.h"
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
-#include "record.h"
-#include "roofs.h"
-#include "run.h"
-#include "table.h"
-#include "tools/common_options.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/device/device_fibers.h"
+#include "tools/bench/device/device_group.h"
+#include "tools/bench/device/device_mttkrp.h"
+#include "tools/bench/device/device_summary.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/roofline/roofs.h"
+#include "tools/options/common_options.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Of the kernels of other programs (gpu/lists.h). */
+/* Of the kernels of other programs (tools/bench/rivals/gpu/lists.h). */
 struct baseline_arguments {
     uint64_t coarsening, work_group, stash_rows, copies, index_bits, queues, block_nnz;
     struct option_counts devices;

@@ -6,15 +6,15 @@
  *
  * All methods and the raw reads take turns, so that what disturbs the drive disturbs all of them.
  */
-#include "base/clock.h"
-#include "base/limits.h"
-#include "bench.h"
-#include "raw_read.h"
-#include "record.h"
-#include "run.h"
-#include "scan.h"
-#include "table.h"
-#include "tools/common_options.h"
+#include "base/error/clock.h"
+#include "base/memory/limits.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/raw_read.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/scan.h"
+#include "tools/bench/measure/table.h"
+#include "tools/options/common_options.h"
 #include "tools/session.h"
 
 #include <string.h>

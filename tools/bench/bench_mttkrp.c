@@ -12,21 +12,21 @@
  * A share of the set's ceiling can exceed 1: a store's indices take a quarter of the model's or
  * less, and neighbours share rows.
  */
-#include "bandwidth.h"
-#include "base/limits.h"
-#include "base/team.h"
-#include "bench.h"
-#include "ceiling.h"
+#include "base/memory/limits.h"
+#include "base/thread/team.h"
 #include "cpu/cpu.h"
-#include "mttkrp_group.h"
-#include "mttkrp_model.h"
-#include "mttkrp_variants.h"
-#include "record.h"
-#include "results/json_parts.h"
-#include "run.h"
-#include "table.h"
-#include "tools/common_options.h"
-#include "tools/format.h"
+#include "report/json_parts.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/mttkrp/mttkrp_group.h"
+#include "tools/bench/mttkrp/mttkrp_model.h"
+#include "tools/bench/mttkrp/mttkrp_variants.h"
+#include "tools/bench/roofline/bandwidth.h"
+#include "tools/bench/roofline/ceiling.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/format.h"
 
 #include <stdio.h>
 #include <string.h>

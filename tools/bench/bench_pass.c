@@ -12,17 +12,17 @@
  * Where the kernel is cheap, it can at best keep up with the slower of drive and decoder:
  * scan_share, and read_share with the drive for whoever uses its data.
  */
-#include "base/clock.h"
-#include "bench.h"
-#include "engine/mttkrp.h"
-#include "factors.h"
-#include "raw_read.h"
-#include "record.h"
-#include "resident.h"
-#include "run.h"
-#include "scan.h"
-#include "table.h"
-#include "tools/common_options.h"
+#include "base/error/clock.h"
+#include "engine/stream/mttkrp.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/factors.h"
+#include "tools/bench/measure/raw_read.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/resident.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/scan.h"
+#include "tools/bench/measure/table.h"
+#include "tools/options/common_options.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,19 +7,19 @@
  * come back. Of one tensor all kernels and ranks are measured on the store, then on the best and on
  * the worst case, and then told.
  */
-#include "base/team.h"
-#include "bench.h"
+#include "base/thread/team.h"
 #include "cpu/cpu.h"
-#include "record.h"
-#include "roofline_bounds.h"
-#include "roofline_kernels.h"
-#include "roofline_svg.h"
-#include "roofs.h"
-#include "run.h"
-#include "table.h"
-#include "temp_folder.h"
-#include "tools/common_options.h"
-#include "tools/console.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/measure/temp_folder.h"
+#include "tools/bench/roofline/roofline_bounds.h"
+#include "tools/bench/roofline/roofline_kernels.h"
+#include "tools/bench/roofline/roofline_svg.h"
+#include "tools/bench/roofline/roofs.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,16 +4,16 @@
  * MTTKRP does. These are the ceilings of the other benchmarks; ceiling.h says how large the sets
  * of the levels are.
  */
-#include "base/checked.h"
-#include "base/limits.h"
-#include "base/placement.h"
-#include "base/team.h"
-#include "bench.h"
-#include "ceiling.h"
-#include "record.h"
-#include "run.h"
-#include "table.h"
-#include "tools/common_options.h"
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "base/thread/team.h"
+#include "base/topology/placement.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/roofline/ceiling.h"
+#include "tools/options/common_options.h"
 #include "tools/session.h"
 
 #include <string.h>

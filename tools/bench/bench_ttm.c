@@ -7,17 +7,17 @@
  *   ratio                    time over that of the loop
  *   rows_gb_per_s            rows of the result, which a drive would have to take
  */
-#include "base/clock.h"
-#include "base/memory.h"
-#include "base/team.h"
-#include "bench.h"
-#include "record.h"
-#include "run.h"
-#include "table.h"
-#include "tools/common_options.h"
-#include "tools/console.h"
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/product/ttm_loop.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
 #include "tools/session.h"
-#include "ttm_loop.h"
 
 #include <string.h>
 

@@ -9,21 +9,21 @@
  *   ratio            time over that of kernel sluice in the same mode
  *   error            largest, relative to the sum of magnitudes, against a plain loop
  */
-#include "base/checked.h"
-#include "base/clock.h"
-#include "base/memory.h"
-#include "base/team.h"
-#include "bench.h"
-#include "ceiling.h"
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
 #include "cpu/cpu.h"
-#include "record.h"
-#include "resident.h"
-#include "run.h"
-#include "table.h"
-#include "tools/common_options.h"
-#include "tools/console.h"
+#include "tools/bench/bench.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/resident.h"
+#include "tools/bench/measure/run.h"
+#include "tools/bench/measure/table.h"
+#include "tools/bench/product/ttv_kernels.h"
+#include "tools/bench/roofline/ceiling.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
 #include "tools/session.h"
-#include "ttv_kernels.h"
 
 #include <inttypes.h>
 #include <math.h>

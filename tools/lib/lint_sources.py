@@ -66,7 +66,7 @@ class Source:
     @property
     def model(self):
         """For who looks into one source at a time."""
-        return ["-include", MODEL] if self.is_product and self.path != "base/error.c" else []
+        return ["-include", MODEL] if self.is_product and self.path != "base/error/error.c" else []
 
     def entry(self, alone=False):
         """Its line of a compile database."""

@@ -569,7 +569,7 @@ static void relabelled_modes_do_not_show(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(api)
 {
     static const struct slc_test tests[] = {
         {"text becomes a store that tells about itself", converts_and_tells},

@@ -535,7 +535,7 @@ static void plans_an_mttkrp(void)
     sluice_store_close(store);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(build)
 {
     static const struct slc_test tests[] = {
         {"entries that are pushed make the store that text makes", same_store_as_from_text},

@@ -454,7 +454,7 @@ static void holds_nonzeros_out(void)
     sluice_store_close(store);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(cpd)
 {
     static const struct slc_test tests[] = {
         {"a run that was stopped goes on with the same bits", goes_on_with_the_same_bits},

@@ -368,7 +368,7 @@ static void does_without_a_gpu(void)
 }
 #endif
 
-int main(int argc, char **argv)
+SLC_SUITE(devices)
 {
     static const struct slc_test tests[] = {
         {"devices of the CPU divide the work", divides_between_cpus},

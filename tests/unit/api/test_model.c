@@ -498,7 +498,7 @@ static void refuses_exports(void)
     sluice_cpd_destroy(made.model);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(model)
 {
     static const struct slc_test tests[] = {
         {"a model is made of factors", is_made_of_factors},

@@ -333,7 +333,7 @@ static void refuses_a_matrix(void)
     sluice_store_close(store);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(products)
 {
     static const struct slc_test tests[] = {
         {"vectors in every set of modes", multiplies_by_vectors},

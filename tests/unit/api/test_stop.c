@@ -477,7 +477,7 @@ static const struct slc_test tests[] = {
     {"every call that takes long stops when it is to, and leaves nothing", stop_each},
     {"layouts that are stopped go on", stop_layouts}};
 
-int main(int argc, char **argv)
+SLC_SUITE(stop)
 {
     return slc_test_main("api_stop", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -237,7 +237,7 @@ static void refuses(void)
     sluice_store_close(store);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(sweep)
 {
     static const struct slc_test tests[] = {
         {"what runs and ranks tell, and what is kept", tells_runs_and_ranks},

@@ -391,7 +391,7 @@ static void names_that_fail(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(tables)
 {
     static const struct slc_test tests[] = {
         {"tables", reads_tables},

@@ -1,19 +1,19 @@
 /* The small parts of base/: error record, checked arithmetic, memory, random numbers, teams. */
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/checked.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
+#include "base/error/log.h"
+#include "base/error/words.h"
 #include "base/hash.h"
-#include "base/limits.h"
-#include "base/log.h"
 #include "base/matrix.h"
-#include "base/memory.h"
-#include "base/plain_text.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "base/team.h"
-#include "base/utf8.h"
-#include "base/words.h"
+#include "base/text/plain_text.h"
+#include "base/text/utf8.h"
+#include "base/thread/team.h"
 
 #include <errno.h>
 #include <math.h>
@@ -561,7 +561,7 @@ static const struct slc_test tests[] = {
     {"ranges cover every index once", ranges_cover_once},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(base)
 {
     return slc_test_main("base", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -4,7 +4,7 @@
  */
 #include "slc_test.h"
 
-#include "base/clock.h"
+#include "base/error/clock.h"
 
 #include <time.h>
 

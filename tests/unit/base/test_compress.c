@@ -76,7 +76,7 @@ static const struct slc_test tests[] = {
     {"no step more than is needed", test_steps},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(compress)
 {
     return slc_test_main("compress", tests, SLC_COUNT(tests), argc, argv);
 }

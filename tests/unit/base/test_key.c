@@ -155,7 +155,7 @@ static const struct slc_test tests[] = {
     {"limits of order, length and bits", limits},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(key)
 {
     return slc_test_main("key", tests, SLC_COUNT(tests), argc, argv);
 }

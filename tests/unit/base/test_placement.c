@@ -6,12 +6,12 @@
  */
 #include "slc_test.h"
 
-#include "base/affinity.h"
-#include "base/log.h"
-#include "base/placement.h"
-#include "base/team.h"
-#include "base/thread.h"
-#include "base/topology.h"
+#include "base/error/log.h"
+#include "base/thread/team.h"
+#include "base/thread/thread.h"
+#include "base/topology/affinity.h"
+#include "base/topology/placement.h"
+#include "base/topology/topology.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -545,7 +545,7 @@ static const struct slc_test tests[] = {
     {"nodes have their share of ranges", nodes_have_their_share_of_ranges},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(placement)
 {
     return slc_test_main("placement", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,7 +1,7 @@
 /* Workers that keep out of each other's way: which processor one goes to, and that it can leave. */
-#include "base/seats.h"
+#include "base/topology/seats.h"
 
-#include "base/affinity.h"
+#include "base/topology/affinity.h"
 #include "slc_test.h"
 
 #include <sched.h>
@@ -134,7 +134,7 @@ static const struct slc_test tests[] = {
     {"the caller stays", the_caller_stays},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(seats)
 {
     return slc_test_main("seats", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -87,7 +87,7 @@ static void restart(void)
     CU_ASSERT_EQUAL(slc_spans_seconds(&sum), 3.5);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(spans)
 {
     static const struct slc_test tests[] = {
         {"spans that overlap, touch, or lie apart", few},

@@ -2,9 +2,9 @@
 #include "builder_fixture.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "base/team.h"
+#include "base/thread/team.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 

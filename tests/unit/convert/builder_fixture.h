@@ -6,7 +6,7 @@
 #define SLC_BUILDER_FIXTURE_H
 
 #include "base/key.h"
-#include "convert/builder.h"
+#include "convert/build/builder.h"
 
 #include <stdbool.h>
 #include <stdint.h>

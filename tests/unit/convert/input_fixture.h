@@ -2,8 +2,8 @@
 #ifndef SLC_INPUT_FIXTURE_H
 #define SLC_INPUT_FIXTURE_H
 
-#include "convert/input.h"
-#include "convert/text.h"
+#include "convert/ingest/input/input.h"
+#include "convert/ingest/text/text.h"
 
 #include <archive.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* See resume_fixture.h. */
 #include "resume_fixture.h"
 
-#include "convert/build_complete.h"
-#include "convert/build_folder.h"
+#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_complete.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 

@@ -1,7 +1,7 @@
 /* One bucket: sorted stably, combined in input order, whatever the order and size of its chunks. */
 #include "base/random.h"
-#include "convert/bucket_sort.h"
-#include "convert/scatter.h"
+#include "convert/build/sort/bucket_sort.h"
+#include "convert/build/spill/scatter.h"
 #include "slc_test.h"
 
 #include <math.h>
@@ -250,7 +250,7 @@ static const struct slc_test tests[] = {
     {"settling values", test_settling},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(bucket_sort)
 {
     return slc_test_main("bucket_sort", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -4,7 +4,7 @@
  */
 #include "base/random.h"
 #include "builder_fixture.h"
-#include "convert/fibers.h"
+#include "convert/build/sort/fibers.h"
 #include "slc_test.h"
 
 #include <string.h>
@@ -321,7 +321,7 @@ static const struct slc_test tests[] = {
     {"fibers that there are not", test_fibers_refused},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(builder)
 {
     return slc_test_main("builder", tests, SLC_COUNT(tests), argc, argv);
 }

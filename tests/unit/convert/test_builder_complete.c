@@ -3,8 +3,8 @@
  * looks at it and names it, however little is left to be done, unless it is of another build.
  */
 #include "base/random.h"
-#include "convert/build_complete.h"
-#include "convert/build_folder.h"
+#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_complete.h"
 #include "faulty_files.h"
 #include "resume_fixture.h"
 #include "slc_test.h"
@@ -186,7 +186,7 @@ static const struct slc_test tests[] = {
     {"a complete store of others", test_other_complete},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(builder_complete)
 {
     return slc_test_main("builder_complete", tests, SLC_COUNT(tests), argc, argv);
 }

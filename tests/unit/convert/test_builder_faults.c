@@ -2,11 +2,11 @@
  * What the builder refuses, and what it leaves behind when anything under it fails: nothing, and an
  * older store untouched.
  */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "builder_fixture.h"
 #include "faulty_files.h"
 #include "slc_test.h"
-#include "storage/folder_lock.h"
+#include "storage/file/folder_lock.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -423,7 +423,7 @@ static const struct slc_test tests[] = {
     {"failing memory and threads", test_failing_memory_and_threads},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(builder_faults)
 {
     return slc_test_main("builder_faults", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,11 +2,11 @@
  * Chunks that somebody has put into what an interrupted build left, with hashes that are right and
  * links that lead in a circle: they are refused, and not followed for ever.
  */
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "builder_fixture.h"
-#include "convert/build_folder.h"
-#include "convert/chunk.h"
-#include "convert/state_file.h"
+#include "convert/build/build_folder.h"
+#include "convert/build/resume/state_file.h"
+#include "convert/build/spill/chunk.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 
@@ -111,7 +111,7 @@ static void circles(void)
 
 static const struct slc_test tests[] = {{"chunks in circles", circles}};
 
-int main(int argc, char **argv)
+SLC_SUITE(builder_links)
 {
     return slc_test_main("builder_links", tests, SLC_COUNT(tests), argc, argv);
 }

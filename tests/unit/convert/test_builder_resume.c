@@ -2,10 +2,10 @@
  * Builds that are interrupted: wherever one stops, whatever fails, and whatever is altered of what
  * it left, the store comes out as that of a build that was not, or what was left is thrown away.
  */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
-#include "convert/build_folder.h"
-#include "convert/state_file.h"
+#include "convert/build/build_folder.h"
+#include "convert/build/resume/state_file.h"
 #include "faulty_files.h"
 #include "resume_fixture.h"
 #include "slc_test.h"
@@ -345,7 +345,7 @@ static const struct slc_test tests[] = {
     {"leftovers of others", test_others},     {"bad input", test_bad_input},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(builder_resume)
 {
     return slc_test_main("builder_resume", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,16 +2,16 @@
  * Conversion from end to end: what is decided, what is refused and where, and that the store holds
  * exactly the entries of the text, by the content sum of an independent reading.
  */
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/hash.h"
 #include "base/key.h"
-#include "base/memory.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "convert/convert.h"
-#include "convert/text.h"
+#include "convert/ingest/convert.h"
+#include "convert/ingest/text/text.h"
 #include "slc_test.h"
-#include "storage/store.h"
+#include "storage/manifest/store.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -604,7 +604,7 @@ static const struct slc_test tests[] = {
     {"bad options", bad_options},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(convert)
 {
     return slc_test_main("convert", tests, SLC_COUNT(tests), argc, argv);
 }

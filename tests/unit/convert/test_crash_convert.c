@@ -8,10 +8,10 @@
 #include "slc_test.h"
 
 #include "base/random.h"
-#include "convert/build_folder.h"
-#include "convert/convert.h"
-#include "convert/generate.h"
-#include "storage/verify.h"
+#include "convert/build/build_folder.h"
+#include "convert/generate/generate.h"
+#include "convert/ingest/convert.h"
+#include "storage/verify/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -421,7 +421,7 @@ static const struct slc_test tests[] = {
     {"a random tensor that replaces a store", test_generate},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(crash_convert)
 {
     return slc_test_main("crash_convert", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -8,10 +8,10 @@
 #include "make_store.h"
 #include "slc_test.h"
 
-#include "convert/relayout.h"
-#include "convert/restripe.h"
-#include "storage/stripes.h"
-#include "storage/verify.h"
+#include "convert/layout/relayout.h"
+#include "convert/layout/restripe.h"
+#include "storage/file/stripes.h"
+#include "storage/verify/verify.h"
 
 #include <stdio.h>
 
@@ -249,7 +249,7 @@ static const struct slc_test tests[] = {
     {"a striped layout is dropped", test_drop_striped},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(crash_store)
 {
     return slc_test_main("crash_store", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,5 +1,5 @@
 /* Recognizing text dialects and reading their headers. */
-#include "convert/text.h"
+#include "convert/ingest/text/text.h"
 #include "slc_test.h"
 
 #include <stdio.h>
@@ -339,7 +339,7 @@ static const struct slc_test tests[] = {
     {"names", names},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(dialect)
 {
     return slc_test_main("dialect", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,10 +1,10 @@
 /* Numbers as text, and stores back to text: every bit of every value, whatever the memory. */
-#include "base/bytes.h"
-#include "base/fault.h"
-#include "base/memory.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "convert/export.h"
-#include "convert/format.h"
+#include "convert/export/export.h"
+#include "convert/export/format.h"
 #include "faulty_files.h"
 #include "make_store.h"
 #include "slc_test.h"
@@ -438,7 +438,7 @@ static const struct slc_test tests[] = {
     {"damage is named", test_damage_is_named},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(export)
 {
     return slc_test_main("export", tests, SLC_COUNT(tests), argc, argv);
 }

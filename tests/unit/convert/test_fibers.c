@@ -1,12 +1,12 @@
 /* Counting distinct numbers, all or those of a sample, and the mode whose fibers lie in the fewest
  * pieces. */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "convert/fiber_guess.h"
-#include "convert/fibers.h"
-#include "convert/key_tables.h"
-#include "convert/unseen.h"
+#include "convert/build/forecast/unseen.h"
+#include "convert/build/sort/fiber_guess.h"
+#include "convert/build/sort/fibers.h"
+#include "convert/build/sort/key_tables.h"
 #include "slc_test.h"
 
 #include <math.h>
@@ -459,7 +459,7 @@ static const struct slc_test tests[] = {
     {"none unseen of all of it", test_unseen_of_all},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(fibers)
 {
     return slc_test_main("fibers", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,14 +1,14 @@
 /* Random tensors: what is drawn is what the options say, whatever threads, memory and output. */
 #include "base/hash.h"
 #include "base/random.h"
-#include "convert/box.h"
-#include "convert/draw.h"
-#include "convert/export.h"
-#include "convert/generate.h"
-#include "convert/permute.h"
-#include "convert/zipf.h"
+#include "convert/export/export.h"
+#include "convert/generate/box.h"
+#include "convert/generate/draw.h"
+#include "convert/generate/generate.h"
+#include "convert/generate/permute.h"
+#include "convert/generate/zipf.h"
 #include "slc_test.h"
-#include "storage/store.h"
+#include "storage/manifest/store.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -503,7 +503,7 @@ static const struct slc_test tests[] = {
     {"extremes and refusals", test_extremes},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(generate)
 {
     return slc_test_main("generate", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,8 +2,8 @@
  * Inputs: every compression, every place where text can be cut, reads that come back short or fail.
  */
 #include "base/random.h"
-#include "convert/input.h"
-#include "convert/text.h"
+#include "convert/ingest/input/input.h"
+#include "convert/ingest/text/text.h"
 #include "input_fixture.h"
 #include "slc_test.h"
 
@@ -475,7 +475,7 @@ static const struct slc_test tests[] = {
     {"faults of files", faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(input)
 {
     return slc_test_main("input", tests, SLC_COUNT(tests), argc, argv);
 }

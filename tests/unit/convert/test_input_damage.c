@@ -181,7 +181,7 @@ static const struct slc_test tests[] = {
     {"text before what is no block", text_before_no_block},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(input_damage)
 {
     return slc_test_main("input_damage", tests, SLC_COUNT(tests), argc, argv);
 }

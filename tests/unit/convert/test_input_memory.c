@@ -2,9 +2,9 @@
  * Memory of decoders: what the first bytes of an input ask for is planned; a later part that asks
  * for more is refused, and so is what is compressed in turn.
  */
-#include "base/bytes.h"
-#include "convert/input.h"
-#include "convert/text.h"
+#include "base/memory/bytes.h"
+#include "convert/ingest/input/input.h"
+#include "convert/ingest/text/text.h"
 #include "slc_test.h"
 
 #include <lzma.h>
@@ -170,7 +170,7 @@ static const struct slc_test tests[] = {
     {"compressed in turn", in_turn},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(input_memory)
 {
     return slc_test_main("input_memory", tests, SLC_COUNT(tests), argc, argv);
 }

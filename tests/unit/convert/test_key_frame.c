@@ -1,8 +1,8 @@
 /* Frames widen as coordinates need; keys of any frame become final keys and coordinates again. */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
-#include "convert/key_frame.h"
-#include "convert/recode.h"
+#include "convert/build/sort/key_frame.h"
+#include "convert/build/sort/recode.h"
 #include "slc_test.h"
 
 #include <string.h>
@@ -201,7 +201,7 @@ static const struct slc_test tests[] = {
     {"memory faults", test_memory_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(key_frame)
 {
     return slc_test_main("key_frame", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,10 +2,10 @@
  * Numbers of text tensors against the C library: every double must come out with the same bits, in
  * every form that programs print.
  */
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "convert/number.h"
-#include "convert/text.h"
+#include "convert/ingest/text/number.h"
+#include "convert/ingest/text/text.h"
 #include "slc_test.h"
 
 #include <float.h>
@@ -385,7 +385,7 @@ static const struct slc_test tests[] = {
     {"eight bytes at a time", chunks_of_eight},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(number)
 {
     return slc_test_main("number", tests, SLC_COUNT(tests), argc, argv);
 }

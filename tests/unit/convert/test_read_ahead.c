@@ -1,8 +1,8 @@
 /* What is read ahead is what fetching gives, in the order of the chain, whatever fails. */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
-#include "convert/build_memory.h"
-#include "convert/read_ahead.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/spill/read_ahead.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 
@@ -348,7 +348,7 @@ static const struct slc_test tests[] = {
     {"within the budget", test_memory},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(read_ahead)
 {
     return slc_test_main("read_ahead", tests, SLC_COUNT(tests), argc, argv);
 }

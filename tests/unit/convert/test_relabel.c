@@ -3,14 +3,14 @@
  * nonzeros once the permutations are undone, are never larger than plain ones, do not depend on
  * threads or memory; refusals name what is missing; faults leave nothing and an old store intact.
  */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
 #include "builder_fixture.h"
-#include "convert/frequency.h"
-#include "convert/store_scan.h"
+#include "convert/build/sort/frequency.h"
 #include "faulty_files.h"
 #include "slc_test.h"
-#include "storage/labels.h"
+#include "storage/manifest/labels.h"
+#include "storage/scan/store_scan.h"
 
 #include <errno.h>
 #include <math.h>
@@ -499,7 +499,7 @@ static const struct slc_test tests[] = {
     {"failing memory and threads", test_failing_memory_and_threads},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(relabel)
 {
     return slc_test_main("relabel", tests, SLC_COUNT(tests), argc, argv);
 }

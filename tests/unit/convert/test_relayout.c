@@ -3,8 +3,8 @@
  * whatever the order of adding; whatever fails, the store stays valid, and the next run succeeds;
  * one run at a time.
  */
-#include "base/fault.h"
-#include "convert/relayout.h"
+#include "base/error/fault.h"
+#include "convert/layout/relayout.h"
 #include "faulty_files.h"
 #include "make_store.h"
 #include "slc_test.h"
@@ -243,7 +243,7 @@ static const struct slc_test tests[] = {
     {"the store survives failing memory", test_memory},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(relayout)
 {
     return slc_test_main("relayout", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,14 +2,14 @@
  * Slices, permutations and transforms: what is parsed, and stores whose nonzeros are those that a
  * loop over the made ones chooses; whatever fails, nothing is left, and the next run succeeds.
  */
-#include "base/fault.h"
-#include "convert/convert.h"
-#include "convert/reshape.h"
-#include "convert/store_push.h"
+#include "base/error/fault.h"
+#include "convert/ingest/convert.h"
+#include "convert/reshape/reshape.h"
+#include "convert/reshape/store_push.h"
 #include "faulty_files.h"
 #include "make_store.h"
 #include "slc_test.h"
-#include "storage/names.h"
+#include "storage/manifest/names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -462,7 +462,7 @@ static const struct slc_test tests[] = {
     {"faults", test_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(reshape)
 {
     return slc_test_main("convert_reshape", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,7 +1,7 @@
 /* Rows of text: values, places of faults, and independence of how the text is cut. */
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "convert/text.h"
+#include "convert/ingest/text/text.h"
 #include "slc_test.h"
 
 #include <inttypes.h>
@@ -297,7 +297,7 @@ static const struct slc_test tests[] = {
     {"columns of fields", columns_of_fields},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(rows)
 {
     return slc_test_main("rows", tests, SLC_COUNT(tests), argc, argv);
 }

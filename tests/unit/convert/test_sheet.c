@@ -1,13 +1,13 @@
 /* Parts of tables: points in time, items of --columns, bins, records, dictionaries. */
 #include "base/hash.h"
-#include "base/memory.h"
-#include "base/team.h"
-#include "convert/sheet_cut.h"
-#include "convert/sheet_index.h"
-#include "convert/sheet_names.h"
-#include "convert/sheet_record.h"
-#include "convert/sheet_remember.h"
-#include "convert/sheet_spec.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "convert/ingest/csv/sheet_cut.h"
+#include "convert/ingest/csv/sheet_index.h"
+#include "convert/ingest/csv/sheet_names.h"
+#include "convert/ingest/csv/sheet_record.h"
+#include "convert/ingest/csv/sheet_remember.h"
+#include "convert/ingest/csv/sheet_spec.h"
 #include "slc_test.h"
 
 #include <inttypes.h>
@@ -494,7 +494,7 @@ static const struct slc_test tests[] = {
     {"a dictionary that several look into", test_shared_dictionary},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(sheet)
 {
     return slc_test_main("sheet", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -5,13 +5,13 @@
  * missing and surplus fields, bytes 0, no line end at the end), cut anywhere, by every instruction
  * set. Rows, numbers of strings, and of faults the line, column and kind have to be the same.
  */
-#include "base/bytes.h"
 #include "base/hash.h"
-#include "base/memory.h"
-#include "convert/sheet_cut.h"
-#include "convert/sheet_rows.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
+#include "convert/ingest/csv/sheet_cut.h"
+#include "convert/ingest/csv/sheet_rows.h"
 #include "slc_test.h"
-#include "storage/names.h"
+#include "storage/manifest/names.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -584,7 +584,7 @@ static const struct slc_test tests[] = {
     {"tables as a naive reader reads them", test_tables},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(sheet_rows)
 {
     return slc_test_main("sheet rows", tests, SLC_COUNT(tests), argc, argv);
 }

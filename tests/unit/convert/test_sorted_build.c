@@ -3,8 +3,8 @@
  * and any memory; long modes, keys above 64 bits and tiles cut by extent; interrupted and failing
  * builds go on to the same bytes; damage is found.
  */
-#include "base/fault.h"
-#include "convert/sorted_build.h"
+#include "base/error/fault.h"
+#include "convert/layout/sorted_build.h"
 #include "faulty_files.h"
 #include "make_sorted.h"
 #include "slc_test.h"
@@ -441,7 +441,7 @@ static const struct slc_test tests[] = {
     {"damage is found", test_damage},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(sorted_build)
 {
     return slc_test_main("sorted_build", tests, SLC_COUNT(tests), argc, argv);
 }

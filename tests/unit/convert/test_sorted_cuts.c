@@ -3,10 +3,10 @@
  * fine as asked; partitions are full, whole rows or pieces of one, the same for any number of
  * threads; modes of length 1 and 2^62, hot rows, one nonzero and none.
  */
-#include "base/fault.h"
-#include "base/memory.h"
+#include "base/error/fault.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "convert/sorted_cuts.h"
+#include "convert/layout/sorted_cuts.h"
 #include "faulty_files.h"
 #include "make_store.h"
 #include "slc_test.h"
@@ -300,7 +300,7 @@ static const struct slc_test tests[] = {
     {"failing memory", test_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(sorted_cuts)
 {
     return slc_test_main("sorted_cuts", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,12 +1,12 @@
 /* Chunks keep every bit; the spill stream gives them back from memory and from the file. */
-#include "base/bytes.h"
-#include "base/fault.h"
-#include "base/memory.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "base/team.h"
-#include "convert/chunk.h"
-#include "convert/scatter.h"
-#include "convert/spill.h"
+#include "base/thread/team.h"
+#include "convert/build/spill/chunk.h"
+#include "convert/build/spill/scatter.h"
+#include "convert/build/spill/spill.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 
@@ -450,7 +450,7 @@ static const struct slc_test tests[] = {
     {"no thread to write with", test_no_thread},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(spill)
 {
     return slc_test_main("spill", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,9 +1,9 @@
 /* Buckets of coordinates agree with their definition, keys formed in every way with theirs. */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
-#include "convert/heap_sort.h"
-#include "convert/key_tables.h"
-#include "convert/splitters.h"
+#include "convert/build/sort/heap_sort.h"
+#include "convert/build/sort/key_tables.h"
+#include "convert/build/sort/splitters.h"
 #include "slc_test.h"
 
 #include <stdlib.h>
@@ -225,7 +225,7 @@ static const struct slc_test tests[] = {
     {"heap sort", test_heap_sort},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(splitters)
 {
     return slc_test_main("splitters", tests, SLC_COUNT(tests), argc, argv);
 }

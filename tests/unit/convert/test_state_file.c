@@ -1,7 +1,7 @@
 /* States of builds: what was put comes back, nothing else does, and a file that is altered is none.
  */
-#include "base/memory.h"
-#include "convert/state_file.h"
+#include "base/memory/memory.h"
+#include "convert/build/resume/state_file.h"
 #include "slc_test.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ static const struct slc_test tests[] = {
     {"altered files", test_altered},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(state_file)
 {
     return slc_test_main("state_file", tests, SLC_COUNT(tests), argc, argv);
 }

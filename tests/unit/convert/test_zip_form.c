@@ -3,9 +3,9 @@
  * there on in ZIP64 ones, each only where it is needed. Whole archives are read by Python's zipfile
  * in tests/python.
  */
-#include "convert/zip_form.h"
+#include "convert/export/zip_form.h"
 
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "slc_test.h"
 
 #include <string.h>
@@ -117,7 +117,7 @@ static void directory(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(zip_form)
 {
     static const struct slc_test tests[] = {{"before a member", local},
                                             {"behind all members", directory}};

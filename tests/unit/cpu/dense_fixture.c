@@ -1,7 +1,7 @@
 #include "dense_fixture.h"
 
 #include "base/random.h"
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef SLC_TEST_DENSE_FIXTURE_H
 #define SLC_TEST_DENSE_FIXTURE_H
 
-#include "cpu/dense.h"
+#include "cpu/dense/dense.h"
 #include "slc_test.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #define SLC_TEST_FAKE_TILES_H
 
 #include "base/block.h"
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 
 #include <stdbool.h>
 #include <stdint.h>

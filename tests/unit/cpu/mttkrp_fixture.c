@@ -1,8 +1,8 @@
 /* A pass over the tiles of a problem. */
 #include "mttkrp_fixture.h"
 
-#include "base/fault.h"
-#include "base/team.h"
+#include "base/error/fault.h"
+#include "base/thread/team.h"
 #include "slc_test.h"
 
 #include <pthread.h>

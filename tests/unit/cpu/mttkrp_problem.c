@@ -5,7 +5,7 @@
 #include "mttkrp_fixture.h"
 
 #include "base/random.h"
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 #include "slc_test.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* See owned_fixture.h. */
 #include "owned_fixture.h"
 
-#include "cpu/mttkrp.h"
+#include "cpu/mttkrp/mttkrp.h"
 #include "slc_test.h"
 
 #include <string.h>

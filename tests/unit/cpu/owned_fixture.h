@@ -2,7 +2,7 @@
 #ifndef SLC_OWNED_FIXTURE_H
 #define SLC_OWNED_FIXTURE_H
 
-#include "cpu/owned.h"
+#include "cpu/replica/owned.h"
 #include "mttkrp_fixture.h"
 
 void owned_shape(const struct fake_tensor *tensor, struct slc_tensor_shape *shape);

@@ -2,9 +2,9 @@
  * Comparing models: assignments against all permutations, and the factor match score of models
  * that are the same but for order, signs and scales, and of such that are not.
  */
-#include "cpu/congruence.h"
+#include "cpu/dense/congruence.h"
 
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
 #include "slc_test.h"
 
@@ -234,7 +234,7 @@ static const struct slc_test tests[] = {
     {"runs out of memory cleanly", runs_out_of_memory_cleanly},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(congruence)
 {
     return slc_test_main("cpu/congruence", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -3,10 +3,10 @@
  * nothing but SLC_ERR_MEMORY when allocations fail. The update of a factor is in
  * test_dense_solve.c.
  */
-#include "base/fault.h"
-#include "base/limits.h"
+#include "base/error/fault.h"
+#include "base/memory/limits.h"
 #include "base/random.h"
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 #include "dense_fixture.h"
 
 #include <dirent.h>
@@ -298,7 +298,7 @@ static const struct slc_test tests[] = {
     {"what does not fit is refused", test_refusals},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(dense)
 {
     return slc_test_main("dense", tests, SLC_COUNT(tests), argc, argv);
 }

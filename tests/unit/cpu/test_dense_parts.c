@@ -5,7 +5,7 @@
  * ranges.
  */
 #include "base/random.h"
-#include "base/team.h"
+#include "base/thread/team.h"
 #include "dense_fixture.h"
 
 #include <math.h>
@@ -134,7 +134,7 @@ static const struct slc_test tests[] = {
     {"parts give the whole", parts_give_the_whole},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(dense_parts)
 {
     return slc_test_main("dense parts", tests, SLC_COUNT(tests), argc, argv);
 }

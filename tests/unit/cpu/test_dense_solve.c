@@ -2,10 +2,10 @@
  * Solving and the update of a factor: the residual of every row whatever the condition of V, the
  * sums taken on the way, singular V, scales. On every instruction set this machine has.
  */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
 #include "cpu/cpu.h"
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 #include "dense_fixture.h"
 
 #include <float.h>
@@ -491,7 +491,7 @@ static const struct slc_test tests[] = {
     {"what does not fit is refused", test_refusals},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(dense_solve)
 {
     return slc_test_main("dense: solve", tests, SLC_COUNT(tests), argc, argv);
 }

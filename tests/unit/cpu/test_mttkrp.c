@@ -376,7 +376,7 @@ static const struct slc_test tests[] = {
     {"row numbers beyond 32 bits", test_four_billion_rows},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp)
 {
     return slc_test_main("mttkrp", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -3,7 +3,7 @@
  * by times that the test makes up.
  */
 #include "cpu/cpu.h"
-#include "cpu/mttkrp_trial.h"
+#include "cpu/mttkrp/mttkrp_trial.h"
 #include "slc_test.h"
 
 #include <string.h>
@@ -348,7 +348,7 @@ static const struct slc_test tests[] = {
     {"deterministic jobs have no choice", deterministic_jobs_have_no_choice},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp_choice)
 {
     return slc_test_main("mttkrp choice", tests, SLC_COUNT(tests), argc, argv);
 }

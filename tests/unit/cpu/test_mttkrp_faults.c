@@ -1,8 +1,8 @@
 /*
  * MTTKRP jobs that go wrong: stopped, damaged, refused, out of memory; and what a job may take.
  */
-#include "base/fault.h"
-#include "cpu/mttkrp.h"
+#include "base/error/fault.h"
+#include "cpu/mttkrp/mttkrp.h"
 #include "mttkrp_fixture.h"
 #include "slc_test.h"
 
@@ -221,7 +221,7 @@ static const struct slc_test tests[] = {
     {"scratch is as planned and kept", test_scratch},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp_faults)
 {
     return slc_test_main("mttkrp faults", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -231,7 +231,7 @@ static const struct slc_test tests[] = {
     {"what is refused", refusals},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp_parts)
 {
     return slc_test_main("mttkrp parts", tests, SLC_COUNT(tests), argc, argv);
 }

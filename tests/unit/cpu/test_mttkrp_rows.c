@@ -347,7 +347,7 @@ static const struct slc_test tests[] = {
     {"scratch is as planned, and may fail", test_scratch},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp_rows)
 {
     return slc_test_main("mttkrp rows", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -4,7 +4,7 @@
  * Small integers make sums exact, so any mixture of strategies has to give the oracle's bits.
  */
 #include "base/random.h"
-#include "cpu/mttkrp.h"
+#include "cpu/mttkrp/mttkrp.h"
 #include "mttkrp_fixture.h"
 #include "slc_test.h"
 
@@ -214,7 +214,7 @@ static const struct slc_test tests[] = {
     {"other candidates are refused", refuses_other_candidates},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp_trial)
 {
     return slc_test_main("mttkrp trial", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,6 +1,6 @@
 /* Copies whose rows have one owner: the numbers that come of them. */
-#include "base/placement.h"
-#include "base/team.h"
+#include "base/thread/team.h"
+#include "base/topology/placement.h"
 #include "owned_fixture.h"
 #include "slc_test.h"
 
@@ -384,7 +384,7 @@ static const struct slc_test tests[] = {
     {"tiles from several workers at a time", test_loading_together},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(owned)
 {
     return slc_test_main("owned", tests, SLC_COUNT(tests), argc, argv);
 }

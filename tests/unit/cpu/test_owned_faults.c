@@ -2,7 +2,7 @@
  * Copies whose making ends early: by a stop, and by a fault at every place. Nothing is held then,
  * and the same backend makes them again.
  */
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "owned_fixture.h"
 #include "slc_test.h"
 
@@ -143,7 +143,7 @@ static const struct slc_test tests[] = {
     {"every failing allocation and thread", test_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(owned_faults)
 {
     return slc_test_main("owned_faults", tests, SLC_COUNT(tests), argc, argv);
 }

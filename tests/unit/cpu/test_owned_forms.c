@@ -2,7 +2,7 @@
  * Copies in every form that one may have, whatever the model of their cost would choose: kernels of
  * every instruction set, for each number of modes that vary within a run.
  */
-#include "cpu/owned_build.h"
+#include "cpu/replica/owned_build.h"
 #include "owned_fixture.h"
 #include "slc_test.h"
 
@@ -165,7 +165,7 @@ static const struct slc_test tests[] = {
     {"what is told of a form", test_told},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(owned_forms)
 {
     return slc_test_main("owned_forms", tests, SLC_COUNT(tests), argc, argv);
 }

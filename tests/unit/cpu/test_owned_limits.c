@@ -2,9 +2,9 @@
  * Copies at their limits: the memory that a plan counts for them, the longest mode and the most
  * threads.
  */
-#include "base/checked.h"
-#include "cpu/mttkrp.h"
-#include "cpu/owned_build.h"
+#include "base/memory/checked.h"
+#include "cpu/mttkrp/mttkrp.h"
+#include "cpu/replica/owned_build.h"
 #include "owned_fixture.h"
 #include "slc_test.h"
 
@@ -209,7 +209,7 @@ static const struct slc_test tests[] = {
     {"the most threads", test_most_threads},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(owned_limits)
 {
     return slc_test_main("owned_limits", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -250,7 +250,7 @@ static const struct slc_test tests[] = {
     {"jobs that do not fit the copies", test_jobs_refused},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(owned_refused)
 {
     return slc_test_main("owned_refused", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,11 +2,11 @@
  * Pseudo-inverses by the four conditions of Penrose, of which there is one matrix alone: tall,
  * wide, of dependent columns, badly conditioned; and the core of a tile against its definition.
  */
-#include "cpu/pseudo_inverse.h"
+#include "cpu/dense/pseudo_inverse.h"
 
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
-#include "cpu/core_tile.h"
+#include "cpu/fiber/core_tile.h"
 #include "fake_tiles.h"
 #include "slc_test.h"
 
@@ -253,7 +253,7 @@ static const struct slc_test tests[] = {
     {"cores are what they are defined as", cores_are_what_they_are_defined_as},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(pseudo_inverse)
 {
     return slc_test_main("cpu/pseudo_inverse", tests, SLC_COUNT(tests), argc, argv);
 }

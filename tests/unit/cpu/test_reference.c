@@ -1,5 +1,5 @@
 /* The oracle itself, against values worked out by hand. */
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 #include "slc_test.h"
 
 static void set_rows(struct slc_matrix *matrix, const double *values)
@@ -148,7 +148,7 @@ static const struct slc_test tests[] = {
     {"Gram matrix by hand", test_gram},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(reference)
 {
     return slc_test_main("reference", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -8,7 +8,7 @@
  */
 #include "base/random.h"
 #include "cpu/cpu.h"
-#include "cpu/ttm.h"
+#include "cpu/fiber/ttm.h"
 #include "fake_tiles.h"
 #include "slc_test.h"
 
@@ -443,7 +443,7 @@ static const struct slc_test tests[] = {
     {"an output that no memory holds", test_too_large},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(ttm)
 {
     return slc_test_main("ttm", tests, SLC_COUNT(tests), argc, argv);
 }

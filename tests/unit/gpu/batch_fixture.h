@@ -11,9 +11,9 @@
 #define SLC_BATCH_FIXTURE_H
 
 extern "C" {
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 #include "make_store.h"
-#include "storage/describe.h"
+#include "storage/codec/describe.h"
 }
 #include "gpu/batch.h"
 

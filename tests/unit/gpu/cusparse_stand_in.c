@@ -1,7 +1,7 @@
 /*
- * Stands in for cuSPARSE beside an emulated device: what gpu/cusparse.cu calls, computed at once by
- * the host, which may read emulated memory (it is built without sanitizers, that would forbid it).
- * A call whose name is in SLC_CUSPARSE_STAND_IN_FAILS returns 7.
+ * Stands in for cuSPARSE beside an emulated device: what tools/bench/rivals/gpu/cusparse.cu calls,
+ * computed at once by the host, which may read emulated memory (it is built without sanitizers,
+ * that would forbid it). A call whose name is in SLC_CUSPARSE_STAND_IN_FAILS returns 7.
  */
 #include <stddef.h>
 #include <stdint.h>

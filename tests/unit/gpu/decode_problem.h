@@ -6,7 +6,7 @@
 #define SLC_DECODE_PROBLEM_H
 
 #include "batch_fixture.h"
-#include "gpu/decode.h"
+#include "gpu/decode/decode.h"
 
 extern "C" {
 #include "base/random.h"

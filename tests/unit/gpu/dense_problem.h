@@ -7,7 +7,7 @@
 
 #include "list_fixture.h"
 
-#include "gpu/dense.h"
+#include "gpu/dense/dense.h"
 
 extern "C" {
 #include "../cpu/dense_fixture.h"

@@ -2,7 +2,7 @@
 #include "device_fixture.h"
 
 extern "C" {
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
 }
 

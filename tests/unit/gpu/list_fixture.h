@@ -6,11 +6,11 @@
 #define SLC_LIST_FIXTURE_H
 
 #include "gpu/batch.h"
-#include "gpu/coo.h"
-#include "gpu/staged_copy.h"
+#include "gpu/memory/staged_copy.h"
+#include "tools/bench/rivals/gpu/coo.h"
 
 extern "C" {
-#include "cpu/reference.h"
+#include "cpu/reference/reference.h"
 #include "slc_test.h"
 }
 

@@ -1,7 +1,7 @@
 /* See mttkrp_problem.h. */
 #include "mttkrp_problem.h"
 
-#include "gpu/transcode.h"
+#include "gpu/decode/transcode.h"
 
 extern "C" {
 #include "base/random.h"

@@ -6,7 +6,7 @@
 #define SLC_MTTKRP_PROBLEM_H
 
 #include "batch_fixture.h"
-#include "gpu/mttkrp_plan.h"
+#include "gpu/mttkrp/mttkrp_plan.h"
 
 struct mttkrp_problem {
     struct batch_fixture batch;

@@ -2,8 +2,8 @@
  * The kernels of other programs against the oracle: integers are added up without rounding, so all
  * agree bit for bit.
  */
-#include "gpu/baselines.h"
 #include "list_fixture.h"
+#include "tools/bench/rivals/gpu/baselines.h"
 
 extern "C" {
 #include "base/random.h"
@@ -384,7 +384,7 @@ static const struct slc_test tests[] = {
     {"names", test_names},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(baselines)
 {
     return slc_test_main("gpu baselines", tests, SLC_COUNT(tests), argc, argv);
 }

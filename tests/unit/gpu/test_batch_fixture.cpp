@@ -123,7 +123,7 @@ static void altered(void)
     slc_emulation_reset();
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(batch_fixture)
 {
     static const struct slc_test tests[] = {
         {"a batch on the device is the tensor", every_codec},

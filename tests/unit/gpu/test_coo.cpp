@@ -132,7 +132,7 @@ static const struct slc_test tests[] = {
     {"what does not fit is refused", test_refused},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(coo)
 {
     return slc_test_main("gpu coo", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -9,7 +9,7 @@
 #include "slc_test.h"
 
 #include "cpu/cpu.h"
-#include "engine/accelerator.h"
+#include "engine/executor/accelerator.h"
 #include "gpu/gpu.h"
 
 #include <math.h>
@@ -443,7 +443,7 @@ static const struct slc_test tests[] = {
     {"calls of the runtime fail", test_refusals},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(cp_device)
 {
     return slc_test_main("gpu: cp by a device", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -220,7 +220,7 @@ static void full_words(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(decode)
 {
     static const struct slc_test tests[] = {
         {"every codec, value form, order and length of keys", every_form},

@@ -256,7 +256,7 @@ static void positions(void)
     CU_ASSERT(ends.faults[SLC_GPU_FAULT_PATCH] >= 6);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(decode_altered)
 {
     static const struct slc_test tests[] = {
         {"altered bytes: a fault, or what the naive decoder finds", altered},

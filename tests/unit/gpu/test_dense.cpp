@@ -385,7 +385,7 @@ static const struct slc_test tests[] = {
     {"scratch", test_scratch},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(dense)
 {
     return slc_test_main("gpu dense", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -172,7 +172,7 @@ static const struct slc_test tests[] = {
     {"no units", test_none},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(dense_units)
 {
     return slc_test_main("dense units on a device", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -185,7 +185,7 @@ static void refused(void)
     ops->destroy(nullptr);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(described)
 {
     static const struct slc_test tests[] = {
         {"a description takes what an opened device takes", same_as_opened},

@@ -5,9 +5,9 @@
 #include "device_fixture.h"
 
 extern "C" {
-#include "base/clock.h"
-#include "cpu/dense.h"
-#include "gpu/variants.h"
+#include "base/error/clock.h"
+#include "cpu/dense/dense.h"
+#include "gpu/mttkrp/variants.h"
 }
 
 #include <cmath>
@@ -516,7 +516,7 @@ static void two_threads(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(device)
 {
     static const struct slc_test tests[] = {
         {"MTTKRP on any number of streams, by small batches and large ones", any_streams},

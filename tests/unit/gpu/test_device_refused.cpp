@@ -5,7 +5,7 @@
 #include "device_fixture.h"
 
 extern "C" {
-#include "base/fault.h"
+#include "base/error/fault.h"
 }
 
 #include <algorithm>
@@ -490,7 +490,7 @@ static void allocation_fails(void)
     CU_ASSERT(allocations >= 4);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(device_refused)
 {
     static const struct slc_test tests[] = {
         {"without a device there is a line that says why", no_device},

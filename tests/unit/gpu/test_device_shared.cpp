@@ -229,7 +229,7 @@ static void failures(void)
 }
 #endif
 
-int main(int argc, char **argv)
+SLC_SUITE(device_shared)
 {
     static const struct slc_test tests[] = {
         {"what the host has computed is added", adds_host},

@@ -6,7 +6,7 @@ extern "C" {
 #include "base/random.h"
 #include "slc_test.h"
 }
-#include "gpu/exact_sum.h"
+#include "gpu/mttkrp/exact_sum.h"
 
 #include <cmath>
 #include <cstdio>
@@ -313,7 +313,7 @@ static void largest_magnitudes(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(exact_sum)
 {
     static const struct slc_test tests[] = {
         {"sums are rounded once, the same in any order on any number of devices", right},

@@ -4,7 +4,7 @@
  * sanitizer sees what goes beyond.
  */
 #include "batch_fixture.h"
-#include "gpu/expand.h"
+#include "gpu/decode/expand.h"
 
 extern "C" {
 #include "base/random.h"
@@ -318,7 +318,7 @@ static void altered(void)
     CU_ASSERT(sound > 0 && sound < all);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(expand)
 {
     static const struct slc_test tests[] = {
         {"periods of every length, sizes that are not what is there", every_period},

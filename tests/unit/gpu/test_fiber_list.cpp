@@ -2,7 +2,7 @@
 #include "list_fixture.h"
 
 extern "C" {
-#include "gpu/fiber_list.h"
+#include "tools/bench/rivals/gpu/fiber_list.h"
 }
 
 #include <cmath>
@@ -243,7 +243,7 @@ static const struct slc_test tests[] = {
 #endif
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(fiber_list)
 {
     return slc_test_main("gpu fiber list", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,9 +2,9 @@
  * SpTV and TTM from fibers on the emulated device beside the oracle: integers are added up without
  * rounding, so all agree bit for bit.
  */
-#include "gpu/sptv.h"
-#include "gpu/ttm.h"
 #include "list_fixture.h"
+#include "tools/bench/rivals/gpu/sptv.h"
+#include "tools/bench/rivals/gpu/ttm.h"
 
 #include <algorithm>
 
@@ -328,7 +328,7 @@ static const struct slc_test tests[] = {
     {"what does not fit is refused", test_refused},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(fibers)
 {
     return slc_test_main("gpu fibers", tests, SLC_COUNT(tests), argc, argv);
 }

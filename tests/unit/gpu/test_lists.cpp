@@ -3,7 +3,7 @@
 
 extern "C" {
 #include "gpu/gpu.h"
-#include "gpu/lists.h"
+#include "tools/bench/rivals/gpu/lists.h"
 }
 
 #include <cstring>
@@ -212,7 +212,7 @@ static void out_of_memory(void)
     close_device(device);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(lists)
 {
     static const struct slc_test tests[] = {
         {"every kernel over lists on the factors of an open device", every_kernel},

@@ -93,7 +93,7 @@ static void refused(void)
     slc_emulation_reset();
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(measure)
 {
     static const struct slc_test tests[] = {
         {"every ceiling of a device is measured", every_ceiling},

@@ -435,7 +435,7 @@ static void refused(void)
     CU_ASSERT_EQUAL(slc_gpu_mttkrp_batch(&job, &batch, &large, nullptr), cudaErrorInvalidValue);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp)
 {
     static const struct slc_test tests[] = {
         {"every order and rank", every_rank},

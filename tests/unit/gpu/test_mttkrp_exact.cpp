@@ -134,7 +134,7 @@ static void bytes_that_lie(void)
     CU_ASSERT(told > 0);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(mttkrp_exact)
 {
     static const struct slc_test tests[] = {
         {"the same bits however the work is cut and shared", same_however},

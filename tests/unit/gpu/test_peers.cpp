@@ -358,7 +358,7 @@ static const struct slc_test tests[] = {
 #endif
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(peers)
 {
     return slc_test_main("devices that share a problem", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -2,15 +2,14 @@
 """Each fault planted in the kernels of gpu/ (SLC_PLANT of gpu/cuda.h) is reported by the tests that there are: by what they
 check, or by the sanitizer that they were built with. Without one they pass, as they do by themselves.
 
-    test_planted.py SANITIZER PROGRAM..
+    test_planted.py SANITIZER PROGRAM
 """
 
 import os
 import subprocess
 import sys
 
-SANITIZER = sys.argv[1]
-PROGRAMS = {os.path.basename(path): path for path in sys.argv[2:]}
+SANITIZER, PROGRAM = sys.argv[1:]
 
 # Some faults depend on the order of threads, and hardly any order has them: these take a sanitizer.
 RACE = {"thread": "WARNING: ThreadSanitizer: data race"}
@@ -21,52 +20,52 @@ ERROR = {"none": "not ok ", "thread": "not ok "}
 LATE = {"none": "not ok "}
 # Coordinates that nobody has written lead out of the factors before the sanitizer compares accesses.
 ASTRAY = {"thread": "SEGV on unknown address"}
-# Fault: the program that runs into it, its test, and what says so by the sanitizer of the build.
+# Fault: the suite that runs into it, its test, and what says so by the sanitizer of the build.
 FAULTS = {
-    "amped_plain_add": ("test_gpu_baselines", "orders, ranks", RACE),
-    "batch_before_begun": ("test_gpu_device", "cleared before", WRONG),
-    "blco_code_tile_overwritten": ("test_gpu_baselines", "options", RACE),
-    "blco_code_upper_not_there": ("test_gpu_baselines", "orders, ranks", WRONG),
-    "blco_queue_not_awaited": ("test_gpu_baselines", "options", WRONG),
-    "blco_stash_not_clear": ("test_gpu_baselines", "orders, ranks", ASTRAY),
-    "blco_stash_plain_add": ("test_gpu_baselines", "orders, ranks", RACE),
-    "blco_stash_tile_overwritten": ("test_gpu_baselines", "options", RACE),
-    "blco_stash_unfinished": ("test_gpu_baselines", "orders, ranks", WRONG),
-    "blco_tile_not_there": ("test_gpu_baselines", "orders, ranks", RACE),
-    "blco_tile_overwritten": ("test_gpu_baselines", "options", RACE),
-    "blco_upper_not_there": ("test_gpu_baselines", "orders, ranks", ASTRAY),
-    "copy_not_awaited": ("test_gpu_device", "any number of streams", WRONG),
-    "decode_parts_not_clear": ("test_gpu_decode_altered", "exceptions in places", RACE),
-    "decode_parts_not_there": ("test_gpu_decode", "keys in clusters", WRONG),
-    "end_before_batches": ("test_gpu_device_refused", "damaged bytes", LATE),
-    "exact_plain_largest": ("test_gpu_exact_sum", "largest magnitudes", RACE),
-    "expand_unfinished": ("test_gpu_expand", "periods", WRONG),
-    "fiber_carries_not_there": ("test_gpu_fibers", "SpTV agrees", WRONG),
-    "fiber_carries_overwritten": ("test_gpu_fibers", "TTM agrees", RACE),
-    "fibers_counts_overwritten": ("test_gpu_fibers", "long list", WRONG),
-    "fibers_counts_unfinished": ("test_gpu_fibers", "list in pieces", WRONG),
-    "genten_plain_add": ("test_gpu_baselines", "options", RACE),
-    "gram_stage_overwritten": ("test_gpu_dense", "Gram matrices", WRONG),
-    "gram_stage_unfinished": ("test_gpu_dense", "Gram matrices", WRONG),
-    "mttkrp_chunk_not_sorted": ("test_gpu_mttkrp", "every order", RACE),
-    "mttkrp_chunk_overwritten": ("test_gpu_mttkrp", "every order", WRONG),
-    "mttkrp_counters_not_clear": ("test_gpu_mttkrp", "every order", RACE),
-    "mttkrp_moved_unread": ("test_gpu_mttkrp", "every order", WRONG),
-    "mttkrp_not_counted": ("test_gpu_mttkrp", "every order", RACE),
-    "mttkrp_not_placed": ("test_gpu_mttkrp", "every order", RACE),
-    "mttkrp_plain_add": ("test_gpu_mttkrp", "three places", RACE),
-    "mttkrp_plain_count": ("test_gpu_mttkrp", "every order", RACE),
-    "mttkrp_stash_unsettled": ("test_gpu_mttkrp", "three places", RACE),
-    "piece_overwritten": ("test_gpu_device", "go and come back", RACE),
-    "plain_add_f64": ("test_gpu_mttkrp", "every order", RACE),
-    "product_not_awaited": ("test_gpu_product", "codec and form", WRONG),
-    "product_run_unfinished": ("test_gpu_product", "codec and form", RACE),
-    "resident_not_awaited": ("test_gpu_device", "while they come", RACE),
-    "residents_before_begun": ("test_gpu_device", "cleared before", WRONG),
-    "spans_summed": ("test_gpu_device", "counted once", {"none": "not ok "}),
-    "slot_overwritten": ("test_gpu_device", "any number of streams", ERROR),
-    "update_panel_unfinished": ("test_gpu_dense", "hundreds of rows", WRONG),
-    "update_rows_unsolved": ("test_gpu_dense", "hundreds of rows", WRONG),
+    "amped_plain_add": ("baselines", "orders, ranks", RACE),
+    "batch_before_begun": ("device", "cleared before", WRONG),
+    "blco_code_tile_overwritten": ("baselines", "options", RACE),
+    "blco_code_upper_not_there": ("baselines", "orders, ranks", WRONG),
+    "blco_queue_not_awaited": ("baselines", "options", WRONG),
+    "blco_stash_not_clear": ("baselines", "orders, ranks", ASTRAY),
+    "blco_stash_plain_add": ("baselines", "orders, ranks", RACE),
+    "blco_stash_tile_overwritten": ("baselines", "options", RACE),
+    "blco_stash_unfinished": ("baselines", "orders, ranks", WRONG),
+    "blco_tile_not_there": ("baselines", "orders, ranks", RACE),
+    "blco_tile_overwritten": ("baselines", "options", RACE),
+    "blco_upper_not_there": ("baselines", "orders, ranks", ASTRAY),
+    "copy_not_awaited": ("device", "any number of streams", WRONG),
+    "decode_parts_not_clear": ("decode_altered", "exceptions in places", RACE),
+    "decode_parts_not_there": ("decode", "keys in clusters", WRONG),
+    "end_before_batches": ("device_refused", "damaged bytes", LATE),
+    "exact_plain_largest": ("exact_sum", "largest magnitudes", RACE),
+    "expand_unfinished": ("expand", "periods", WRONG),
+    "fiber_carries_not_there": ("fibers", "SpTV agrees", WRONG),
+    "fiber_carries_overwritten": ("fibers", "TTM agrees", RACE),
+    "fibers_counts_overwritten": ("fibers", "long list", WRONG),
+    "fibers_counts_unfinished": ("fibers", "list in pieces", WRONG),
+    "genten_plain_add": ("baselines", "options", RACE),
+    "gram_stage_overwritten": ("dense", "Gram matrices", WRONG),
+    "gram_stage_unfinished": ("dense", "Gram matrices", WRONG),
+    "mttkrp_chunk_not_sorted": ("mttkrp", "every order", RACE),
+    "mttkrp_chunk_overwritten": ("mttkrp", "every order", WRONG),
+    "mttkrp_counters_not_clear": ("mttkrp", "every order", RACE),
+    "mttkrp_moved_unread": ("mttkrp", "every order", WRONG),
+    "mttkrp_not_counted": ("mttkrp", "every order", RACE),
+    "mttkrp_not_placed": ("mttkrp", "every order", RACE),
+    "mttkrp_plain_add": ("mttkrp", "three places", RACE),
+    "mttkrp_plain_count": ("mttkrp", "every order", RACE),
+    "mttkrp_stash_unsettled": ("mttkrp", "three places", RACE),
+    "piece_overwritten": ("device", "go and come back", RACE),
+    "plain_add_f64": ("mttkrp", "every order", RACE),
+    "product_not_awaited": ("product", "codec and form", WRONG),
+    "product_run_unfinished": ("product", "codec and form", RACE),
+    "resident_not_awaited": ("device", "while they come", RACE),
+    "residents_before_begun": ("device", "cleared before", WRONG),
+    "spans_summed": ("device", "counted once", {"none": "not ok "}),
+    "slot_overwritten": ("device", "any number of streams", ERROR),
+    "update_panel_unfinished": ("dense", "hundreds of rows", WRONG),
+    "update_rows_unsolved": ("dense", "hundreds of rows", WRONG),
 }
 
 
@@ -79,11 +78,11 @@ def expected(fault):
 
 
 def output(fault):
-    program, test, _ = FAULTS[fault]
+    suite, test, _ = FAULTS[fault]
     # One report is enough, and a wrong result need not be shown for each number.
     environment = {**os.environ, "SLC_EMULATION_FAULT": fault, "SLC_TEST_QUICK": "2",
                    "TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + " halt_on_error=1"}
-    done = subprocess.run([PROGRAMS[program], test], capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run([PROGRAM, suite, test], capture_output=True, text=True, timeout=120, env=environment)
     return done.stdout + done.stderr
 
 

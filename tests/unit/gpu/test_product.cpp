@@ -271,7 +271,7 @@ static const struct slc_test tests[] = {
     {"lanes of several threads at once", lanes_at_once},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(product)
 {
     return slc_test_main("gpu product", tests, SLC_COUNT(tests), argc, argv);
 }

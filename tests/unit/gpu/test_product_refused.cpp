@@ -5,7 +5,7 @@
 #include "product_fixture.h"
 
 extern "C" {
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/random.h"
 }
 
@@ -390,7 +390,7 @@ static const struct slc_test tests[] = {
     {"a lane outlives a failure", failing_tile},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(product_refused)
 {
     return slc_test_main("gpu product refused", tests, SLC_COUNT(tests), argc, argv);
 }

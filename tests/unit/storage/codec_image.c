@@ -3,7 +3,7 @@
  */
 #include "codec_image.h"
 
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
 #include "slc_test.h"
 

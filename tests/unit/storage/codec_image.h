@@ -6,10 +6,10 @@
 #define SLC_TESTS_CODEC_IMAGE_H
 
 #include "base/key.h"
-#include "base/limits.h"
-#include "storage/block_layout.h"
-#include "storage/codec.h"
-#include "storage/reader.h"
+#include "base/memory/limits.h"
+#include "storage/block/block_layout.h"
+#include "storage/block/reader.h"
+#include "storage/codec/codec.h"
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
-/* Described blocks with what LZ4 hid of them, for tests of storage/describe.h. */
+/* Described blocks with what LZ4 hid of them, for tests of storage/codec/describe.h. */
 #ifndef SLC_DESCRIBE_FIXTURE_H
 #define SLC_DESCRIBE_FIXTURE_H
 
-#include "storage/describe.h"
+#include "storage/codec/describe.h"
 
 struct followed {
     struct slc_encoded_layout layout;

@@ -3,8 +3,8 @@
 
 #include "slc_test.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
 
 #include <fcntl.h>

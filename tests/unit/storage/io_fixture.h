@@ -5,9 +5,9 @@
 #ifndef SLC_IO_FIXTURE_H
 #define SLC_IO_FIXTURE_H
 
-#include "base/limits.h"
+#include "base/memory/limits.h"
 #include "faulty_files.h"
-#include "storage/io.h"
+#include "storage/io/io.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* See manifest_fixture.h. */
 #include "manifest_fixture.h"
 
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "slc_test.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef SLC_MANIFEST_FIXTURE_H
 #define SLC_MANIFEST_FIXTURE_H
 
-#include "storage/store.h"
+#include "storage/manifest/store.h"
 
 /* Of the running test's store, and of the manifest in it. */
 extern char store_folder[256];

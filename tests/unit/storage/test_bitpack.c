@@ -5,8 +5,8 @@
  */
 #include "base/random.h"
 #include "slc_test.h"
-#include "storage/bitpack.h"
-#include "storage/decode_ops.h"
+#include "storage/codec/bitpack.h"
+#include "storage/codec/decode_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -293,7 +293,7 @@ static const struct slc_test tests[] = {
     {"broken groups are refused", test_damage},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(bitpack)
 {
     return slc_test_main("bitpack", tests, SLC_COUNT(tests), argc, argv);
 }

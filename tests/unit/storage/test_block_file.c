@@ -7,11 +7,11 @@
 #include "make_store.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/block_layout.h"
-#include "storage/reader.h"
+#include "storage/block/block_layout.h"
+#include "storage/block/reader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -475,7 +475,7 @@ static const struct slc_test tests[] = {
     {"every failing allocation", memory_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(block_file)
 {
     return slc_test_main("block file", tests, SLC_COUNT(tests), argc, argv);
 }

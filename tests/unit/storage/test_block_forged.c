@@ -7,10 +7,10 @@
 #include "make_store.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
 #include "base/hash.h"
-#include "storage/file_layout.h"
-#include "storage/reader.h"
+#include "base/memory/bytes.h"
+#include "storage/block/file_layout.h"
+#include "storage/block/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -465,7 +465,7 @@ static const struct slc_test tests[] = {
     {"a cut, extended or foreign file is refused", wrong_lengths},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(block_forged)
 {
     return slc_test_main("forged block file", tests, SLC_COUNT(tests), argc, argv);
 }

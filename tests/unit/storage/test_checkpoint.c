@@ -2,11 +2,11 @@
  * Checkpoints: what is put in comes out; every byte is under a checksum; whatever a crash, a fault
  * or a forger leaves of one generation, the other one is found, or nothing is taken for whole.
  */
-#include "storage/checkpoint.h"
+#include "storage/checkpoint/checkpoint.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/hash.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
 #include "faulty_files.h"
 #include "forge_file.h"
@@ -587,7 +587,7 @@ static void removed_by_others(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(checkpoint)
 {
     static const struct slc_test tests[] = {
         {"what is put in comes out", round_trip},

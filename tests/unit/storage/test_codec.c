@@ -3,7 +3,7 @@
  * key length, instruction set and element type; sizes stay within their bounds.
  */
 #include "base/encoded.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "codec_image.h"
 #include "slc_test.h"
 
@@ -443,7 +443,7 @@ static const struct slc_test tests[] = {
     {"refused memory", test_refused_memory},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(codec)
 {
     return slc_test_main("codec", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -4,10 +4,10 @@
  * block and offset, or chunks that keep their promises; nothing may be read outside the block (the
  * images are allocated without a byte to spare, so a sanitizer sees it).
  */
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "codec_image.h"
 #include "slc_test.h"
-#include "storage/bitpack.h"
+#include "storage/codec/bitpack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -501,7 +501,7 @@ static const struct slc_test tests[] = {
     {"keys that start over behind the largest are refused", test_wrapped_keys},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(codec_damage)
 {
     return slc_test_main("codec-damage", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -4,7 +4,7 @@
  */
 #include "codec_image.h"
 #include "slc_test.h"
-#include "storage/decode_ops.h"
+#include "storage/codec/decode_ops.h"
 
 /* Several blocks of keys that are taken together (decode_avx512_fields.c). */
 enum { COUNT_MAX = 600, ROOM = COUNT_MAX + 16 };
@@ -189,7 +189,7 @@ static const struct slc_test tests[] = {
     {"one field from bit 0 and the beginnings of runs", test_small_low},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(codec_fields)
 {
     return slc_test_main("codec_fields", tests, SLC_COUNT(tests), argc, argv);
 }

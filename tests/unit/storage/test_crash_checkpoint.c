@@ -7,8 +7,8 @@
 #include "slc_test.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
-#include "storage/checkpoint.h"
+#include "base/memory/memory.h"
+#include "storage/checkpoint/checkpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,7 @@ static const struct slc_test tests[] = {
     {"checkpoints of a run", test_checkpoints},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(crash_checkpoint)
 {
     return slc_test_main("crash_checkpoint", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -7,11 +7,11 @@
 #include "crash_try.h"
 #include "slc_test.h"
 
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "storage/model.h"
-#include "storage/npy.h"
-#include "storage/output.h"
+#include "storage/file/output.h"
+#include "storage/model/model.h"
+#include "storage/model/npy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -406,7 +406,7 @@ static const struct slc_test tests[] = {
     {"factors in a folder of their own", test_model_files},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(crash_files)
 {
     return slc_test_main("crash_files", tests, SLC_COUNT(tests), argc, argv);
 }

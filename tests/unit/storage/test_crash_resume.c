@@ -8,8 +8,8 @@
 #include "slc_test.h"
 
 #include "base/hash.h"
-#include "base/memory.h"
-#include "storage/reader.h"
+#include "base/memory/memory.h"
+#include "storage/block/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -272,7 +272,7 @@ static const struct slc_test tests[] = {
     {"a block file with its journal", test_build},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(crash_resume)
 {
     return slc_test_main("crash_resume", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -5,8 +5,8 @@
  */
 #include "base/random.h"
 #include "slc_test.h"
-#include "storage/bitpack.h"
-#include "storage/decode_ops.h"
+#include "storage/codec/bitpack.h"
+#include "storage/codec/decode_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -371,7 +371,7 @@ static const struct slc_test tests[] = {
     {"dictionaries of every width", test_lookup},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(decode_groups)
 {
     return slc_test_main("decode_groups", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,6 +1,6 @@
 /*
- * Descriptions of blocks (storage/describe.h): a decoder that follows them and knows nothing else
- * finds the nonzeros that were encoded, and those that storage's own decoder finds.
+ * Descriptions of blocks (storage/codec/describe.h): a decoder that follows them and knows nothing
+ * else finds the nonzeros that were encoded, and those that storage's own decoder finds.
  */
 #include "codec_image.h"
 #include "describe_fixture.h"
@@ -9,7 +9,7 @@
 #include "naive_decode.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -370,7 +370,7 @@ static const struct slc_test tests[] = {
     {"how much blocks can expand to", test_bound},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(describe)
 {
     return slc_test_main("describe", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -189,7 +189,7 @@ static const struct slc_test tests[] = {
     {"a section under LZ4 of no bytes", test_empty_section},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(describe_forged)
 {
     return slc_test_main("describe-forged", tests, SLC_COUNT(tests), argc, argv);
 }

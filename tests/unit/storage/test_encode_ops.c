@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "slc_test.h"
-#include "storage/bitpack.h"
-#include "storage/encode_ops.h"
+#include "storage/codec/bitpack.h"
+#include "storage/codec/encode_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +198,7 @@ static const struct slc_test tests[] = {
     {"packing several values at a time", test_pack},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(encode_ops)
 {
     return slc_test_main("encode_ops", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -4,11 +4,11 @@
  */
 #include "slc_test.h"
 
-#include "base/fault.h"
-#include "base/limits.h"
-#include "base/memory.h"
+#include "base/error/fault.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
 #include "faulty_files.h"
-#include "storage/output.h"
+#include "storage/file/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -503,7 +503,7 @@ static const struct slc_test tests[] = {
     {"joining paths", test_join},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(files)
 {
     return slc_test_main("files", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -375,7 +375,7 @@ static const struct slc_test tests[] = {
     {"closing with reads in flight", test_close_in_flight},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(io)
 {
     return slc_test_main("io", tests, SLC_COUNT(tests), argc, argv);
 }

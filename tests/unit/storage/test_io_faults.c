@@ -6,8 +6,8 @@
 
 #include "slc_test.h"
 
-#include "base/fault.h"
-#include "base/memory.h"
+#include "base/error/fault.h"
+#include "base/memory/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -378,7 +378,7 @@ static const struct slc_test tests[] = {
     {"faults outside of maps keep their handler", test_other_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(io_faults)
 {
     return slc_test_main("io_faults", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -5,8 +5,8 @@
  */
 #include "slc_test.h"
 
-#include "base/limits.h"
-#include "storage/io.h"
+#include "base/memory/limits.h"
+#include "storage/io/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -218,7 +218,7 @@ static const struct slc_test tests[] = {
     {"little lockable memory", test_little_locked_memory},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(io_refused)
 {
     return slc_test_main("io_refused", tests, SLC_COUNT(tests), argc, argv);
 }

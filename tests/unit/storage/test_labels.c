@@ -6,12 +6,12 @@
 #include "faulty_files.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "storage/labels.h"
+#include "storage/manifest/labels.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -396,7 +396,7 @@ static const struct slc_test tests[] = {
     {"forged lists of permutations", forged_lists},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(labels)
 {
     return slc_test_main("labels", tests, SLC_COUNT(tests), argc, argv);
 }

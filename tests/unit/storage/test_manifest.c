@@ -7,12 +7,12 @@
 #include "manifest_fixture.h"
 #include "slc_test.h"
 
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "storage/json_text.h"
-#include "storage/labels.h"
+#include "storage/manifest/json_text.h"
+#include "storage/manifest/labels.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -329,7 +329,7 @@ static const struct slc_test tests[] = {
     {"JSON is whole, or none", json_documents},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(manifest)
 {
     return slc_test_main("manifest", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -193,7 +193,7 @@ static const struct slc_test tests[] = {
     {"what is not a store is told apart", not_a_store},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(manifest_forged)
 {
     return slc_test_main("manifest_forged", tests, SLC_COUNT(tests), argc, argv);
 }

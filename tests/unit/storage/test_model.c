@@ -6,11 +6,11 @@
 #include "forge_file.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/model.h"
-#include "storage/npy.h"
+#include "storage/model/model.h"
+#include "storage/model/npy.h"
 
 #include <errno.h>
 #include <float.h>
@@ -369,7 +369,7 @@ static const struct slc_test tests[] = {
     {"every failing operation and allocation", faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(model)
 {
     return slc_test_main("model", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -6,12 +6,12 @@
 #include "faulty_files.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
 #include "base/random.h"
-#include "storage/names_form.h"
+#include "storage/manifest/names_form.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -343,7 +343,7 @@ static void listed_in_manifest(void)
     }
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(names)
 {
     static const struct slc_test tests[] = {
         {"round trips", round_trips},

@@ -6,11 +6,11 @@
 #include "forge_file.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/npy.h"
-#include "storage/npy_header.h"
+#include "storage/model/npy.h"
+#include "storage/model/npy_header.h"
 
 #include <errno.h>
 #include <math.h>
@@ -538,7 +538,7 @@ static const struct slc_test tests[] = {
     {"short reads and writes", short_transfers},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(npy)
 {
     return slc_test_main("npy", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -3,13 +3,13 @@
  * whatever order, with the least ring and with plenty; after any fault what was there before is
  * there still, nothing else is, and nobody waits for ever.
  */
-#include "base/fault.h"
-#include "base/limits.h"
+#include "base/error/fault.h"
+#include "base/memory/limits.h"
 #include "base/random.h"
-#include "base/team.h"
+#include "base/thread/team.h"
 #include "faulty_files.h"
 #include "slc_test.h"
-#include "storage/output_ring.h"
+#include "storage/file/output_ring.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -387,7 +387,7 @@ static const struct slc_test tests[] = {
     {"an abort wakes everybody", an_abort_wakes_everybody},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(output_ring)
 {
     return slc_test_main("output_ring", tests, SLC_COUNT(tests), argc, argv);
 }

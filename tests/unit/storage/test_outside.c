@@ -5,10 +5,10 @@
 #include "faulty_files.h"
 #include "slc_test.h"
 
-#include "base/fault.h"
-#include "base/memory.h"
-#include "storage/outside.h"
-#include "storage/store.h"
+#include "base/error/fault.h"
+#include "base/memory/memory.h"
+#include "storage/manifest/outside.h"
+#include "storage/manifest/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -161,7 +161,7 @@ static const struct slc_test tests[] = {
     {"places in and outside of stores", all},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(outside)
 {
     return slc_test_main("outside", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -8,11 +8,11 @@
 #include "make_sorted.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
 #include "base/hash.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/file_layout.h"
+#include "storage/block/file_layout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -449,7 +449,7 @@ static const struct slc_test tests[] = {
     {"every failing allocation", memory_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(resume)
 {
     return slc_test_main("resume", tests, SLC_COUNT(tests), argc, argv);
 }

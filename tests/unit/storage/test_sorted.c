@@ -7,11 +7,11 @@
 #include "make_sorted.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/file_layout.h"
-#include "storage/reader.h"
+#include "storage/block/file_layout.h"
+#include "storage/block/reader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -525,7 +525,7 @@ static const struct slc_test tests[] = {
     {"memory of the reader", reader_memory},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(sorted)
 {
     return slc_test_main("sorted", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -8,9 +8,9 @@
 #include "manifest_fixture.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
-#include "storage/file_layout.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
+#include "storage/block/file_layout.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -312,7 +312,7 @@ static const struct slc_test tests[] = {
     {"every failing operation of opening a store", open_faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(store)
 {
     return slc_test_main("store", tests, SLC_COUNT(tests), argc, argv);
 }

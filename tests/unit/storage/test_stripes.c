@@ -3,13 +3,13 @@
  * refused, a stripe is taken for what its header says and from wherever it lies, and files read
  * through every kind of reader as if they lay in one piece.
  */
-#include "base/bytes.h"
 #include "base/hash.h"
-#include "base/memory.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
 #include "io_fixture.h"
 #include "slc_test.h"
-#include "storage/block_file.h"
-#include "storage/stripes.h"
+#include "storage/file/block_file.h"
+#include "storage/file/stripes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -384,7 +384,7 @@ static void test_search(void)
     release(&s);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(stripes)
 {
     static const struct slc_test tests[] = {
         {"every byte of a file has one place", test_places},

@@ -8,12 +8,12 @@
 #include "make_store.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
-#include "base/fault.h"
+#include "base/error/fault.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/block_layout.h"
-#include "storage/file_layout.h"
-#include "storage/verify.h"
+#include "storage/block/block_layout.h"
+#include "storage/block/file_layout.h"
+#include "storage/verify/verify.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -517,7 +517,7 @@ static const struct slc_test tests[] = {
     {"every failing operation and allocation", faults},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(verify)
 {
     return slc_test_main("verify", tests, SLC_COUNT(tests), argc, argv);
 }

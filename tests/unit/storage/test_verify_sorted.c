@@ -6,11 +6,11 @@
 #include "make_sorted.h"
 #include "slc_test.h"
 
-#include "base/bytes.h"
+#include "base/memory/bytes.h"
 #include "base/random.h"
 #include "faulty_files.h"
-#include "storage/file_layout.h"
-#include "storage/verify.h"
+#include "storage/block/file_layout.h"
+#include "storage/verify/verify.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -304,7 +304,7 @@ static const struct slc_test tests[] = {
     {"whole fibers", whole_fibers},
 };
 
-int main(int argc, char **argv)
+SLC_SUITE(verify_sorted)
 {
     return slc_test_main("verify sorted", tests, SLC_COUNT(tests), argc, argv);
 }

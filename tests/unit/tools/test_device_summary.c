@@ -21,7 +21,7 @@
  * b.slc, 8 x 8: sluice 1 + 1 ms, blco 8 + 8: ratio 8. Mean of blco: sqrt(2 x 8) = 4, lowest 5/3.
  */
 #include "slc_test.h"
-#include "tools/bench/device_summary.h"
+#include "tools/bench/device/device_summary.h"
 
 #include <math.h>
 #include <string.h>
@@ -258,7 +258,7 @@ static void ceilings(void)
     json_decref(record);
 }
 
-int main(int argc, char **argv)
+SLC_SUITE(device_summary)
 {
     static const struct slc_test tests[] = {
         {"times, ratios, rates and streaming of a tensor", one_tensor},

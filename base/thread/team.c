@@ -1,0 +1,126 @@
+/*
+ * Ranges shared out over a team, and how large a team is by default. The team itself is
+ * team_pool.c, or team_openmp.c where built with -Dopenmp=enabled.
+ */
+#include "base/thread/team.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "base/topology/affinity.h"
+#include "base/topology/placement.h"
+
+#include <stdatomic.h>
+
+/* Neighbouring pieces that the workers of a NUMA node take first. */
+struct share {
+    _Alignas(64) _Atomic uint64_t next;
+    uint64_t end;
+};
+
+struct range {
+    slc_range_fn *fn;
+    void *context;
+    uint64_t grain;
+    const struct slc_placement *placement; /* NULL where there is one share */
+    unsigned share_count;
+    struct share shares[SLC_MAX_NODES];
+};
+
+/* No more workers than pieces. */
+static unsigned useful_workers(unsigned workers, uint64_t count, uint64_t grain)
+{
+    return (unsigned)slc_min_u64(workers, slc_div_up_u64(count, grain));
+}
+
+/* In proportion to the workers of the nodes. */
+unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint64_t *ends)
+{
+    const unsigned useful = useful_workers(workers, count, grain);
+    const struct slc_placement *placement = slc_placement_of_team(useful);
+    const uint64_t pieces = slc_div_up_u64(count, grain);
+    const unsigned shares = placement != NULL ? placement->node_count : 1;
+
+    for (unsigned n = 0; n + 1 < shares; n++) {
+        const uint64_t done = slc_min_u64(placement->first_worker[n + 1], useful);
+
+        /* No product of pieces, which may be more than 2^54, with workers. */
+        ends[n] = (pieces / useful * done + pieces % useful * done / useful) * grain;
+        ends[n] = slc_min_u64(ends[n], count);
+    }
+    ends[shares - 1] = count;
+    return shares;
+}
+
+static unsigned node_of_worker(const struct range *range, unsigned worker)
+{
+    unsigned n = 0;
+
+    while (range->placement != NULL && worker >= range->placement->first_worker[n + 1]) {
+        n++;
+    }
+    return n;
+}
+
+static void take_share(struct range *range, struct share *share, unsigned worker)
+{
+    for (;;) {
+        uint64_t begin = atomic_fetch_add(&share->next, range->grain);
+
+        if (begin >= share->end) {
+            return;
+        }
+        range->fn(range->context, begin, slc_min_u64(begin + range->grain, share->end), worker);
+    }
+}
+
+static void range_worker(void *context, unsigned worker, unsigned workers)
+{
+    struct range *range = context;
+    const unsigned home = node_of_worker(range, worker);
+
+    (void)workers;
+    for (unsigned i = 0; i < range->share_count; i++) {
+        take_share(range, &range->shares[(home + i) % range->share_count], worker);
+    }
+}
+
+enum slc_status slc_team_for(unsigned workers,
+                             uint64_t count,
+                             uint64_t grain,
+                             slc_range_fn *fn,
+                             void *context,
+                             struct slc_error *err)
+{
+    struct range range; /* most of it is shares of nodes that are not there */
+    uint64_t ends[SLC_MAX_NODES];
+
+    if (count == 0) {
+        return SLC_OK;
+    }
+    range.fn = fn;
+    range.context = context;
+    range.grain = grain > 0 ? grain : 1;
+    workers = useful_workers(workers, count, range.grain);
+    range.placement = slc_placement_of_team(workers);
+    range.share_count = slc_team_shares(workers, count, range.grain, ends);
+    for (unsigned n = 0; n < range.share_count; n++) {
+        atomic_init(&range.shares[n].next, n > 0 ? ends[n - 1] : 0);
+        /* All of share_count were set. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
+        range.shares[n].end = ends[n];
+    }
+    return slc_team_run(workers, range_worker, &range, err);
+}
+
+unsigned slc_team_default_workers(void)
+{
+    cpu_set_t allowed;
+    int count = 1;
+
+    if (slc_thread_allowed(&allowed)) {
+        count = CPU_COUNT(&allowed);
+    }
+    if (count < 1) {
+        count = 1;
+    }
+    return count > SLC_MAX_THREADS ? SLC_MAX_THREADS : (unsigned)count;
+}

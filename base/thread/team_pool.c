@@ -1,0 +1,303 @@
+/*
+ * Teams from a pool of threads that sleep between jobs.
+ *
+ * Why not OpenMP: its threads spin for milliseconds after each region, and a pass needs the
+ * processor for the thread that reads. With two threads on two processors CP-ALS on small tensors
+ * took two to ten times as long. Sleeping threads cost 10 to 50 microseconds to wake, so a thread
+ * that is done looks for the next job for about as long before it sleeps: jobs that follow one
+ * another closely, as those of a tensor in memory do, then wake nobody.
+ *
+ * One job at a time uses the pool; a team that is started while another runs (by another thread, or
+ * by a worker) gets threads of its own. The pool grows to the largest team that was asked for, is
+ * taken down when the library is unloaded or the program exits, and starts empty in a forked child.
+ *
+ * A thread that was bound for a job stays so until a job that is not: bound anew for each it would
+ * wake wherever it was put to sleep and be moved from there. Teams with threads of their own are
+ * not bound: two teams at a time would have the same processors.
+ */
+#include "base/error/fault.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "base/thread/thread.h"
+#include "base/topology/affinity.h"
+#include "base/topology/placement.h"
+#include "base/topology/seats.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Looks for news before a thread sleeps: some 30 microseconds. */
+enum { LOOKS = 1000 };
+
+struct job {
+    slc_team_fn *fn;
+    void *context;
+    unsigned workers;
+    const struct slc_placement *placement; /* NULL: threads are left to the system */
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t begun; /* a job was given out, or the pool closes */
+    pthread_cond_t ended; /* `running` fell to 0 */
+    bool busy;            /* a job has the pool */
+    bool closing;
+    unsigned threads;
+    /* Written under the lock, looked at without. */
+    uint64_t jobs;    /* given out so far: how a thread knows a new one */
+    unsigned running; /* workers of the job that have not returned, worker 0 apart */
+    struct job job;
+    pthread_t thread[SLC_MAX_THREADS];
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .begun = PTHREAD_COND_INITIALIZER,
+          .ended = PTHREAD_COND_INITIALIZER};
+
+/* Of the job that has the pool; the worker that begins it writes its own. */
+static struct slc_seats seats;
+
+static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
+
+/* A child has none of its parent's threads, and whatever state their locks were in. */
+static void forget_pool(void)
+{
+    (void)pthread_mutex_init(&pool.lock, NULL);
+    (void)pthread_cond_init(&pool.begun, NULL);
+    (void)pthread_cond_init(&pool.ended, NULL);
+    pool.busy = false;
+    pool.threads = 0;
+}
+
+static void handle_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_pool);
+}
+
+__attribute__((destructor)) static void close_pool(void)
+{
+    unsigned threads = 0;
+
+    (void)pthread_mutex_lock(&pool.lock);
+    if (!pool.busy) { /* else the program exits in the middle of a job: nobody to wait for */
+        pool.closing = true;
+        threads = pool.threads;
+        (void)pthread_cond_broadcast(&pool.begun);
+    }
+    (void)pthread_mutex_unlock(&pool.lock);
+    for (unsigned i = 0; i < threads; i++) {
+        (void)pthread_join(pool.thread[i], NULL);
+    }
+}
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+/* Waits a little for a job after the one that was `seen`. */
+static void look_for_job(uint64_t seen)
+{
+    for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.jobs, __ATOMIC_RELAXED) == seen; i++) {
+        pause_briefly();
+    }
+}
+
+/* Waits a little for the other workers to return. */
+static void look_for_end(void)
+{
+    for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.running, __ATOMIC_RELAXED) > 0; i++) {
+        pause_briefly();
+    }
+}
+
+/* A thread of the pool is worker `number` of every job that has so many. */
+static void *pool_thread(void *context)
+{
+    const unsigned number = (unsigned)(uintptr_t)context;
+    uint64_t seen;
+
+    (void)pthread_mutex_lock(&pool.lock);
+    /* Created before the job it is for is given out, with the lock held. */
+    seen = pool.jobs - (pool.running > 0);
+    for (;;) {
+        while (pool.jobs == seen && !pool.closing) {
+            (void)pthread_cond_wait(&pool.begun, &pool.lock);
+        }
+        if (pool.closing) {
+            break;
+        }
+        seen = pool.jobs;
+        if (number < pool.job.workers) {
+            const struct job job = pool.job;
+
+            (void)pthread_mutex_unlock(&pool.lock);
+            if (job.placement != NULL) {
+                slc_thread_bind(job.placement->processor[number]);
+            } else {
+                slc_thread_unbind();
+                slc_seat_take(&seats, number, job.workers);
+            }
+            job.fn(job.context, number, job.workers);
+            (void)pthread_mutex_lock(&pool.lock);
+            if (__atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELAXED) == 0) {
+                (void)pthread_cond_signal(&pool.ended);
+            }
+            (void)pthread_mutex_unlock(&pool.lock);
+            look_for_job(seen);
+            (void)pthread_mutex_lock(&pool.lock);
+        }
+    }
+    (void)pthread_mutex_unlock(&pool.lock);
+    return NULL;
+}
+
+/* Makes the pool large enough; the lock is held. Waking a thread may fail like creating one. */
+static enum slc_status grow(unsigned threads, struct slc_error *err)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        enum slc_status status = SLC_OK;
+
+        if (i < pool.threads) {
+            if (slc_fault_hit(SLC_FAULT_THREAD)) {
+                status = slc_fail(err, SLC_ERR_SYSTEM,
+                                  "thread %u of a team does not wake: use fewer (-t)", i + 2);
+            }
+        } else {
+            status = slc_thread_start(&pool.thread[i], pool_thread, (void *)(uintptr_t)(i + 1),
+                                      "a thread of a team", err);
+            pool.threads += status == SLC_OK;
+        }
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return SLC_OK;
+}
+
+/* A team without the pool: threads that live as long as the job. */
+struct member {
+    struct gathering *gathering;
+    unsigned worker;
+    pthread_t thread;
+};
+
+struct gathering {
+    struct job job;
+    pthread_mutex_t lock;
+    pthread_cond_t decided;
+    int go; /* 0: not decided, 1: run, -1: a thread could not be created, leave */
+};
+
+static void *member_main(void *argument)
+{
+    struct member *member = argument;
+    struct gathering *gathering = member->gathering;
+    int go;
+
+    (void)pthread_mutex_lock(&gathering->lock);
+    while (gathering->go == 0) {
+        (void)pthread_cond_wait(&gathering->decided, &gathering->lock);
+    }
+    go = gathering->go;
+    (void)pthread_mutex_unlock(&gathering->lock);
+    if (go > 0) {
+        gathering->job.fn(gathering->job.context, member->worker, gathering->job.workers);
+    }
+    return NULL;
+}
+
+static enum slc_status run_apart(const struct job *job, struct slc_error *err)
+{
+    struct gathering gathering = {*job, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct member *members = slc_calloc(job->workers, sizeof *members);
+    enum slc_status status = SLC_OK;
+    unsigned created = 1;
+
+    if (!members) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a team of %u threads", job->workers);
+    }
+    for (; created < job->workers; created++) {
+        members[created].gathering = &gathering;
+        members[created].worker = created;
+        status = slc_thread_start(&members[created].thread, member_main, &members[created],
+                                  "a thread of a team", err);
+        if (status != SLC_OK) {
+            break;
+        }
+    }
+    (void)pthread_mutex_lock(&gathering.lock);
+    gathering.go = status == SLC_OK ? 1 : -1;
+    (void)pthread_cond_broadcast(&gathering.decided);
+    (void)pthread_mutex_unlock(&gathering.lock);
+    if (status == SLC_OK) {
+        job->fn(job->context, 0, job->workers);
+    }
+    for (unsigned i = 1; i < created; i++) {
+        (void)pthread_join(members[i].thread, NULL);
+    }
+    slc_free(members);
+    (void)pthread_cond_destroy(&gathering.decided);
+    (void)pthread_mutex_destroy(&gathering.lock);
+    return status;
+}
+
+/* The caller's part. Its thread is not ours: it is bound only as long. */
+static void run_first(const struct job *job)
+{
+    if (job->placement != NULL) {
+        slc_thread_bind(job->placement->processor[0]);
+    } else if (job->workers > 1) {
+        slc_seat_take(&seats, 0, job->workers);
+    }
+    job->fn(job->context, 0, job->workers);
+    if (job->placement != NULL) {
+        slc_thread_unbind();
+    }
+}
+
+enum slc_status
+slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
+{
+    const struct job job = {fn, context, workers, slc_placement_of_team(workers)};
+    enum slc_status status;
+
+    if (workers <= 1) {
+        run_first(&job);
+        return SLC_OK;
+    }
+    if (workers > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_SYSTEM, "cannot start %u threads: use at most %d (-t)",
+                        workers, (int)SLC_MAX_THREADS);
+    }
+    (void)pthread_once(&fork_handler, handle_forks);
+    (void)pthread_mutex_lock(&pool.lock);
+    if (pool.busy) {
+        (void)pthread_mutex_unlock(&pool.lock);
+        return run_apart(&job, err);
+    }
+    status = grow(workers - 1, err);
+    if (status == SLC_OK) {
+        pool.busy = true;
+        pool.job = job;
+        __atomic_store_n(&pool.running, workers - 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&pool.jobs, pool.jobs + 1, __ATOMIC_RELAXED);
+        (void)pthread_cond_broadcast(&pool.begun);
+    }
+    (void)pthread_mutex_unlock(&pool.lock);
+    if (status != SLC_OK) {
+        return status;
+    }
+    run_first(&job);
+    look_for_end();
+    (void)pthread_mutex_lock(&pool.lock);
+    while (pool.running > 0) {
+        (void)pthread_cond_wait(&pool.ended, &pool.lock);
+    }
+    pool.busy = false;
+    (void)pthread_mutex_unlock(&pool.lock);
+    return SLC_OK;
+}

@@ -1,0 +1,70 @@
+/* See base/thread/turns.h. One mutex, one condition: deliveries are rare (a tile, a megabyte of
+ * text).
+ */
+#include "base/thread/turns.h"
+
+enum slc_status slc_turns_init(struct slc_turns *turns, struct slc_error *err)
+{
+    int code = pthread_mutex_init(&turns->mutex, NULL);
+
+    if (code != 0) {
+        return slc_fail(err, SLC_ERR_SYSTEM, "a mutex was refused (error %d)", code);
+    }
+    code = pthread_cond_init(&turns->moved, NULL);
+    if (code != 0) {
+        pthread_mutex_destroy(&turns->mutex);
+        return slc_fail(err, SLC_ERR_SYSTEM, "a condition variable was refused (error %d)", code);
+    }
+    turns->tickets = 0;
+    turns->turn = 0;
+    turns->stopped = false;
+    return SLC_OK;
+}
+
+void slc_turns_destroy(struct slc_turns *turns)
+{
+    pthread_cond_destroy(&turns->moved);
+    pthread_mutex_destroy(&turns->mutex);
+}
+
+bool slc_turns_take(struct slc_turns *turns, uint64_t *ticket)
+{
+    bool go;
+
+    pthread_mutex_lock(&turns->mutex);
+    go = !turns->stopped;
+    if (go) {
+        *ticket = turns->tickets++;
+    }
+    pthread_mutex_unlock(&turns->mutex);
+    return go;
+}
+
+bool slc_turns_wait(struct slc_turns *turns, uint64_t ticket)
+{
+    bool go;
+
+    pthread_mutex_lock(&turns->mutex);
+    while (turns->turn != ticket && !turns->stopped) {
+        pthread_cond_wait(&turns->moved, &turns->mutex);
+    }
+    go = !turns->stopped;
+    pthread_mutex_unlock(&turns->mutex);
+    return go;
+}
+
+void slc_turns_done(struct slc_turns *turns)
+{
+    pthread_mutex_lock(&turns->mutex);
+    turns->turn++;
+    pthread_cond_broadcast(&turns->moved);
+    pthread_mutex_unlock(&turns->mutex);
+}
+
+void slc_turns_stop(struct slc_turns *turns)
+{
+    pthread_mutex_lock(&turns->mutex);
+    turns->stopped = true;
+    pthread_cond_broadcast(&turns->moved);
+    pthread_mutex_unlock(&turns->mutex);
+}

@@ -1,0 +1,72 @@
+/*
+ * Processors by hwloc, which knows what they share on every system that it runs on, and leaves out
+ * what a container's cpuset forbids (its processors, and nodes whose memory it may not have).
+ */
+#include "base/topology/topology.h"
+
+#include <hwloc.h>
+
+/* The node nearest to a processor; the first of all where its own may not be used. */
+static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
+{
+    const int nearest = hwloc_bitmap_first(processor->nodeset);
+
+    return nearest >= 0 ? nearest : hwloc_bitmap_first(hwloc_get_root_obj(machine)->nodeset);
+}
+
+static bool load(hwloc_topology_t machine)
+{
+    /*
+     * What groups processors gives them their order and their node: a level that is left out takes
+     * the nodes it has with it, up to the machine. Levels that group nothing may go; a core of one
+     * processor may not.
+     */
+    return hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) == 0 &&
+           hwloc_topology_set_type_filter(machine, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) ==
+               0 &&
+           hwloc_topology_load(machine) == 0;
+}
+
+/* Takes the processors over, in hwloc's order. False where there are more nodes than we know. */
+static bool take_processors(hwloc_topology_t machine, struct slc_topology *topology)
+{
+    bool known = true;
+
+    for (hwloc_obj_t processor = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, NULL);
+         processor != NULL;
+         processor = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, processor)) {
+        hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, processor);
+        const int node = node_of(machine, processor);
+
+        if (processor->os_index >= CPU_SETSIZE || topology->processor_count == CPU_SETSIZE) {
+            continue;
+        }
+        known = known && node < SLC_MAX_NODES;
+        /* Some systems do not tell cores. */
+        topology->processors[topology->processor_count++] = (struct slc_processor){
+            .number = (uint16_t)processor->os_index,
+            .core = (uint16_t)(core != NULL ? core->logical_index : processor->logical_index),
+            .node = (uint16_t)(node > 0 ? node : 0)};
+    }
+    return known;
+}
+
+bool slc_topology_read_hwloc(struct slc_topology *topology)
+{
+    hwloc_topology_t machine;
+    bool known;
+
+    if (hwloc_topology_init(&machine) != 0) {
+        return false;
+    }
+    if (!load(machine)) {
+        hwloc_topology_destroy(machine);
+        return false;
+    }
+    known = take_processors(machine, topology);
+    for (unsigned i = 0; i < topology->processor_count && !known; i++) {
+        topology->processors[i].node = 0;
+    }
+    hwloc_topology_destroy(machine);
+    return topology->processor_count > 0;
+}

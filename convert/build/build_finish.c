@@ -1,0 +1,393 @@
+/*
+ * The second half of the builder: gives the buckets (build_queue.h), under the keys of the store
+ * (build_keys.h), to the pipeline that sorts and encodes them; splits those that are larger than a
+ * sort area. Then the manifest.
+ */
+#include "convert/build/builder_internal.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/build/build_keys.h"
+#include "convert/build/build_manifest.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/build_output.h"
+#include "convert/build/build_pipeline.h"
+#include "convert/build/build_queue.h"
+#include "convert/build/build_split.h"
+#include "convert/build/build_tiles.h"
+
+#include <assert.h>
+
+struct finish {
+    struct slc_builder *builder;
+    struct slc_sort_plan plan;
+    struct slc_build_queue queue;
+    struct slc_sort_memory memory;
+    struct slc_ahead_memory ahead;
+    struct slc_buffer ahead_memory;
+    struct slc_buffer areas;
+    uint8_t **chunk_data;
+    struct slc_buffer chunk_memory;
+    struct slc_writer *writer;
+    struct slc_tiles *tiles;
+    struct slc_output *output;
+    struct slc_build_progress *progress; /* NULL: the build cannot be resumed */
+    struct slc_writer_kept kept;         /* what an earlier run wrote */
+    struct slc_build_fact fact;          /* the last about no more than that */
+    struct slc_builder_report *report;
+    uint64_t taken; /* entries of the buckets that are being sorted, or are in the file */
+};
+
+static uint64_t need_of(const struct finish *finish, const struct slc_bucket *bucket)
+{
+    return slc_bucket_area_bytes(&finish->plan, bucket);
+}
+
+/* With one more thread where areas stay large enough for every bucket then. */
+static struct slc_sort_memory
+plan_memory(const struct finish *finish, uint64_t wanted, bool spilled)
+{
+    const struct slc_builder *builder = finish->builder;
+    const struct slc_builder_options *options = &builder->options;
+    uint64_t resident = slc_spill_resident_bytes(builder->spill);
+    unsigned most = slc_sort_workers(options, spilled);
+    struct slc_sort_memory plan = slc_sort_memory_plan(options, most, resident, wanted);
+
+    return plan.area_bytes >= wanted
+               ? plan
+               : slc_sort_memory_plan(options, options->workers, resident, wanted);
+}
+
+/* Divides memory: chunks that are still in memory stay there if sorting fits beside them. */
+static enum slc_status divide_memory(struct finish *finish, bool regroup, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    uint64_t wanted = 0;
+    enum slc_status status = SLC_OK;
+    uint32_t i;
+
+    for (i = 0; i < finish->queue.top->count; i++) {
+        wanted = slc_max_u64(wanted, need_of(finish, &finish->queue.top->buckets[i]));
+    }
+    finish->memory = plan_memory(finish, wanted, slc_spill_written_bytes(builder->spill) > 0);
+    if (finish->memory.workers == 0 || finish->memory.area_bytes < wanted || regroup) {
+        uint64_t start = slc_clock_ns();
+
+        status = slc_spill_shrink(builder->spill, err);
+        finish->report->spill_seconds += slc_seconds_since(start);
+        finish->memory = plan_memory(finish, regroup ? UINT64_MAX : wanted, true);
+    }
+    if (slc_spill_written_bytes(builder->spill) > 0) {
+        finish->ahead = slc_ahead_memory_plan(&builder->options, &finish->memory,
+                                              slc_spill_resident_bytes(builder->spill),
+                                              slc_spill_chunk_bytes(builder->spill));
+    }
+    return status;
+}
+
+/* In the memory that rows were scattered to, if there is enough: its pages are there already. */
+static enum slc_status take_areas(struct finish *finish, struct slc_error *err)
+{
+    struct slc_buffer *scattered = &finish->builder->scatter_memory;
+    uint64_t area_bytes = finish->memory.area_bytes;
+    uint64_t bytes = finish->memory.workers * area_bytes;
+
+    if (scattered->bytes >= bytes) {
+        finish->areas = *scattered;
+        *scattered = (struct slc_buffer)SLC_BUFFER_INIT;
+        slc_buffer_shrink(&finish->areas, bytes);
+        return SLC_OK;
+    }
+    slc_buffer_destroy(scattered);
+    return slc_buffer_create(
+        &finish->areas, bytes,
+        area_bytes >= SLC_BUILD_HUGE_AREA_BYTES ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
+}
+
+/* The block file, behind what an earlier run wrote of it where the build can be resumed. */
+static enum slc_status
+open_writer(struct finish *finish, const char *path, const uint64_t *dims, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    const struct slc_writer_options options = {.files = builder->options.files,
+                                               .path = path,
+                                               .layout = SLC_LAYOUT_BLCO,
+                                               .order = builder->order,
+                                               .dims = dims,
+                                               .run = finish->plan.layout.run,
+                                               .relabelled_modes =
+                                                   builder->options.relabelled_modes,
+                                               .codec = builder->options.codec,
+                                               .block_bytes = builder->options.block_bytes,
+                                               /* Until the store is noted to be complete. */
+                                               .keep_journal = true};
+    enum slc_status status;
+
+    if (!builder->folder.keep) {
+        return slc_writer_open(&options, &finish->writer, err);
+    }
+    finish->progress = slc_calloc(1, sizeof *finish->progress);
+    if (finish->progress == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note how far the sort is");
+    }
+    finish->progress->files = builder->options.files;
+    finish->progress->folder = builder->folder.part;
+    finish->progress->tag = slc_build_tag(builder);
+    finish->progress->seconds = slc_build_interval(builder);
+    status =
+        slc_writer_resume(&options, finish->progress->tag, 1, &finish->writer, &finish->kept, err);
+    finish->report->kept_nnz = finish->kept.nnz;
+    return status;
+}
+
+static enum slc_status
+take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
+{
+    struct slc_builder *builder = finish->builder;
+    unsigned workers, i;
+    char *path;
+    enum slc_status status = divide_memory(finish, regroup, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    workers = finish->memory.workers;
+    assert(workers > 0);
+    status = take_areas(finish, err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK && finish->ahead.buffers > 0) {
+        status = slc_buffer_create(&finish->ahead_memory,
+                                   (size_t)finish->ahead.buffers * finish->ahead.buffer_bytes,
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    finish->chunk_data = slc_calloc(workers, sizeof *finish->chunk_data);
+    path = slc_path_join(builder->folder.part, SLC_BLCO_NAME);
+    if (finish->chunk_data == NULL || path == NULL) {
+        slc_free(path);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads", workers);
+    }
+    for (i = 0; i < workers; i++) {
+        finish->chunk_data[i] =
+            (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_FETCH_BYTES;
+    }
+    status = open_writer(finish, path, dims, err);
+    slc_free(path);
+    if (status == SLC_OK && finish->progress != NULL) {
+        status = slc_build_progress_load(finish->progress, finish->kept.nnz, &finish->fact, err);
+        /* Where buckets are put together, all of them are sorted once more. */
+        if (regroup) {
+            finish->fact = (struct slc_build_fact){.buckets = 0};
+        }
+        finish->queue.top->next =
+            (uint32_t)slc_min_u64(finish->fact.buckets, finish->queue.top->count);
+    }
+    if (status == SLC_OK) {
+        status = slc_tiles_create(&(struct slc_tiles_options){.layout = &finish->plan.layout,
+                                                              .codec = builder->options.codec,
+                                                              .dims = dims,
+                                                              .workers = workers,
+                                                              .writer = finish->writer},
+                                  &finish->tiles, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_output_create(
+            &(struct slc_output_options){.plan = &finish->plan,
+                                         .dims = dims,
+                                         .workers = workers,
+                                         .tiles = finish->tiles,
+                                         .fact = finish->fact,
+                                         .written = finish->kept.nnz - finish->fact.nnz,
+                                         .last_key = finish->kept.last_key,
+                                         .progress = finish->progress},
+            &finish->output, err);
+    }
+    return status;
+}
+
+/* Splits `count` buckets at the front of the top level and puts the parts in their place. */
+static enum slc_status split_front(struct finish *finish, uint32_t count, struct slc_error *err)
+{
+    struct slc_build_level *top = finish->queue.top;
+    uint64_t start = slc_clock_ns();
+    struct slc_bucket *parts = NULL;
+    uint32_t part_count = 0;
+    struct slc_split_options options = {.plan = &finish->plan,
+                                        .workers = finish->memory.workers,
+                                        .area_bytes = finish->memory.area_bytes,
+                                        .memory = finish->areas.data,
+                                        .memory_bytes =
+                                            finish->memory.workers * finish->memory.area_bytes,
+                                        .chunk_data = finish->chunk_data};
+    enum slc_status status =
+        slc_build_split(&options, &top->buckets[top->next], count, &parts, &part_count, err);
+
+    finish->report->spill_seconds += slc_seconds_since(start);
+    if (status != SLC_OK) {
+        return status;
+    }
+    finish->report->recursions++;
+    parts[part_count - 1].completes = top->buckets[top->next + count - 1].completes;
+    top->next += count;
+    return slc_build_queue_push(&finish->queue, parts, part_count, err);
+}
+
+/* For the pipeline: the front bucket, unless it has to be split first. */
+static bool next_bucket(void *context, struct slc_bucket *bucket)
+{
+    struct finish *finish = context;
+    const struct slc_builder_options *options = &finish->builder->options;
+    struct slc_bucket *next = slc_build_queue_front(&finish->queue);
+
+    if (next == NULL || need_of(finish, next) > finish->memory.area_bytes) {
+        return false;
+    }
+    *bucket = *next;
+    finish->queue.top->next++;
+    finish->taken += next->chain.entries;
+    if (options->progress != NULL) {
+        options->progress(options->context, "sort", finish->taken, finish->report->entries);
+    }
+    return true;
+}
+
+/* Buckets to the file, as many at a time as stand before one that has to be split. */
+static enum slc_status run(struct finish *finish, struct slc_error *err)
+{
+    struct slc_pipeline_options pipeline = {.plan = &finish->plan,
+                                            .workers = finish->memory.workers,
+                                            .areas = finish->areas.data,
+                                            .area_bytes = finish->memory.area_bytes,
+                                            .chunk_data = finish->chunk_data,
+                                            .ahead_memory = finish->ahead_memory.data,
+                                            .ahead_buffers = finish->ahead.buffers,
+                                            .ahead_bytes = finish->ahead.buffer_bytes,
+                                            .tiles = finish->tiles,
+                                            .output = finish->output,
+                                            .next = next_bucket,
+                                            .context = finish};
+    enum slc_status status = SLC_OK;
+    const struct slc_bucket *bucket;
+
+    while (status == SLC_OK && (bucket = slc_build_queue_front(&finish->queue)) != NULL) {
+        status = slc_stop_check(finish->plan.stop, err);
+        if (status != SLC_OK) {
+            break;
+        }
+        if (need_of(finish, bucket) > finish->memory.area_bytes) {
+            status = split_front(finish, 1, err);
+        } else {
+            slc_spill_freeze(finish->plan.spill, true);
+            status = slc_pipeline_run(&pipeline, &finish->report->sort_seconds, err);
+            slc_spill_freeze(finish->plan.spill, false);
+        }
+    }
+    return status == SLC_OK ? slc_output_finish(finish->output, err) : status;
+}
+
+static void fill_report(struct finish *finish)
+{
+    const struct slc_sort_counts *counts = slc_output_counts(finish->output);
+    struct slc_builder_report *report = finish->report;
+
+    report->duplicates = counts->duplicates;
+    report->explicit_zeros = counts->explicit_zeros;
+    report->rounded_values = counts->rounded_values;
+    report->spill_bytes = slc_spill_written_bytes(finish->builder->spill);
+    report->spill_seconds += slc_spill_seconds(finish->builder->spill);
+    slc_tiles_seconds(finish->tiles, &report->encode_seconds, &report->write_seconds);
+}
+
+/* Blocks stay where a later run can go on behind them. */
+static void end_writer(struct finish *finish, enum slc_status status)
+{
+    if (finish->writer != NULL && finish->progress != NULL &&
+        slc_build_keeps(finish->builder, status)) {
+        struct slc_error second = SLC_ERROR_INIT;
+
+        /* The first fault is what the caller hears of; a later run verifies what was kept. */
+        (void)!slc_writer_suspend(finish->writer, &second);
+    } else {
+        slc_writer_abandon(finish->writer);
+    }
+}
+
+static void end(struct finish *finish, enum slc_status status)
+{
+    slc_build_queue_clear(&finish->queue);
+    end_writer(finish, status);
+    slc_free(finish->progress);
+    slc_output_destroy(finish->output);
+    slc_tiles_destroy(finish->tiles);
+    slc_buffer_destroy(&finish->areas);
+    slc_buffer_destroy(&finish->ahead_memory);
+    slc_buffer_destroy(&finish->chunk_memory);
+    slc_free(finish->chunk_data);
+    slc_build_keys_destroy(finish->builder, &finish->plan);
+}
+
+enum slc_status slc_build_store(struct slc_builder *builder,
+                                unsigned index_base,
+                                const uint64_t *dims,
+                                struct slc_store_origin *origin,
+                                struct slc_builder_report *report,
+                                struct slc_error *err)
+{
+    struct finish finish = {.builder = builder,
+                            .plan = {.index_base = index_base,
+                                     .duplicates = builder->options.duplicates,
+                                     .value = builder->options.value,
+                                     .transforms = builder->options.transforms.count > 0
+                                                       ? &builder->options.transforms
+                                                       : NULL,
+                                     .stop = builder->options.stop},
+                            .report = report};
+    enum slc_status status;
+    bool regroup = false;
+
+    status = slc_build_keys(builder, dims, &finish.plan, report, &regroup, err);
+    if (status == SLC_OK) {
+        status = slc_build_queue_take(&finish.queue, builder, &finish.plan.layout, regroup,
+                                      &report->buckets, err);
+    }
+    if (status == SLC_OK) {
+        status = take_memory(&finish, regroup, dims, err);
+    }
+    if (status == SLC_OK && regroup) {
+        status = split_front(&finish, finish.queue.top->count, err);
+    }
+    if (status == SLC_OK) {
+        status = run(&finish, err);
+    }
+    if (status == SLC_OK) {
+        struct slc_writer *writer = finish.writer;
+        uint64_t start = slc_clock_ns();
+
+        finish.writer = NULL;
+        fill_report(&finish);
+        status = slc_writer_finish(writer, &report->summary, err);
+        report->write_seconds += slc_seconds_since(start);
+    }
+    if (status == SLC_OK) {
+        status = slc_build_manifest_write(
+            &(struct slc_build_manifest){.files = builder->options.files,
+                                         .folder = builder->folder.part,
+                                         .order = builder->order,
+                                         .dims = dims,
+                                         .codec = builder->options.codec,
+                                         .duplicates = builder->options.duplicates,
+                                         .index_base = index_base,
+                                         .attach = builder->options.attach,
+                                         .attached = builder->options.attached,
+                                         .report = report},
+            origin, err);
+    }
+    end(&finish, status);
+    return status;
+}

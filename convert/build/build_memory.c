@@ -1,0 +1,237 @@
+/* See convert/build/build_memory.h. */
+#include "convert/build/build_memory.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/build/build_fibers.h"
+#include "convert/build/sort/bucket_sort.h"
+#include "storage/block/writer.h"
+
+#include <assert.h>
+
+enum {
+    MIB = 1 << 20,
+    SEGMENTS_MAX = 1 << 20,
+    /* A cache line: no two workers write to the same one. */
+    AREA_ALIGN_BYTES = 64,
+    SCATTER_BUFFER_BYTES_MIN = 4 << 10,
+    /* Chunks that stay in memory: enough rows that a chunk's header and runs do not weigh. */
+    MEMORY_BUFFER_BYTES = 32 << 10,
+    /* A guess at what an entry takes in a chunk: text tensors take 6 to 14. */
+    CHUNK_ENTRY_BYTES = 16,
+    /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
+    SMALL_OBJECTS_BYTES = 1 * MIB,
+    STACK_BYTES = 128 << 10,
+    /* Fewer are filled before a bucket is taken than are worth a thread. */
+    AHEAD_BUFFERS_MIN = 4,
+    /* A large bucket's chunks: more would only wait. */
+    AHEAD_BUFFERS_MAX = 64
+};
+
+uint64_t slc_build_writer_bytes(uint64_t block_bytes)
+{
+    const uint64_t target = block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : block_bytes;
+
+    /* Its block grows by whole tiles: at most one beyond the target (about 2.5 MiB). */
+    return slc_max_u64(target, 3 * MIB) + 1 * MIB;
+}
+
+/*
+ * An encoder for the longest keys there are: the lengths are not known when the budget is checked.
+ */
+static uint64_t encoder_bytes(enum slc_codec codec)
+{
+    static const uint64_t dims[] = {UINT64_C(1) << 62, UINT64_C(1) << 62, 16};
+    struct slc_key_layout layout;
+    enum slc_status status = slc_key_layout_init(&layout, 3, dims, NULL);
+
+    assert(status == SLC_OK);
+    (void)status;
+    return slc_encoder_memory_bytes(&layout, codec);
+}
+
+/* Everything but areas, for `workers` sorting threads. */
+static uint64_t sort_fixed_bytes(const struct slc_builder_options *options, unsigned workers)
+{
+    uint64_t per_worker = encoder_bytes(options->codec) + SLC_BUILD_FETCH_BYTES + STACK_BYTES;
+
+    return SMALL_OBJECTS_BYTES + slc_build_writer_bytes(options->block_bytes) +
+           workers * per_worker + (workers + UINT64_C(1)) * SLC_BUILD_STAGE_BYTES;
+}
+
+/* The state that a commit writes, which is put together and copied once (builder_resume.c). */
+static uint64_t
+commit_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
+{
+    uint64_t chain = (10 + 3 * SLC_CHAIN_MARKS) * UINT64_C(8);
+
+    if (!options->resumable) {
+        return 0;
+    }
+    /* Twice: what grows is copied, and so is what gets a head. */
+    return 2 *
+           ((UINT64_C(64) << 10) + slc_build_fibers_bytes(options, order) / options->workers / 2 +
+            buckets * (chain + order * UINT64_C(8)));
+}
+
+static uint64_t
+push_fixed_bytes(const struct slc_builder_options *options, unsigned order, uint32_t buckets)
+{
+    return SMALL_OBJECTS_BYTES + slc_build_fibers_bytes(options, order) +
+           commit_bytes(options, order, buckets) + (uint64_t)options->workers * STACK_BYTES +
+           /* Chains become buckets while the rest is still there. */
+           buckets * (uint64_t)(sizeof(struct slc_chain) + sizeof(struct slc_bucket));
+}
+
+uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsigned order)
+{
+    uint64_t spill = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES;
+    uint64_t scatter = (uint64_t)options->workers * 3 * SCATTER_BUFFER_BYTES_MIN;
+    uint64_t push = push_fixed_bytes(options, order, 1) + spill + 2 * scatter;
+    uint64_t sort = sort_fixed_bytes(options, 1) + spill + SLC_BUILD_AREA_BYTES_MIN;
+
+    return slc_max_u64(push, sort);
+}
+
+bool slc_push_stays_in_memory(const struct slc_builder_options *options, uint64_t entries)
+{
+    return entries > 0 && entries <= options->memory_bytes / 2 / CHUNK_ENTRY_BYTES;
+}
+
+struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *options,
+                                            unsigned order,
+                                            uint32_t buckets,
+                                            uint64_t entries)
+{
+    struct slc_push_memory plan;
+    /* An entry never packs to more than its row, a run and a share of a chunk's header. */
+    uint64_t entry_bytes = 24 + 64;
+    uint64_t memory = options->memory_bytes;
+    uint64_t buffer = slc_push_stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
+    uint64_t rest, most, segment;
+
+    for (;; buckets -= buckets / 8 + 1) {
+        uint64_t fixed = push_fixed_bytes(options, order, buckets);
+        uint64_t free_bytes = memory > fixed ? memory - fixed : 0;
+        uint64_t count = (uint64_t)options->workers * buckets;
+        uint64_t buffers = count * SCATTER_BUFFER_BYTES_MIN;
+
+        /*
+         * Most goes to the buffers: chunks are read back one by one, and large ones save more
+         * than what more of the stream would keep from the disk. The rest is a megabyte or more,
+         * as sorting asks for several.
+         */
+        plan.shape = slc_scatter_fit(options->workers, buckets,
+                                     slc_min_u64(free_bytes / 4 * 3, count * buffer + MIB));
+        rest = free_bytes;
+        if (buckets == 1 || (plan.shape.entries > 0 && buffers <= free_bytes / 2)) {
+            break;
+        }
+    }
+    rest -= plan.shape.entries > 0 ? slc_scatter_bytes(&plan.shape) : 0;
+    if (entries > 0 && entries < UINT64_MAX / entry_bytes / 2) {
+        uint64_t wanted = entries * entry_bytes + UINT64_C(16) * SLC_BUILD_CHUNK_BYTES;
+
+        rest = slc_min_u64(rest, wanted);
+    }
+    /* The few segments that stay must leave room for the sort, which a large block may need. */
+    most = sort_fixed_bytes(options, 1) + SLC_BUILD_AREA_BYTES_MIN;
+    most = memory > most ? (memory - most) / SLC_SPILL_SEGMENTS_MIN : 0;
+    segment = slc_min_u64(slc_min_u64(rest / 64, most), SLC_BUILD_SEGMENT_BYTES_MAX);
+    segment &= ~(uint64_t)(SLC_PAGE_BYTES - 1);
+    segment = slc_max_u64(segment, SLC_BUILD_CHUNK_BYTES);
+    plan.segment_bytes = (uint32_t)segment;
+    plan.segment_count = (uint32_t)slc_min_u64(rest / segment, SEGMENTS_MAX);
+    return plan;
+}
+
+uint64_t slc_push_memory_bytes(const struct slc_builder_options *options,
+                               unsigned order,
+                               const struct slc_push_memory *plan)
+{
+    return push_fixed_bytes(options, order, plan->shape.buckets) + slc_scatter_bytes(&plan->shape) +
+           (uint64_t)plan->segment_bytes * plan->segment_count;
+}
+
+uint64_t slc_sort_memory_bytes(const struct slc_builder_options *options,
+                               const struct slc_sort_memory *plan)
+{
+    return sort_fixed_bytes(options, plan->workers) + plan->workers * plan->area_bytes;
+}
+
+bool slc_push_memory_suits(const struct slc_builder_options *options,
+                           unsigned order,
+                           uint32_t buckets,
+                           uint64_t entries,
+                           uint32_t segment_bytes)
+{
+    struct slc_push_memory plan = slc_push_memory_plan(options, order, buckets, entries);
+
+    return plan.shape.buckets == buckets && (uint64_t)plan.segment_bytes * plan.segment_count >=
+                                                (uint64_t)SLC_SPILL_SEGMENTS_MIN * segment_bytes;
+}
+
+unsigned slc_sort_workers(const struct slc_builder_options *options, bool spilled)
+{
+    return options->workers + (spilled ? 1 : 0);
+}
+
+struct slc_sort_memory slc_sort_memory_plan(const struct slc_builder_options *options,
+                                            unsigned workers,
+                                            uint64_t resident_bytes,
+                                            uint64_t area_wanted)
+{
+    struct slc_sort_memory plan = {0, 0};
+
+    /* Any amount may be wanted: where rounding up would wrap, the largest multiple. */
+    area_wanted = area_wanted > UINT64_MAX - AREA_ALIGN_BYTES
+                      ? UINT64_MAX / AREA_ALIGN_BYTES * AREA_ALIGN_BYTES
+                      : slc_div_up_u64(area_wanted, AREA_ALIGN_BYTES) * AREA_ALIGN_BYTES;
+    /* Fewer workers where areas would get too small to be worth it. */
+    for (; workers >= 1; workers--) {
+        uint64_t taken = sort_fixed_bytes(options, workers) + resident_bytes;
+        uint64_t area =
+            options->memory_bytes > taken ? (options->memory_bytes - taken) / workers : 0;
+        uint64_t worth = slc_min_u64(area_wanted, 2 * SLC_BUILD_AREA_BYTES_MIN);
+
+        /* Areas lie one behind the other, and each begins with records. */
+        area -= area % AREA_ALIGN_BYTES;
+
+        worth = slc_max_u64(workers > 1 ? worth : 0, SLC_BUILD_AREA_BYTES_MIN);
+        if (area >= worth) {
+            plan.workers = workers;
+            plan.area_bytes = slc_min_u64(area, slc_max_u64(area_wanted, SLC_BUILD_AREA_BYTES_MIN));
+            break;
+        }
+    }
+    if (plan.area_bytes >= SLC_BUILD_HUGE_AREA_BYTES) {
+        uint64_t rounded = slc_buffer_footprint(plan.area_bytes, SLC_PAGES_HUGE);
+
+        /* Up where that still fits, else down. */
+        if (plan.workers * rounded + sort_fixed_bytes(options, plan.workers) + resident_bytes >
+            options->memory_bytes) {
+            rounded -= slc_buffer_footprint(1, SLC_PAGES_HUGE);
+        }
+        plan.area_bytes = rounded;
+    }
+    return plan;
+}
+
+struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *options,
+                                              const struct slc_sort_memory *sort,
+                                              uint64_t resident_bytes,
+                                              uint32_t chunk_bytes)
+{
+    struct slc_ahead_memory plan = {0, 0};
+    uint64_t taken = sort_fixed_bytes(options, sort->workers) + sort->workers * sort->area_bytes +
+                     resident_bytes + STACK_BYTES;
+    uint64_t rest = options->memory_bytes > taken ? options->memory_bytes - taken : 0;
+    uint64_t bytes =
+        slc_div_up_u64(chunk_bytes, SLC_PAGE_BYTES) * SLC_PAGE_BYTES + SLC_SPILL_FETCH_EXTRA_BYTES;
+
+    if (rest / bytes >= AHEAD_BUFFERS_MIN) {
+        plan.buffers = (uint32_t)slc_min_u64(rest / bytes, AHEAD_BUFFERS_MAX);
+        plan.buffer_bytes = (uint32_t)bytes;
+    }
+    return plan;
+}

@@ -1,0 +1,352 @@
+/*
+ * See convert/build/build_output.h.
+ *
+ * Tiles that lie within one bucket are encoded from where they are; one that spans buckets is
+ * assembled in a stage. There is one stage more than workers, each of which may be encoding one.
+ */
+#include "convert/build/build_output.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/tile_cut.h"
+
+#include <string.h>
+
+struct stage {
+    uint64_t lo[SLC_TILE_NNZ];
+    uint64_t hi[SLC_TILE_NNZ];
+    double values[SLC_TILE_NNZ];
+};
+_Static_assert(sizeof(struct stage) == SLC_BUILD_STAGE_BYTES, "the memory of a stage is foreseen");
+
+struct slc_output {
+    const struct slc_sort_plan *plan;
+    struct slc_tiles *tiles;
+    unsigned workers;
+    struct slc_tile_cutter cutter;
+
+    /* Stages; `stage` is being filled. */
+    struct slc_buffer stage_memory;
+    uint32_t *stage_borrowed; /* tiles of a stage that are not in the file yet: 0 or 1 */
+    unsigned stage;
+    uint32_t stage_nnz;
+
+    /* The coordinate that the next bucket may continue. */
+    bool open;
+    uint64_t open_lo, open_hi;
+    double open_value;
+
+    /* The call at hand. */
+    unsigned worker;
+    uint32_t *borrowed;
+
+    struct slc_sort_counts counts;
+    uint64_t nnz;     /* so far, those in the file already included */
+    uint64_t written; /* of those to come, in the file already, up to .. */
+    slc_u128 last_key;
+    bool any;          /* a nonzero was appended, now or by an earlier run, the last with .. */
+    slc_u128 previous; /* .. this key */
+    struct slc_build_progress *progress;
+};
+
+static struct stage *stage_of(const struct slc_output *output)
+{
+    return (struct stage *)output->stage_memory.data + output->stage;
+}
+
+enum slc_status slc_output_create(const struct slc_output_options *options,
+                                  struct slc_output **output,
+                                  struct slc_error *err)
+{
+    struct slc_output *o = slc_calloc(1, sizeof *o);
+    enum slc_status status = SLC_OK;
+
+    if (o == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
+    }
+    o->plan = options->plan;
+    o->tiles = options->tiles;
+    o->workers = options->workers;
+    o->counts = options->fact.counts;
+    o->nnz = options->fact.nnz;
+    o->written = options->written;
+    o->last_key = options->last_key;
+    o->any = o->nnz + o->written > 0;
+    o->previous = o->last_key;
+    o->progress = options->progress;
+    slc_tile_cutter_init(&o->cutter, &o->plan->layout, options->dims);
+    o->stage_borrowed = slc_calloc(o->workers + 1, sizeof *o->stage_borrowed);
+    if (o->stage_borrowed == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&o->stage_memory, (o->workers + 1) * sizeof(struct stage),
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        slc_output_destroy(o);
+        return status;
+    }
+    *output = o;
+    return SLC_OK;
+}
+
+void slc_output_destroy(struct slc_output *output)
+{
+    if (output == NULL) {
+        return;
+    }
+    slc_buffer_destroy(&output->stage_memory);
+    slc_free(output->stage_borrowed);
+    slc_free(output);
+}
+
+/* The stage is a complete tile; the next one is filled from now on. */
+static enum slc_status close_stage(struct slc_output *output, struct slc_error *err)
+{
+    const struct stage *stage = stage_of(output);
+    bool one_upper = stage->hi[0] == stage->hi[output->stage_nnz - 1]; /* they ascend */
+    struct slc_tile_source tile = {.nnz = output->stage_nnz,
+                                   .key_lo = stage->lo,
+                                   .key_hi = one_upper ? NULL : stage->hi,
+                                   .upper = stage->hi[0],
+                                   .values = stage->values};
+    enum slc_status status = slc_tiles_put(output->tiles, output->worker, &tile,
+                                           &output->stage_borrowed[output->stage], err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    output->stage = (output->stage + 1) % (output->workers + 1);
+    output->stage_nnz = 0;
+    return slc_tiles_release(output->tiles, output->worker, &output->stage_borrowed[output->stage],
+                             err);
+}
+
+static void stage_copy(struct slc_output *output,
+                       const uint64_t *lo,
+                       const uint64_t *hi,
+                       uint64_t upper,
+                       const double *values,
+                       uint32_t count)
+{
+    struct stage *stage = stage_of(output);
+    uint32_t at = output->stage_nnz;
+    uint32_t i;
+
+    memcpy(stage->lo + at, lo, count * sizeof *lo);
+    if (hi != NULL) {
+        memcpy(stage->hi + at, hi, count * sizeof *hi);
+    } else {
+        for (i = 0; i < count; i++) {
+            stage->hi[at + i] = upper;
+        }
+    }
+    memcpy(stage->values + at, values, count * sizeof *values);
+    output->stage_nnz += count;
+}
+
+static enum slc_status fail_other(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_DAMAGED,
+                    "what an earlier run wrote is not what the input gives now");
+}
+
+/* Leaves out what is in the file already: *left_out of `count` nonzeros. It ends with a tile. */
+static enum slc_status leave_out(struct slc_output *output,
+                                 const uint64_t *lo,
+                                 const uint64_t *hi,
+                                 uint64_t upper,
+                                 uint64_t count,
+                                 uint64_t *left_out,
+                                 struct slc_error *err)
+{
+    const uint64_t n = slc_min_u64(count, output->written);
+
+    *left_out = n;
+    output->written -= n;
+    return n > 0 && output->written == 0 &&
+                   slc_key_join(lo[n - 1], hi == NULL ? upper : hi[n - 1]) != output->last_key
+               ? fail_other(err)
+               : SLC_OK;
+}
+
+/* Keys ascend from one call to the next, but for what another run may have left. */
+static enum slc_status
+go_on(struct slc_output *output, slc_u128 first, slc_u128 last, struct slc_error *err)
+{
+    if (output->any && first <= output->previous) {
+        return fail_other(err);
+    }
+    output->any = true;
+    output->previous = last;
+    return SLC_OK;
+}
+
+/* Appends nonzeros to the stream of tiles; `upper`: as in struct slc_tile_source. */
+static enum slc_status append(struct slc_output *output,
+                              const uint64_t *lo,
+                              const uint64_t *hi,
+                              uint64_t upper,
+                              const double *values,
+                              uint64_t count,
+                              struct slc_error *err)
+{
+    uint64_t i = 0;
+    enum slc_status status = leave_out(output, lo, hi, upper, count, &i, err);
+
+    output->nnz += count;
+    if (i < count && status == SLC_OK) {
+        status = go_on(output, slc_key_join(lo[i], hi == NULL ? upper : hi[i]),
+                       slc_key_join(lo[count - 1], hi == NULL ? upper : hi[count - 1]), err);
+    }
+    while (i < count && status == SLC_OK) {
+        bool started = output->stage_nnz > 0;
+        uint32_t room = SLC_TILE_NNZ - output->stage_nnz;
+        uint32_t want = (uint32_t)slc_min_u64(room, count - i);
+        const uint64_t *hi_at = hi == NULL ? NULL : hi + i;
+        uint32_t fit = slc_tile_cutter_fit(&output->cutter, lo + i, hi_at, upper, want, started);
+
+        if (!started && (fit == SLC_TILE_NNZ || fit < want)) {
+            struct slc_tile_source tile = {.nnz = fit,
+                                           .key_lo = lo + i,
+                                           .key_hi = hi_at,
+                                           .upper = upper,
+                                           .values = values + i};
+
+            status = slc_tiles_put(output->tiles, output->worker, &tile, output->borrowed, err);
+        } else {
+            stage_copy(output, lo + i, hi_at, upper, values + i, fit);
+            if (fit == room || fit < want) {
+                status = close_stage(output, err);
+            }
+        }
+        i += fit;
+    }
+    return status;
+}
+
+static enum slc_status close_open(struct slc_output *output, struct slc_error *err)
+{
+    enum slc_status status;
+    bool keep;
+
+    if (!output->open) {
+        return SLC_OK;
+    }
+    output->open = false;
+    status = slc_sort_settle(output->plan, output->open_lo, output->open_hi, &output->open_value,
+                             &keep, &output->counts, err);
+    if (status == SLC_OK && keep) {
+        /* One nonzero can complete a tile only in the stage, or be one in a tile of its own. */
+        status =
+            append(output, &output->open_lo, NULL, output->open_hi, &output->open_value, 1, err);
+    }
+    return status;
+}
+
+static enum slc_status
+join(struct slc_output *output, const struct slc_sorted *sorted, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t i = 0;
+
+    if (sorted->raw_count == 0) {
+        return SLC_OK;
+    }
+    if (!output->open || output->open_lo != sorted->raw_lo || output->open_hi != sorted->raw_hi) {
+        status = close_open(output, err);
+        output->open = true;
+        output->open_lo = sorted->raw_lo;
+        output->open_hi = sorted->raw_hi;
+        output->open_value = sorted->raw_values[0];
+        i = 1;
+    }
+    for (; i < sorted->raw_count && status == SLC_OK; i++) {
+        status = slc_sort_combine(output->plan, sorted->raw_lo, sorted->raw_hi,
+                                  sorted->raw_values[i], &output->open_value, err);
+        output->counts.duplicates++;
+    }
+    return status;
+}
+
+enum slc_status slc_output_add(struct slc_output *output,
+                               unsigned worker,
+                               const struct slc_bucket *bucket,
+                               const struct slc_sorted *sorted,
+                               uint32_t *borrowed,
+                               struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    unsigned part;
+
+    output->worker = worker;
+    output->borrowed = borrowed;
+    output->counts.duplicates += sorted->counts.duplicates;
+    output->counts.explicit_zeros += sorted->counts.explicit_zeros;
+    output->counts.rounded_values += sorted->counts.rounded_values;
+    if (!bucket->lower_shared) {
+        status = close_open(output, err);
+    }
+    if (status == SLC_OK) {
+        status = join(output, sorted, err);
+    }
+    if (status == SLC_OK && (sorted->count > 0 || sorted->open)) {
+        status = close_open(output, err);
+    }
+    if (status == SLC_OK && sorted->key_hi != NULL) {
+        status =
+            append(output, sorted->key_lo, sorted->key_hi, 0, sorted->values, sorted->count, err);
+    } else {
+        for (part = 0; part <= 1 && status == SLC_OK; part++) {
+            uint64_t from = part == 0 ? 0 : sorted->carry;
+            uint64_t to = part == 0 ? sorted->carry : sorted->count;
+
+            status = append(output, sorted->key_lo + from, NULL, sorted->upper + part,
+                            sorted->values + from, to - from, err);
+        }
+    }
+    if (status == SLC_OK && sorted->open) {
+        output->open = true;
+        output->open_lo = sorted->open_lo;
+        output->open_hi = sorted->open_hi;
+        output->open_value = sorted->open_value;
+    }
+    if (status == SLC_OK && bucket->completes > 0 && output->progress != NULL) {
+        status = close_open(output, err); /* the next bucket has none of it */
+    }
+    if (status == SLC_OK && bucket->completes > 0 && output->progress != NULL) {
+        status = slc_build_progress_add(output->progress,
+                                        &(struct slc_build_fact){.buckets = bucket->completes,
+                                                                 .nnz = output->nnz,
+                                                                 .counts = output->counts},
+                                        err);
+    }
+    return status;
+}
+
+enum slc_status slc_output_finish(struct slc_output *output, struct slc_error *err)
+{
+    enum slc_status status;
+    unsigned i;
+
+    output->worker = 0;
+    output->borrowed = NULL;
+    status = close_open(output, err);
+    if (status == SLC_OK && output->written > 0) {
+        status = fail_other(err);
+    }
+    if (status == SLC_OK && output->stage_nnz > 0) {
+        status = close_stage(output, err);
+    }
+    for (i = 0; i <= output->workers && status == SLC_OK; i++) {
+        status = slc_tiles_release(output->tiles, 0, &output->stage_borrowed[i], err);
+    }
+    return status;
+}
+
+const struct slc_sort_counts *slc_output_counts(const struct slc_output *output)
+{
+    return &output->counts;
+}

@@ -1,0 +1,275 @@
+/* See convert/build/build_tiles.h. A ring of listed tiles: appended <= taken <= listed. */
+#include "convert/build/build_tiles.h"
+
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+
+enum { TILES_MAX = 256 };
+
+/* Where a tile stands. */
+enum beginning { WITHIN_PARTITION, OF_PARTITION, OF_CONTINUED_PARTITION };
+
+struct listed_tile {
+    struct slc_tile_source source;
+    uint32_t *borrowed;
+    enum beginning beginning;
+};
+
+struct slc_tiles {
+    struct slc_writer *writer;
+    const uint64_t *dims; /* NULL: keys are within them */
+    unsigned order;
+    unsigned workers;
+    struct slc_encoder **encoders;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    enum beginning next; /* of the tile that is listed next */
+    uint64_t listed;     /* tiles so far */
+    uint64_t taken;      /* by an encoder */
+    uint64_t appended;   /* in the file */
+    uint64_t encode_ns, write_ns;
+    struct slc_error fault; /* the first one; status SLC_OK while all is well */
+    struct listed_tile ring[TILES_MAX];
+};
+
+enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
+                                 struct slc_tiles **tiles,
+                                 struct slc_error *err)
+{
+    struct slc_tiles *t = slc_calloc(1, sizeof *t);
+    enum slc_status status = SLC_OK;
+    unsigned i;
+
+    if (t == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of tiles");
+    }
+    t->writer = options->writer;
+    t->dims = options->dims;
+    t->order = options->layout->order;
+    t->workers = options->workers;
+    /* Default attributes: these two cannot fail on Linux. */
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    t->encoders = slc_calloc(t->workers, sizeof *t->encoders);
+    if (t->encoders == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for %u encoders", t->workers);
+    }
+    for (i = 0; i < t->workers && status == SLC_OK; i++) {
+        status = slc_encoder_create(options->layout, options->codec, &t->encoders[i], err);
+        if (status == SLC_OK && options->content != NULL) {
+            status = slc_encoder_sum_over(t->encoders[i], options->content, err);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_tiles_destroy(t);
+        return status;
+    }
+    *tiles = t;
+    return SLC_OK;
+}
+
+void slc_tiles_destroy(struct slc_tiles *tiles)
+{
+    unsigned i;
+
+    if (tiles == NULL) {
+        return;
+    }
+    for (i = 0; i < tiles->workers && tiles->encoders != NULL; i++) {
+        slc_encoder_destroy(tiles->encoders[i]);
+    }
+    slc_free(tiles->encoders);
+    pthread_cond_destroy(&tiles->changed);
+    pthread_mutex_destroy(&tiles->lock);
+    slc_free(tiles);
+}
+
+void slc_tiles_lock(struct slc_tiles *tiles)
+{
+    pthread_mutex_lock(&tiles->lock);
+}
+
+void slc_tiles_unlock(struct slc_tiles *tiles)
+{
+    pthread_mutex_unlock(&tiles->lock);
+}
+
+void slc_tiles_wait(struct slc_tiles *tiles)
+{
+    pthread_cond_wait(&tiles->changed, &tiles->lock);
+}
+
+void slc_tiles_wake(struct slc_tiles *tiles)
+{
+    pthread_cond_broadcast(&tiles->changed);
+}
+
+void slc_tiles_fail(struct slc_tiles *tiles, const struct slc_error *fault)
+{
+    if (tiles->fault.status == SLC_OK) {
+        tiles->fault = *fault;
+    }
+    slc_tiles_wake(tiles);
+}
+
+bool slc_tiles_failed(const struct slc_tiles *tiles)
+{
+    return tiles->fault.status != SLC_OK;
+}
+
+enum slc_status slc_tiles_status(const struct slc_tiles *tiles, struct slc_error *err)
+{
+    if (tiles->fault.status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = tiles->fault;
+    }
+    return tiles->fault.status;
+}
+
+static enum slc_status append(struct slc_writer *writer,
+                              enum beginning beginning,
+                              const struct slc_tile_blob *blob,
+                              struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (beginning != WITHIN_PARTITION) {
+        status = slc_writer_next_partition(writer, beginning == OF_CONTINUED_PARTITION, err);
+    }
+    return status == SLC_OK ? slc_writer_append(writer, blob, err) : status;
+}
+
+/* Appends tile number `at` when its turn comes. The lock is held. */
+static enum slc_status append_in_turn(struct slc_tiles *tiles,
+                                      uint64_t at,
+                                      enum beginning beginning,
+                                      const struct slc_tile_blob *blob,
+                                      struct slc_error *err)
+{
+    enum slc_status status;
+    uint64_t start;
+
+    while (tiles->appended != at && !slc_tiles_failed(tiles)) {
+        slc_tiles_wait(tiles);
+    }
+    if (slc_tiles_failed(tiles)) {
+        return SLC_OK; /* what is known already */
+    }
+    pthread_mutex_unlock(&tiles->lock);
+    start = slc_clock_ns();
+    status = append(tiles->writer, beginning, blob, err);
+    start = slc_clock_ns() - start;
+    pthread_mutex_lock(&tiles->lock);
+    tiles->write_ns += start;
+    return status;
+}
+
+/* Only what another run has left can have keys beyond the lengths of the modes. */
+static enum slc_status
+check_within(const struct slc_tiles *tiles, const struct slc_tile_blob *blob, struct slc_error *err)
+{
+    for (unsigned n = 0; n < tiles->order && tiles->dims != NULL; n++) {
+        if (blob->max[n] >= tiles->dims[n]) {
+            return slc_fail(err, SLC_ERR_DAMAGED,
+                            "index %" PRIu64 " of mode %u, of length %" PRIu64
+                            ": the spill file does not hold what was written to it",
+                            blob->max[n] + 1, n + 1, tiles->dims[n]);
+        }
+    }
+    return SLC_OK;
+}
+
+bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct listed_tile *tile;
+    struct slc_tile_blob blob;
+    enum slc_status status;
+    uint64_t at, start;
+
+    if (tiles->taken == tiles->listed || slc_tiles_failed(tiles)) {
+        return false;
+    }
+    at = tiles->taken++;
+    tile = &tiles->ring[at % TILES_MAX];
+    pthread_mutex_unlock(&tiles->lock);
+    start = slc_clock_ns();
+    status = slc_tile_encode(tiles->encoders[worker], &tile->source, &blob, &err);
+    if (status == SLC_OK) {
+        status = check_within(tiles, &blob, &err);
+    }
+    start = slc_clock_ns() - start;
+    pthread_mutex_lock(&tiles->lock);
+    tiles->encode_ns += start;
+    if (status == SLC_OK) {
+        status = append_in_turn(tiles, at, tile->beginning, &blob, &err);
+    }
+    if (status != SLC_OK) {
+        slc_tiles_fail(tiles, &err);
+    }
+    if (!slc_tiles_failed(tiles)) {
+        tiles->appended++;
+        --*tile->borrowed;
+        slc_tiles_wake(tiles);
+    }
+    return true;
+}
+
+enum slc_status slc_tiles_put(struct slc_tiles *tiles,
+                              unsigned worker,
+                              const struct slc_tile_source *source,
+                              uint32_t *borrowed,
+                              struct slc_error *err)
+{
+    enum slc_status status;
+
+    pthread_mutex_lock(&tiles->lock);
+    while (tiles->listed - tiles->appended == TILES_MAX && !slc_tiles_failed(tiles)) {
+        if (!slc_tiles_encode_next(tiles, worker)) {
+            slc_tiles_wait(tiles);
+        }
+    }
+    status = slc_tiles_status(tiles, err);
+    if (status == SLC_OK) {
+        tiles->ring[tiles->listed++ % TILES_MAX] =
+            (struct listed_tile){*source, borrowed, tiles->next};
+        tiles->next = WITHIN_PARTITION;
+        ++*borrowed;
+        slc_tiles_wake(tiles);
+    }
+    pthread_mutex_unlock(&tiles->lock);
+    return status;
+}
+
+void slc_tiles_next_partition(struct slc_tiles *tiles, bool continued)
+{
+    pthread_mutex_lock(&tiles->lock);
+    tiles->next = continued ? OF_CONTINUED_PARTITION : OF_PARTITION;
+    pthread_mutex_unlock(&tiles->lock);
+}
+
+enum slc_status slc_tiles_release(struct slc_tiles *tiles,
+                                  unsigned worker,
+                                  const uint32_t *borrowed,
+                                  struct slc_error *err)
+{
+    enum slc_status status;
+
+    pthread_mutex_lock(&tiles->lock);
+    while (*borrowed > 0 && !slc_tiles_failed(tiles)) {
+        if (!slc_tiles_encode_next(tiles, worker)) {
+            slc_tiles_wait(tiles);
+        }
+    }
+    status = slc_tiles_status(tiles, err);
+    pthread_mutex_unlock(&tiles->lock);
+    return status;
+}
+
+void slc_tiles_seconds(const struct slc_tiles *tiles, double *encode, double *write)
+{
+    *encode = (double)tiles->encode_ns * 1e-9;
+    *write = (double)tiles->write_ns * 1e-9;
+}

@@ -1,0 +1,146 @@
+/*
+ * See convert/build/sort/fiber_guess.h.
+ *
+ * The beginning of the input is taken for all of it. Of a sample from all over the input, rows are
+ * counted that have another one in their piece. Within a stretch, which has no gaps, they tell of
+ * the pieces that lie together in the input: fibers it is sorted by, numbers given as they came up.
+ * Of mates far apart the sample shows but the share that it is of the whole, so these count that
+ * many times more. The two together give the length of a piece.
+ */
+#include "convert/build/sort/fiber_guess.h"
+
+#include "base/memory/memory.h"
+#include "convert/build/sort/heap_sort.h"
+
+/* The nonzeros of a piece that a choice asks for (fibers.h), which near mates show as they are. */
+static const double near_nnz_min = 1.75;
+/* Far mates are seen more of long pieces: means below this are mostly below 1.75 in truth. */
+static const double piece_nnz_min = 2;
+
+/* A sampled row's piece. */
+struct member {
+    uint64_t number;
+    uint32_t stretch;
+};
+
+static bool member_less(const void *context, const void *a, const void *b)
+{
+    const struct member *x = a;
+    const struct member *y = b;
+
+    (void)context;
+    return x->number != y->number ? x->number < y->number : x->stretch < y->stretch;
+}
+
+/* The nonzeros of a piece, on average. */
+struct length {
+    double near; /* as mates within stretches show it */
+    double all;  /* with those far apart */
+};
+
+/*
+ * Lengths from rows beyond the first of each piece: within a stretch, and `far_weight` for every
+ * further stretch. Stretches that touch (their first rows are known only about) count as one,
+ * unless every row is a stretch of its own: `touching` is 0 then.
+ */
+static struct length
+estimate_length(struct member *members, uint32_t count, uint32_t touching, double far_weight)
+{
+    uint64_t near = 0;
+    uint64_t far = 0;
+    uint32_t stretch = 0; /* the last that counted */
+    struct length length;
+
+    slc_heap_sort(members, count, sizeof *members, member_less, NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0 || members[i].number != members[i - 1].number) {
+            stretch = members[i].stretch;
+        } else if (members[i].stretch > stretch + touching) {
+            far++;
+            stretch = members[i].stretch;
+        } else {
+            near++;
+        }
+    }
+    length.near = (double)count / (double)(count - near);
+    length.all = length.near + 2 * (double)far / count * far_weight;
+    return length;
+}
+
+static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *counts,
+                                             const uint64_t *rows,
+                                             uint32_t count,
+                                             uint32_t stretches,
+                                             uint64_t entries_expected,
+                                             struct member *members)
+{
+    unsigned order = counts->order;
+    double far_weight = (double)entries_expected / count;
+    struct length most = {0, 0};
+    struct length same = {0, 0}; /* entries of one coordinate */
+    unsigned mode = 0;
+
+    for (unsigned n = order + 1; n-- > 0;) {
+        struct length length;
+
+        for (uint32_t i = 0; i < count; i++) {
+            members[i].number = slc_fiber_number(counts, rows + (size_t)i * order, n);
+            members[i].stretch = (uint32_t)((uint64_t)i * stretches / count);
+        }
+        length = estimate_length(members, count, stretches < count ? 1 : 0, far_weight);
+        if (n == order) {
+            same = length;
+        } else if (length.all >= most.all) {
+            most = length;
+            mode = n;
+        }
+    }
+    return most.near >= near_nnz_min * same.near || most.all >= piece_nnz_min * same.all
+               ? (struct slc_fiber_run){mode, SLC_FIBER_BITS}
+               : (struct slc_fiber_run){0, 0};
+}
+
+static struct slc_fiber_run
+guess_from_all(struct slc_fiber_counts *counts, const uint64_t *rows, uint32_t count)
+{
+    unsigned order = counts->order;
+
+    for (uint32_t i = 0; i < count; i++) {
+        for (unsigned n = 0; n <= order; n++) {
+            struct slc_distinct *seen = n == order ? &counts->coords : &counts->pieces[n];
+            uint64_t number = slc_fiber_number(counts, rows + (size_t)i * order, n);
+
+            if (number <= seen->limit) {
+                slc_distinct_keep(seen, number);
+            }
+        }
+    }
+    return slc_fiber_counts_choose(counts).run;
+}
+
+enum slc_status slc_fiber_guess(struct slc_fiber_counts *counts,
+                                const uint64_t *rows,
+                                uint32_t count,
+                                uint32_t stretches,
+                                uint64_t entries_expected,
+                                struct slc_fiber_run *run,
+                                struct slc_error *err)
+{
+    struct member *members;
+
+    *run = (struct slc_fiber_run){0, 0};
+    if (counts->order == 1 || count == 0) {
+        return SLC_OK;
+    }
+    if (stretches <= 1 || entries_expected <= count) {
+        *run = guess_from_all(counts, rows, count);
+        return SLC_OK;
+    }
+    members = slc_malloc(count * sizeof *members);
+    if (members == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
+    }
+    *run = guess_from_mates(counts, rows, count, stretches, entries_expected, members);
+    slc_free(members);
+    return SLC_OK;
+}

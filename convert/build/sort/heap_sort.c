@@ -1,0 +1,56 @@
+/* See convert/build/sort/heap_sort.h. */
+#include "convert/build/sort/heap_sort.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * Puts `moving` into the heap of `count` items whose root is free: down along the larger children
+ * to a leaf, and from there up to its place. It came from a leaf, so that the way up is short: half
+ * the comparisons of looking for its place on the way down.
+ */
+static void sift(char *items,
+                 size_t root,
+                 size_t count,
+                 size_t item_bytes,
+                 const char *moving,
+                 slc_less_fn *less,
+                 const void *context)
+{
+    size_t hole = root;
+    size_t child;
+
+    for (child = 2 * hole + 2; child < count; child = 2 * hole + 2) {
+        child -= less(context, items + child * item_bytes, items + (child - 1) * item_bytes);
+        memcpy(items + hole * item_bytes, items + child * item_bytes, item_bytes);
+        hole = child;
+    }
+    if (child == count) { /* a last child without a sibling */
+        memcpy(items + hole * item_bytes, items + (child - 1) * item_bytes, item_bytes);
+        hole = child - 1;
+    }
+    while (hole > root && less(context, items + (hole - 1) / 2 * item_bytes, moving)) {
+        memcpy(items + hole * item_bytes, items + (hole - 1) / 2 * item_bytes, item_bytes);
+        hole = (hole - 1) / 2;
+    }
+    memcpy(items + hole * item_bytes, moving, item_bytes);
+}
+
+void slc_heap_sort(
+    void *items, size_t count, size_t item_bytes, slc_less_fn *less, const void *context)
+{
+    char moving[SLC_HEAP_ITEM_BYTES_MAX];
+    char *bytes = items;
+    size_t i;
+
+    assert(item_bytes <= sizeof moving);
+    for (i = count / 2; i-- > 0;) {
+        memcpy(moving, bytes + i * item_bytes, item_bytes);
+        sift(bytes, i, count, item_bytes, moving, less, context);
+    }
+    for (i = count; i-- > 1;) {
+        memcpy(moving, bytes + i * item_bytes, item_bytes);
+        memcpy(bytes + i * item_bytes, bytes, item_bytes);
+        sift(bytes, 0, i, item_bytes, moving, less, context);
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * Key splitters: coordinates that cut the tensor into buckets of about equal size, chosen from a
+ * sample before the mode lengths are known. Bucket b holds the coordinates from splitter b - 1
+ * (inclusive) to splitter b (exclusive) in key order.
+ *
+ * Buckets are found by keys (struct slc_splitter_keys), under any layout that the splitters fit:
+ * layouts with the same fiber run order coordinates alike.
+ */
+#ifndef SLC_CONVERT_SPLITTERS_H
+#define SLC_CONVERT_SPLITTERS_H
+
+#include "base/error/error.h"
+#include "base/key.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SLC_SPLITTER_SAMPLE_MAX = 1 << 16, /* more coordinates would not even out the buckets much */
+    SLC_BUCKETS_MAX = 4096,
+    /* Cells of the table where a search starts: 8 KiB, a few cells per splitter. */
+    SLC_SPLITTER_CELLS = 4096
+};
+
+struct slc_splitters {
+    unsigned order;
+    struct slc_fiber_run run;
+    uint32_t count;                  /* splitters; one bucket more */
+    uint64_t *coords;                /* count x order, ascending */
+    uint64_t largest[SLC_MAX_ORDER]; /* of the sample; all zero without one */
+};
+
+/*
+ * Chooses at most buckets - 1 splitters from `rows` (count x order coordinates; sorted in place),
+ * in the order of keys with the fiber run `run`. Equal ones are merged, so heavy coordinates give
+ * fewer. Owns: slc_splitters_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY.
+ */
+enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
+                                     unsigned order,
+                                     struct slc_fiber_run run,
+                                     uint64_t *rows,
+                                     uint32_t count,
+                                     uint32_t buckets,
+                                     struct slc_error *err) SLC_NODISCARD;
+void slc_splitters_destroy(struct slc_splitters *splitters);
+
+/* Splitters as keys under one layout. */
+struct slc_splitter_keys {
+    uint32_t count;
+    bool wide;    /* keys have more than 64 bits */
+    uint64_t *lo; /* ascending; behind them a cell's most, of all ones */
+    uint64_t *hi;
+    /* The highest bits of a key, up to those of the last splitter, name a cell. */
+    unsigned cell_shift;
+    uint32_t cell_most;                          /* splitters in any one cell */
+    uint16_t cell_start[SLC_SPLITTER_CELLS + 1]; /* splitters below the cell */
+};
+
+/*
+ * `layout`: every splitter fits it. Owns: slc_splitter_keys_destroy, which takes an all-zero
+ * struct. Errors: SLC_ERR_MEMORY.
+ */
+enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
+                                       const struct slc_splitters *splitters,
+                                       const struct slc_key_layout *layout,
+                                       struct slc_error *err) SLC_NODISCARD;
+void slc_splitter_keys_destroy(struct slc_splitter_keys *keys);
+
+/* Buckets of `count` keys; hi is not looked at unless they are wide. Cost: 3 ns a key for a hundred
+ * buckets. */
+void slc_splitter_keys_find(const struct slc_splitter_keys *keys,
+                            const uint64_t *lo,
+                            const uint64_t *hi,
+                            uint32_t count,
+                            uint32_t *buckets);
+
+/* Number of keys (ascending) that are <= key: a binary search without branches on the data. */
+uint32_t slc_keys_upper(
+    const uint64_t *lo, const uint64_t *hi, uint32_t count, uint64_t key_lo, uint64_t key_hi);
+
+#endif

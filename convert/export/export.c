@@ -1,0 +1,368 @@
+/*
+ * See convert/export/export.h. Blocks are read one after the other and checked; the tiles of a
+ * block are decoded and formatted in parallel and written in order. A worker whose text outgrows
+ * its buffer waits for its turn, then writes as it goes: memory is bounded whatever a tile prints
+ * to.
+ */
+#include "convert/export/export.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "base/thread/turns.h"
+#include "convert/build/forecast/store_trial.h"
+#include "convert/export/format.h"
+#include "convert/export/input_numbers.h"
+#include "convert/export/text_output.h"
+#include "storage/file/block_file.h"
+#include "storage/manifest/store.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    TEXT_BYTES_MIN = 64 << 10,
+    TEXT_BYTES_MAX = 2 << 20,
+    CHUNK_NNZ = 1024,
+    SMALL_OBJECTS_BYTES = 256 << 10,
+    /* Program, libraries and thread stacks first touched after planning. */
+    UNTOUCHED_BYTES = 2 << 20
+};
+
+struct export
+{
+    const struct slc_export_options *options;
+    const struct slc_files *files;
+    struct slc_store store;
+    struct slc_input_numbers numbers;
+    struct slc_block_file file;
+    struct slc_buffer block;
+    unsigned workers;
+    struct slc_decoder **decoders;
+    struct slc_text_output text;
+    struct slc_block_view view;
+    struct slc_turns turns;
+    struct slc_error *worker_errors;
+    uint64_t lines;
+};
+
+/* A worker's text: where it is in its buffer, and whether its turn has come. */
+struct stream {
+    struct export *export;
+    char *buffer;
+    size_t used;
+    uint64_t ticket;
+    bool has_turn;
+};
+
+/* Writes what the worker holds, in its turn. SLC_ERR_INTERRUPTED: another worker failed. */
+static enum slc_status drain(struct stream *stream, struct slc_error *err)
+{
+    struct export *export = stream->export;
+    size_t bytes = stream->used;
+
+    if (!stream->has_turn && !slc_turns_wait(&export->turns, stream->ticket)) {
+        return SLC_ERR_INTERRUPTED;
+    }
+    stream->has_turn = true;
+    stream->used = 0;
+    return slc_text_output_write(&export->text, stream->buffer, bytes, err);
+}
+
+static char *format_row(char *out,
+                        const struct export *export,
+                        const struct slc_tile_view *tile,
+                        const struct slc_chunk_view *chunk,
+                        uint32_t i)
+{
+    const double *values = chunk->values;
+    unsigned mode;
+
+    for (mode = 0; mode < tile->order; mode++) {
+        const uint64_t index =
+            slc_input_number(&export->numbers, mode, tile->corner[mode] + chunk->offset[mode][i]);
+
+        out += slc_format_u64(out, index + export->options->index_base);
+        *out++ = ' ';
+    }
+    out += slc_format_f64(out, values[i]);
+    *out++ = '\n';
+    return out;
+}
+
+static enum slc_status
+format_tile(struct stream *stream, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct export *export = stream->export;
+    size_t limit = export->text.buffer_bytes - SLC_FORMAT_ROW_BYTES;
+    enum slc_status status;
+
+    for (;;) {
+        struct slc_chunk_view chunk;
+        uint32_t i;
+
+        status = tile->next(tile, CHUNK_NNZ, &chunk, err);
+        if (status != SLC_OK || chunk.nnz == 0) {
+            return status;
+        }
+        for (i = 0; i < chunk.nnz; i++) {
+            char *row = stream->buffer + stream->used;
+
+            stream->used += (size_t)(format_row(row, export, tile, &chunk, i) - row);
+            if (stream->used > limit) {
+                status = drain(stream, err);
+                if (status != SLC_OK) {
+                    return status;
+                }
+            }
+        }
+    }
+}
+
+static void export_worker(void *context, unsigned worker, unsigned workers)
+{
+    struct export *export = context;
+    struct slc_error *err = &export->worker_errors[worker];
+    struct stream stream = {.export = export,
+                            .buffer = slc_text_output_buffer(&export->text, worker)};
+
+    (void)workers;
+    while (slc_turns_take(&export->turns, &stream.ticket) &&
+           stream.ticket < export->view.entry.tile_count) {
+        struct slc_tile_view tile;
+        enum slc_status status = slc_stop_check(export->options->stop, err);
+
+        if (status == SLC_OK) {
+            status = slc_tile_open(export->decoders[worker], &export->view, (uint32_t)stream.ticket,
+                                   &tile, err);
+        }
+
+        stream.used = 0;
+        stream.has_turn = false;
+        if (status == SLC_OK) {
+            status = format_tile(&stream, &tile, err);
+        }
+        if (status == SLC_OK) {
+            status = drain(&stream, err);
+        }
+        if (status != SLC_OK) {
+            if (status != SLC_ERR_INTERRUPTED) {
+                err->status = status;
+            }
+            slc_turns_stop(&export->turns);
+            return;
+        }
+        slc_turns_done(&export->turns);
+    }
+}
+
+static enum slc_status export_block(struct export *export, uint64_t block, struct slc_error *err)
+{
+    struct slc_block_entry entry;
+    enum slc_status status;
+    unsigned i;
+
+    slc_reader_entry(export->store.reader, block, &entry);
+    status = slc_block_file_read(&export->file, export->block.data, entry.padded_bytes,
+                                 entry.offset, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* It will not be read again; the next one can be fetched while this one is formatted. */
+    slc_block_file_advise(&export->file, entry.offset, entry.padded_bytes, POSIX_FADV_DONTNEED);
+    slc_block_file_advise(&export->file, entry.offset + entry.padded_bytes, entry.padded_bytes,
+                          POSIX_FADV_WILLNEED);
+    status =
+        slc_block_open(export->store.reader, block, export->block.data, false, &export->view, err);
+    if (status == SLC_OK) {
+        status = slc_turns_init(&export->turns, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (i = 0; i < export->workers; i++) {
+        slc_error_clear(&export->worker_errors[i]);
+    }
+    status = slc_team_run(export->workers, export_worker, export, err);
+    for (i = 0; i < export->workers && status == SLC_OK; i++) {
+        status = export->worker_errors[i].status;
+        if (status != SLC_OK && err != NULL) {
+            *err = export->worker_errors[i];
+        }
+    }
+    slc_turns_destroy(&export->turns);
+    export->lines += entry.nnz;
+    if (export->options->progress != NULL) {
+        export->options->progress(export->options->context, "export", export->lines,
+                                  export->store.manifest.nnz);
+    }
+    return status;
+}
+
+/* Text buffers share what blocks and decoders leave of the budget. */
+static enum slc_status
+divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(export->store.reader);
+    uint64_t budget = export->options->memory_bytes;
+    uint64_t each = slc_decoder_memory_bytes(info, SLC_F64);
+    uint64_t fixed = SMALL_OBJECTS_BYTES + UNTOUCHED_BYTES + slc_memory_resident() +
+                     slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                     slc_input_numbers_bytes(&export->store.manifest);
+    uint64_t least = fixed + each + TEXT_BYTES_MIN;
+    uint64_t share;
+
+    if (budget == 0) {
+        *text_bytes = TEXT_BYTES_MAX;
+        return SLC_OK;
+    }
+    if (budget < least) {
+        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "exporting this store");
+    }
+    while (export->workers > 1 && fixed + export->workers * (each + TEXT_BYTES_MIN) > budget) {
+        export->workers--;
+    }
+    share = (budget - fixed) / export->workers - each;
+    *text_bytes = (size_t)slc_min_u64(share & ~(uint64_t)(SLC_PAGE_BYTES - 1), TEXT_BYTES_MAX);
+    return SLC_OK;
+}
+
+enum slc_status slc_export_forecast(const struct slc_export_options *options,
+                                    double seconds,
+                                    struct slc_export_forecast *forecast,
+                                    struct slc_error *err)
+{
+    struct export export = {.options = options,
+                            .files = slc_files_or_system(options->files),
+                            .workers = options->threads};
+    const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
+    struct slc_store_trial trial = {.nnz = 0};
+    size_t text_bytes = 0;
+    enum slc_status status =
+        slc_store_open_within(export.files, options->store, budget, &export.store, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = divide_memory(&export, &text_bytes, err);
+    if (status == SLC_OK && seconds > 0) {
+        status = slc_store_trial(export.files, export.store.reader, seconds, NULL, &trial, err);
+    }
+    if (status == SLC_OK) {
+        const struct slc_layout_info *info = slc_reader_info(export.store.reader);
+        const double nnz = (double)info->nnz;
+
+        *forecast = (struct slc_export_forecast){
+            .fixed_bytes = slc_memory_resident() +
+                           slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                           slc_input_numbers_bytes(&export.store.manifest),
+            .workers = export.workers,
+            .scans = 1,
+            .read_bytes = info->file_bytes,
+            .nnz = info->nnz,
+            .output_bytes = nnz * trial.row_bytes,
+            .decode_seconds = nnz * trial.decode_seconds / export.workers,
+            .format_seconds = nnz * trial.format_seconds / export.workers};
+        forecast->memory_bytes =
+            forecast->fixed_bytes +
+            export.workers *
+                (slc_decoder_memory_bytes(info, SLC_F64) +
+                 (trial.nnz > 0
+                      ? slc_min_u64(text_bytes, (uint64_t)(SLC_TILE_NNZ * trial.row_bytes))
+                      : text_bytes));
+    }
+    slc_store_close(&export.store);
+    return status;
+}
+
+static enum slc_status prepare(struct export *export, struct slc_error *err)
+{
+    const struct slc_export_options *options = export->options;
+    const struct slc_layout_info *info;
+    size_t text_bytes = 0;
+    const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
+    enum slc_status status =
+        slc_store_open_within(export->files, options->store, budget, &export->store, err);
+    unsigned i;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    info = slc_reader_info(export->store.reader);
+    status = divide_memory(export, &text_bytes, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_input_numbers_read(&export->store, &export->numbers, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    export->decoders = slc_calloc(export->workers, sizeof *export->decoders);
+    export->worker_errors = slc_calloc(export->workers, sizeof *export->worker_errors);
+    if (export->decoders == NULL || export->worker_errors == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u decoders", export->workers);
+    }
+    for (i = 0; i < export->workers && status == SLC_OK; i++) {
+        status = slc_decoder_create(info, SLC_F64, &export->decoders[i], err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&export->block, info->max_block_bytes, SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_block_file_open(export->files, slc_reader_path(export->store.reader),
+                                     "opening the block file", &export->file, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_text_output_open(&export->text, export->files, options->output,
+                                      options->overwrite, export->workers, text_bytes, err);
+    }
+    return status;
+}
+
+static void end(struct export *export)
+{
+    unsigned i;
+
+    slc_text_output_abandon(&export->text);
+    for (i = 0; i < export->workers && export->decoders != NULL; i++) {
+        slc_decoder_destroy(export->decoders[i]);
+    }
+    slc_block_file_close(&export->file);
+    slc_input_numbers_destroy(&export->numbers);
+    slc_buffer_destroy(&export->block);
+    slc_free(export->decoders);
+    slc_free(export->worker_errors);
+    slc_store_close(&export->store);
+}
+
+enum slc_status
+slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct slc_error *err)
+{
+    struct export export = {.options = options,
+                            .files = slc_files_or_system(options->files),
+                            .text = {.fd = -1},
+                            .workers = options->threads};
+    enum slc_status status = SLC_OK;
+    uint64_t block;
+
+    if (options->index_base > 1 || options->threads == 0 || options->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "index base %u with %u threads: base 0 or 1 and 1 to %d threads are "
+                        "possible",
+                        options->index_base, options->threads, SLC_MAX_THREADS);
+    }
+    status = prepare(&export, err);
+    for (block = 0; status == SLC_OK && block < slc_reader_info(export.store.reader)->block_count;
+         block++) {
+        status = export_block(&export, block, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_text_output_finish(&export.text, err);
+    }
+    if (status == SLC_OK) {
+        *lines = export.lines;
+    }
+    end(&export);
+    return status;
+}

@@ -1,0 +1,34 @@
+/*
+ * The numbers that indices had in the input, where a store has numbered them by frequency: of use
+ * to whatever hands out nonzeros.
+ */
+#ifndef SLC_CONVERT_INPUT_NUMBERS_H
+#define SLC_CONVERT_INPUT_NUMBERS_H
+
+#include "storage/manifest/labels.h"
+#include "storage/manifest/store.h"
+
+/* One per mode, from the store's number to the input's; empty where they are the same. */
+struct slc_input_numbers {
+    struct slc_labels modes[SLC_MAX_ORDER];
+};
+
+/* What reading them maps. */
+uint64_t slc_input_numbers_bytes(const struct slc_manifest *manifest);
+
+/* Owns: slc_input_numbers_destroy, also after an error; it takes an all-zero struct. Errors: those
+ * of slc_store_labels. */
+enum slc_status slc_input_numbers_read(const struct slc_store *store,
+                                       struct slc_input_numbers *numbers,
+                                       struct slc_error *err) SLC_NODISCARD;
+void slc_input_numbers_destroy(struct slc_input_numbers *numbers);
+
+static inline uint64_t
+slc_input_number(const struct slc_input_numbers *numbers, unsigned mode, uint64_t index)
+{
+    const uint32_t *label = numbers->modes[mode].label;
+
+    return label != NULL ? label[index] : index;
+}
+
+#endif

@@ -1,0 +1,484 @@
+/*
+ * See convert/generate/generate.h. Entries are drawn in pieces of fixed size; a worker draws a
+ * piece and formats it into its text buffer, or pushes it to the builder under the piece's number.
+ */
+#include "convert/generate/generate.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "base/thread/turns.h"
+#include "convert/build/forecast/build_forecast.h"
+#include "convert/export/format.h"
+#include "convert/export/text_output.h"
+#include "convert/generate/draw.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PIECE_ENTRIES = 8192,
+    SAMPLE_ENTRIES = 32768,
+    TEXT_BYTES = 1 << 20,
+    OVERHEAD_BYTES = 2 << 20,         /* program and libraries first touched after planning */
+    WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
+};
+
+struct generation {
+    const struct slc_generate_options *options;
+    const struct slc_files *files;
+    unsigned workers;      /* fewer than asked where the memory allows fewer */
+    uint64_t memory_bytes; /* what is left for text buffers or the builder */
+    struct slc_draw draw;
+    struct slc_buffer columns; /* per worker: a column per mode, values */
+    struct slc_turns turns;
+    struct slc_error *worker_errors;
+    struct slc_text_output text;
+    bool store;
+    struct slc_builder *builder; /* NULL: text */
+};
+
+static uint64_t columns_bytes(const struct generation *g)
+{
+    return (uint64_t)(g->options->order + 1) * PIECE_ENTRIES * 8;
+}
+
+struct piece {
+    uint64_t *coords[SLC_MAX_ORDER];
+    const uint64_t *view[SLC_MAX_ORDER];
+    double *values;
+    uint32_t count;
+};
+
+static void locate_piece(const struct generation *g, unsigned worker, struct piece *piece)
+{
+    void *memory = (char *)g->columns.data + worker * columns_bytes(g);
+    uint64_t *columns = memory;
+    void *values = columns + (size_t)g->options->order * PIECE_ENTRIES;
+    unsigned mode;
+
+    for (mode = 0; mode < g->options->order; mode++) {
+        piece->coords[mode] = columns + (size_t)mode * PIECE_ENTRIES;
+        piece->view[mode] = piece->coords[mode];
+    }
+    piece->values = values;
+}
+
+static void draw_piece(const struct generation *g, uint64_t number, struct piece *piece)
+{
+    uint64_t begin = number * PIECE_ENTRIES;
+
+    piece->count = (uint32_t)slc_min_u64(PIECE_ENTRIES, g->options->nnz - begin);
+    slc_draw_coords(&g->draw, begin, 1, piece->count, piece->coords);
+    slc_draw_values(&g->draw, piece->view, piece->count, piece->values);
+}
+
+static enum slc_status push_piece(struct generation *g,
+                                  unsigned worker,
+                                  uint64_t number,
+                                  const struct piece *piece,
+                                  struct slc_error *err)
+{
+    struct slc_entries entries = {.order = g->options->order,
+                                  .count = piece->count,
+                                  .values = piece->values,
+                                  .sequence = number};
+
+    memcpy(entries.coords, piece->view, sizeof piece->view);
+    return slc_builder_push(g->builder, worker, &entries, err);
+}
+
+static char *format_row(char *out, unsigned order, const struct piece *piece, uint32_t i)
+{
+    unsigned mode;
+
+    for (mode = 0; mode < order; mode++) {
+        out += slc_format_u64(out, piece->coords[mode][i] + 1);
+        *out++ = ' ';
+    }
+    out += slc_format_f64(out, piece->values[i]);
+    *out++ = '\n';
+    return out;
+}
+
+/* Formats a piece; what outgrows the buffer is written when the turn has come. */
+static enum slc_status write_piece(struct generation *g,
+                                   unsigned worker,
+                                   uint64_t number,
+                                   const struct piece *piece,
+                                   struct slc_error *err)
+{
+    char *buffer = slc_text_output_buffer(&g->text, worker);
+    char *limit = buffer + g->text.buffer_bytes - SLC_FORMAT_ROW_BYTES;
+    char *out = buffer;
+    bool has_turn = false;
+    uint32_t i = 0;
+
+    while (i < piece->count) {
+        enum slc_status status;
+
+        for (; i < piece->count && out <= limit; i++) {
+            out = format_row(out, g->options->order, piece, i);
+        }
+        if (!has_turn && !slc_turns_wait(&g->turns, number)) {
+            return SLC_ERR_INTERRUPTED; /* another worker failed */
+        }
+        has_turn = true;
+        status = slc_text_output_write(&g->text, buffer, (size_t)(out - buffer), err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        out = buffer;
+    }
+    slc_turns_done(&g->turns);
+    return SLC_OK;
+}
+
+static void tell(const struct generation *g, uint64_t done)
+{
+    if (g->options->progress != NULL) {
+        g->options->progress(g->options->context, "generate", slc_min_u64(done, g->options->nnz),
+                             g->options->nnz);
+    }
+}
+
+static void work(void *context, unsigned worker, unsigned workers)
+{
+    struct generation *g = context;
+    struct slc_error *err = &g->worker_errors[worker];
+    uint64_t pieces = slc_div_up_u64(g->options->nnz, PIECE_ENTRIES);
+    uint64_t number;
+    struct piece piece;
+
+    (void)workers;
+    locate_piece(g, worker, &piece);
+    while (slc_turns_take(&g->turns, &number) && number < pieces) {
+        enum slc_status status = slc_stop_check(g->options->stop, err);
+
+        if (status != SLC_OK) {
+            slc_turns_stop(&g->turns);
+            return;
+        }
+        draw_piece(g, number, &piece);
+        status = g->builder != NULL ? push_piece(g, worker, number, &piece, err)
+                                    : write_piece(g, worker, number, &piece, err);
+        if (status != SLC_OK) {
+            if (status != SLC_ERR_INTERRUPTED) {
+                err->status = status;
+            }
+            slc_turns_stop(&g->turns);
+            return;
+        }
+        if (worker == 0) {
+            tell(g, (number + 1) * PIECE_ENTRIES);
+        }
+    }
+}
+
+static enum slc_status run_workers(struct generation *g, struct slc_error *err)
+{
+    unsigned workers = g->workers;
+    enum slc_status status;
+    unsigned i;
+
+    status = slc_buffer_create(&g->columns, workers * columns_bytes(g), SLC_PAGES_SMALL, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    g->worker_errors = slc_calloc(workers, sizeof *g->worker_errors);
+    if (g->worker_errors == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", workers);
+    }
+    for (i = 0; i < workers; i++) {
+        slc_error_clear(&g->worker_errors[i]);
+    }
+    status = slc_turns_init(&g->turns, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* The first worker may come when the others have drawn everything. */
+    tell(g, 0);
+    status = slc_team_run(workers, work, g, err);
+    slc_turns_destroy(&g->turns);
+    for (i = 0; i < workers && status == SLC_OK; i++) {
+        status = g->worker_errors[i].status;
+        if (status != SLC_OK && err != NULL) {
+            *err = g->worker_errors[i];
+        }
+    }
+    /* Before a store is sorted in their place. */
+    slc_buffer_destroy(&g->columns);
+    return status;
+}
+
+static enum slc_status
+generate_text(struct generation *g, struct slc_generate_report *report, struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
+    uint64_t share = g->memory_bytes / g->workers & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+    enum slc_status status =
+        slc_text_output_open(&g->text, g->files, options->output, options->overwrite, g->workers,
+                             slc_min_u64(share, TEXT_BYTES), err);
+
+    if (status == SLC_OK) {
+        status = run_workers(g, err);
+    }
+    if (status == SLC_OK) {
+        report->text_bytes = g->text.bytes;
+        status = slc_text_output_finish(&g->text, err);
+    } else {
+        slc_text_output_abandon(&g->text);
+    }
+    return status;
+}
+
+/* Entries evenly spread over the whole, so that buckets are even. */
+static enum slc_status give_sample(struct generation *g, struct slc_error *err)
+{
+    unsigned order = g->options->order;
+    uint32_t count = (uint32_t)slc_min_u64(g->options->nnz, SAMPLE_ENTRIES);
+    struct slc_entries sample = {.order = order, .count = count};
+    uint64_t *columns[SLC_MAX_ORDER];
+    uint64_t *memory;
+    enum slc_status status;
+    unsigned mode;
+
+    if (count == 0) {
+        return SLC_OK;
+    }
+    memory = slc_malloc((size_t)count * order * sizeof *memory);
+    if (memory == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u entries", count);
+    }
+    for (mode = 0; mode < order; mode++) {
+        columns[mode] = memory + (size_t)mode * count;
+        sample.coords[mode] = columns[mode];
+    }
+    slc_draw_coords(&g->draw, 0, g->options->nnz / count, count, columns);
+    status = slc_builder_sample(g->builder, &sample, count, g->options->nnz, err);
+    slc_free(memory);
+    return status;
+}
+
+static enum slc_status generate_store(struct generation *g,
+                                      const struct slc_builder_options *build,
+                                      struct slc_generate_report *report,
+                                      struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
+    struct slc_store_origin origin = {.dialect = "generate", .writer = "sluice " SLC_VERSION};
+    enum slc_status status = slc_builder_create(build, options->order, &g->builder, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = give_sample(g, err);
+    if (status == SLC_OK) {
+        status = run_workers(g, err);
+    }
+    if (status != SLC_OK) {
+        slc_builder_abandon(g->builder);
+        return status;
+    }
+    snprintf(origin.source, sizeof origin.source, "nnz %" PRIu64 " rank %u seed %" PRIu64,
+             options->nnz, options->rank, options->seed);
+    return slc_builder_finish(g->builder, 0, options->dims, &origin, &report->build, err);
+}
+
+/*
+ * As many workers as asked where they fit. Half of what is free at most goes to factor tables,
+ * which only save time; then columns; the rest to the text buffers or the builder, which has its
+ * own least.
+ */
+static enum slc_status
+divide_memory(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
+    uint64_t budget =
+        options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
+    uint64_t resident = slc_memory_resident() + OVERHEAD_BYTES;
+    uint64_t fixed = 0;
+    uint64_t least = 0;
+    enum slc_status status;
+
+    for (g->workers = options->threads; g->workers >= 1; g->workers--) {
+        build->workers = g->workers;
+        fixed = resident + g->workers * (WORKER_OVERHEAD_BYTES + columns_bytes(g));
+        least = fixed + (g->store ? slc_builder_memory_min(build, options->order)
+                                  : (uint64_t)g->workers * 4 * SLC_PAGE_BYTES);
+        if (least <= budget) {
+            break;
+        }
+    }
+    if (g->workers == 0) {
+        return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "generating this");
+    }
+    status = slc_draw_init(&g->draw, options, (budget - least) / 2, err);
+    if (status == SLC_OK) {
+        build->beside_bytes = fixed + slc_draw_memory_bytes(&g->draw);
+        g->memory_bytes = budget - build->beside_bytes;
+    }
+    return status;
+}
+
+static bool is_store(const char *path)
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    return length > 4 && memcmp(path + length - 4, ".slc", 4) == 0;
+}
+
+/* What a store is built as. Equal coordinates of a model are one observation; without a model
+ * repeats add up. */
+static struct slc_builder_options build_options(const struct slc_generate_options *options)
+{
+    return (struct slc_builder_options){.files = options->files,
+                                        .output = options->output,
+                                        .publishing = options->publishing,
+                                        .stop = options->stop,
+                                        .progress = options->progress,
+                                        .context = options->context,
+                                        .temp_folder = options->temp_folder,
+                                        .overwrite = options->overwrite,
+                                        .codec = options->codec,
+                                        .value = SLC_VALUE_AUTO,
+                                        .duplicates = options->rank > 0 ? SLC_DUPLICATES_KEEP_FIRST
+                                                                        : SLC_DUPLICATES_SUM,
+                                        .block_bytes = options->block_bytes,
+                                        .fibers = options->fibers,
+                                        .run = options->run,
+                                        .relabel = options->relabel,
+                                        .max_temp = options->max_temp};
+}
+
+/* Checks what is asked for, and divides memory. */
+static enum slc_status
+begin(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
+{
+    const struct slc_generate_options *options = g->options;
+    enum slc_status status;
+
+    if (options->threads == 0 || options->threads > SLC_MAX_THREADS || options->order == 0 ||
+        options->order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u modes with %u threads: 1 to %d modes and 1 to %d threads are possible",
+                        options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
+    }
+    status = divide_memory(g, build, err);
+    build->memory_bytes = g->memory_bytes;
+    return status;
+}
+
+static void end(struct generation *g)
+{
+    slc_buffer_destroy(&g->columns);
+    slc_free(g->worker_errors);
+    slc_draw_destroy(&g->draw);
+}
+
+enum slc_status slc_generate(const struct slc_generate_options *options,
+                             struct slc_generate_report *report,
+                             struct slc_error *err)
+{
+    struct generation g = {.options = options,
+                           .files = slc_files_or_system(options->files),
+                           .store = is_store(options->output),
+                           .text = {.fd = -1}};
+    struct slc_builder_options build = build_options(options);
+    enum slc_status status = begin(&g, &build, err);
+
+    *report = (struct slc_generate_report){.entries = options->nnz, .store = g.store};
+    if (status == SLC_OK) {
+        status = g.store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
+    }
+    end(&g);
+    return status;
+}
+
+/* Text of a piece: its bytes. */
+static uint64_t text_bytes_of(const struct generation *g, const struct piece *piece)
+{
+    char row[SLC_FORMAT_ROW_BYTES];
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < piece->count; i++) {
+        bytes += (uint64_t)(format_row(row, g->options->order, piece, i) - row);
+    }
+    return bytes;
+}
+
+/* Draws the first piece with the clock on, the second time of two, and judges the rest by it. */
+static enum slc_status judge(struct generation *g,
+                             const struct slc_builder_options *build,
+                             struct slc_generate_forecast *f,
+                             struct slc_error *err)
+{
+    const double nnz = (double)g->options->nnz;
+    struct slc_entries sample = {.order = g->options->order};
+    struct slc_build_job job = {.build = build,
+                                .sample = &sample,
+                                .dims = g->options->dims,
+                                .expected = g->options->nnz,
+                                .entries = g->options->nnz};
+    struct slc_build_forecast built = {.store_bytes = 0};
+    struct piece piece;
+    uint64_t start_ns = 0;
+    enum slc_status status = slc_buffer_create(&g->columns, columns_bytes(g), SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK || g->options->nnz == 0) {
+        return status;
+    }
+    locate_piece(g, 0, &piece);
+    for (unsigned k = 0; k < 2; k++) {
+        start_ns = slc_clock_ns();
+        draw_piece(g, 0, &piece);
+    }
+    if (!g->store) {
+        f->output_bytes = (uint64_t)((double)text_bytes_of(g, &piece) / piece.count * nnz);
+    }
+    f->draw_seconds = slc_seconds_since(start_ns) / piece.count * nnz / g->workers;
+    if (!g->store) {
+        return SLC_OK;
+    }
+    sample.count = piece.count;
+    sample.values = piece.values;
+    job.stretches = piece.count;
+    memcpy(sample.coords, piece.view, sizeof piece.view);
+    status = slc_build_forecast(&job, &built, err);
+    f->push_bytes = built.push_bytes;
+    f->sort_bytes = built.sort_bytes;
+    f->spill_bytes = built.spill_bytes;
+    f->output_bytes = built.store_bytes;
+    f->scatter_seconds = built.scatter_seconds;
+    f->sort_seconds = built.sort_seconds;
+    f->encode_seconds = built.encode_seconds;
+    return status;
+}
+
+enum slc_status slc_generate_forecast(const struct slc_generate_options *options,
+                                      struct slc_generate_forecast *forecast,
+                                      struct slc_error *err)
+{
+    struct generation g = {.options = options,
+                           .files = slc_files_or_system(options->files),
+                           .store = is_store(options->output),
+                           .text = {.fd = -1}};
+    struct slc_builder_options build = build_options(options);
+    enum slc_status status = begin(&g, &build, err);
+
+    *forecast = (struct slc_generate_forecast){.store = g.store, .workers = g.workers};
+    if (status == SLC_OK) {
+        const uint64_t share = g.memory_bytes / g.workers & ~(uint64_t)(SLC_PAGE_BYTES - 1);
+
+        forecast->fixed_bytes = slc_memory_resident() + g.workers * columns_bytes(&g);
+        forecast->text_memory_bytes = g.store ? 0 : g.workers * slc_min_u64(share, TEXT_BYTES);
+        status = judge(&g, &build, forecast, err);
+    }
+    end(&g);
+    return status;
+}

@@ -1,0 +1,274 @@
+/*
+ * Indices and values of binary records to arrays of u64 and f64.
+ *
+ * Loops over one field know its width and byte order when they are compiled. They note whether any
+ * number is out of what is allowed, and only then is the field gone through for the first one.
+ *
+ * Cost: 0.5 to 2 ns a number, about what moving it takes.
+ */
+#include "base/column_range.h"
+#include "base/memory/bytes.h"
+#include "convert/ingest/binary/binary.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SLC_ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* Values that are decoded at a time, by way of an array on the stack. */
+enum { DECODE_ROWS = 512 };
+
+uint32_t slc_binary_row_bytes(const struct slc_binary *binary)
+{
+    uint32_t bytes = 0;
+
+    for (unsigned b = 0; b < binary->band_count; b++) {
+        bytes += binary->bands[b].record_bytes;
+    }
+    return bytes;
+}
+
+SLC_ALWAYS_INLINE uint64_t load(const uint8_t *at, unsigned bytes, bool big_endian)
+{
+    switch (bytes) {
+    case 1:
+        return *at;
+    case 2:
+        return big_endian ? __builtin_bswap16(slc_load_u16(at)) : slc_load_u16(at);
+    case 4:
+        return big_endian ? __builtin_bswap32(slc_load_u32(at)) : slc_load_u32(at);
+    default:
+        return big_endian ? __builtin_bswap64(slc_load_u64(at)) : slc_load_u64(at);
+    }
+}
+
+SLC_ALWAYS_INLINE void gather_of(const uint8_t *at,
+                                 size_t stride,
+                                 uint32_t count,
+                                 unsigned bytes,
+                                 bool big_endian,
+                                 uint64_t *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = load(at + i * stride, bytes, big_endian);
+    }
+}
+
+/* The raw bits of a field, of `count` records. */
+static void gather(
+    const struct slc_field *field, const uint8_t *at, size_t stride, uint32_t count, uint64_t *out)
+{
+    bool big = field->big_endian;
+
+    switch (field->bytes) {
+    case 1:
+        gather_of(at, stride, count, 1, false, out);
+        break;
+    case 2:
+        big ? gather_of(at, stride, count, 2, true, out)
+            : gather_of(at, stride, count, 2, false, out);
+        break;
+    case 4:
+        big ? gather_of(at, stride, count, 4, true, out)
+            : gather_of(at, stride, count, 4, false, out);
+        break;
+    default:
+        big ? gather_of(at, stride, count, 8, true, out)
+            : gather_of(at, stride, count, 8, false, out);
+        break;
+    }
+}
+
+/* Raw bits of signed numbers of `bytes` bytes, as two's complement of 64 bits. */
+static void extend(unsigned bytes, uint32_t count, uint64_t *bits)
+{
+    uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
+
+    for (uint32_t i = 0; i < count; i++) {
+        bits[i] = (bits[i] ^ sign) - sign;
+    }
+}
+
+/* The first of `count` whose top bit is set, or `count`. */
+static uint32_t first_negative(const uint64_t *bits, uint32_t count)
+{
+    uint64_t any = 0;
+    uint32_t i = 0;
+
+    for (uint32_t k = 0; k < count; k++) {
+        any |= bits[k];
+    }
+    if (any >> 63 == 0) {
+        return count;
+    }
+    while (bits[i] >> 63 == 0) {
+        i++;
+    }
+    return i;
+}
+
+/* IEEE 754 binary16, all of whose numbers are doubles. */
+static double half(uint64_t bits)
+{
+    unsigned exponent = bits >> 10 & 0x1f;
+    double fraction = (double)(bits & 0x3ff);
+    double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                  : exponent == 0 ? ldexp(fraction, -24)
+                                  : ldexp(fraction + 1024, (int)exponent - 25);
+
+    return bits >> 15 ? -size : size;
+}
+
+/* Whether a double holds the integer: it has 53 bits for what is between its ends. */
+static bool holds(uint64_t magnitude)
+{
+    return magnitude < UINT64_C(1) << 53 || magnitude >> __builtin_ctzll(magnitude) < UINT64_C(1)
+                                                                                          << 53;
+}
+
+/* Raw bits, in place of which doubles are put; returns the first that none holds, or `count`. */
+static uint32_t integers(bool is_signed, uint32_t count, const uint64_t *bits, double *values)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool negative = is_signed && bits[i] >> 63;
+        uint64_t magnitude = negative ? 0 - bits[i] : bits[i];
+
+        if (!holds(magnitude)) {
+            return i;
+        }
+        values[i] = negative ? -(double)magnitude : (double)magnitude;
+    }
+    return count;
+}
+
+/* The same of floats, the first that is not finite. */
+static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, double *values)
+{
+    bool finite = true;
+    uint32_t i = 0;
+
+    for (uint32_t k = 0; k < count; k++) {
+        if (bytes == 8) {
+            memcpy(&values[k], &bits[k], sizeof values[k]);
+        } else if (bytes == 4) {
+            uint32_t low = (uint32_t)bits[k];
+            float value;
+
+            memcpy(&value, &low, sizeof value);
+            values[k] = (double)value;
+        } else {
+            values[k] = half(bits[k]);
+        }
+        finite = finite && isfinite(values[k]);
+    }
+    while (!finite && isfinite(values[i])) {
+        i++;
+    }
+    return finite ? count : i;
+}
+
+/* What is wrong with a value whose raw bits, extended, are these. */
+static enum slc_status value_fault(const struct slc_field *field,
+                                   uint64_t bits,
+                                   const double *value,
+                                   uint64_t ordinal,
+                                   struct slc_error *err)
+{
+    if (field->kind == SLC_FIELD_FLOAT) {
+        return slc_fail(err, SLC_ERR_INPUT, "nonzero %" PRIu64 ": the value is %s, not finite",
+                        ordinal,
+                        isnan(*value) ? "NaN"
+                        : *value < 0  ? "-infinity"
+                                      : "infinity");
+    }
+    if (field->kind == SLC_FIELD_SIGNED) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "nonzero %" PRIu64 ": the value %" PRId64
+                        " has more than the 53 bits that a double holds",
+                        ordinal, (int64_t)bits);
+    }
+    return slc_fail(err, SLC_ERR_INPUT,
+                    "nonzero %" PRIu64 ": the value %" PRIu64
+                    " has more than the 53 bits that a double holds",
+                    ordinal, bits);
+}
+
+/* Where a field of nonzero `first` of the piece is. */
+static const uint8_t *field_at(const struct slc_binary *binary,
+                               const struct slc_field *field,
+                               const uint8_t *piece,
+                               uint64_t piece_count,
+                               uint64_t first)
+{
+    for (unsigned b = 0; b < field->band; b++) {
+        piece += piece_count * binary->bands[b].record_bytes;
+    }
+    return piece + first * binary->bands[field->band].record_bytes + field->offset;
+}
+
+enum slc_status slc_binary_decode(const struct slc_binary *binary,
+                                  const uint8_t *piece,
+                                  uint64_t piece_count,
+                                  uint64_t first,
+                                  uint32_t count,
+                                  uint64_t ordinal,
+                                  struct slc_text_rows *rows,
+                                  struct slc_error *err)
+{
+    const struct slc_field *value = &binary->fields[binary->order];
+    double *values = rows->values + rows->count;
+    uint64_t bits[DECODE_ROWS];
+    enum slc_status status = SLC_OK;
+    uint32_t good = count, most;
+
+    for (uint32_t done = 0; done < good; done += DECODE_ROWS) {
+        uint32_t some = good - done < DECODE_ROWS ? good - done : DECODE_ROWS;
+        uint32_t sound;
+
+        gather(value, field_at(binary, value, piece, piece_count, first + done),
+               binary->bands[value->band].record_bytes, some, bits);
+        if (value->kind == SLC_FIELD_SIGNED) {
+            extend(value->bytes, some, bits);
+        }
+        sound = value->kind == SLC_FIELD_FLOAT
+                    ? floats(value->bytes, some, bits, values + done)
+                    : integers(value->kind == SLC_FIELD_SIGNED, some, bits, values + done);
+        if (sound < some) {
+            good = done + sound;
+            status = value_fault(value, bits[sound], &values[good], first + good + ordinal, err);
+        }
+    }
+    /* Of the nonzero at fault the indices come before the value. */
+    most = good + (good < count);
+    for (unsigned m = 0; m < binary->order; m++) {
+        const struct slc_field *index = &binary->fields[m];
+        uint64_t *coords = rows->coords[m] + rows->count;
+        uint32_t sound;
+
+        gather(index, field_at(binary, index, piece, piece_count, first),
+               binary->bands[index->band].record_bytes, most, coords);
+        for (uint32_t i = 0; index->origin != 0 && i < most; i++) {
+            coords[i] -= index->origin;
+        }
+        if (index->kind != SLC_FIELD_SIGNED) {
+            continue;
+        }
+        extend(index->bytes, most, coords);
+        sound = first_negative(coords, most);
+        if (sound < most) {
+            good = most = sound;
+            slc_error_clear(err);
+            status = slc_fail(err, SLC_ERR_INPUT,
+                              "nonzero %" PRIu64 ": index %" PRId64 " of mode %u is negative",
+                              first + good + ordinal, (int64_t)coords[good], m + 1);
+        }
+    }
+    for (unsigned m = 0; m < binary->order; m++) {
+        slc_column_range(rows->coords[m] + rows->count, good, &rows->smallest[m],
+                         &rows->largest[m]);
+    }
+    rows->count += good;
+    return status;
+}

@@ -1,0 +1,298 @@
+/*
+ * Headers of binary tensors: SPLATT's, GenTen's and ALTO's. All are little-endian, as every machine
+ * writes them that these run on, and count indices from 0.
+ *
+ *   SPLATT: i32 0, u64 bytes of an index, u64 bytes of a value; then, as indices, the order, the
+ *   lengths, the number of nonzeros; all indices of a mode, mode by mode; all values.
+ *   GenTen: "sptn", u32 order, u32 bits of a value; u64 lengths, u64 bits of an index per mode, u64
+ *   number of nonzeros; per nonzero its indices and its value.
+ *   ALTO: u64 order, lengths and number of nonzeros; u64 indices mode by mode; values, f64 or (as
+ * it may be compiled) f32, which the length of the file tells.
+ */
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "convert/ingest/binary/binary.h"
+#include "storage/model/npy_header.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SPLATT_START_BYTES = 20, GENTEN_START_BYTES = 12 };
+
+static const char genten_magic[] = "sptn";
+static const char zip_magic[] = "PK\x03\x04";
+
+struct reader {
+    const unsigned char *at;
+    const unsigned char *end;
+    unsigned bytes; /* of a number */
+    bool cut;       /* it ended before a number did */
+};
+
+static uint64_t take(struct reader *reader)
+{
+    uint64_t number;
+
+    if ((size_t)(reader->end - reader->at) < reader->bytes) {
+        reader->cut = true;
+        return 0;
+    }
+    number = reader->bytes == 4 ? slc_load_u32(reader->at) : slc_load_u64(reader->at);
+    reader->at += reader->bytes;
+    return number;
+}
+
+static bool is_splatt(const unsigned char *head, size_t bytes)
+{
+    uint64_t index, value;
+
+    if (bytes < SPLATT_START_BYTES || slc_load_u32(head) != 0) {
+        return false;
+    }
+    index = slc_load_u64(head + 4);
+    value = slc_load_u64(head + 12);
+    return (index == 4 || index == 8) && (value == 4 || value == 8);
+}
+
+enum slc_dialect slc_binary_detect(const unsigned char *head, size_t bytes)
+{
+    if (is_splatt(head, bytes)) {
+        return SLC_DIALECT_SPLATT_BIN;
+    }
+    if (bytes >= GENTEN_START_BYTES && memcmp(head, genten_magic, 4) == 0 && head[4] < 0x20) {
+        return SLC_DIALECT_GENTEN_BIN;
+    }
+    if (bytes >= 4 && memcmp(head, zip_magic, 4) == 0) {
+        return SLC_DIALECT_NPZ;
+    }
+    if (bytes >= SLC_NPY_MAGIC_BYTES && memcmp(head, SLC_NPY_MAGIC, SLC_NPY_MAGIC_BYTES) == 0) {
+        return SLC_DIALECT_NPY;
+    }
+    return SLC_DIALECT_AUTO;
+}
+
+bool slc_binary_unmarked(const unsigned char *head, size_t bytes)
+{
+    return bytes >= 8 && slc_load_u64(head) <= SLC_MAX_ORDER;
+}
+
+static enum slc_status
+take_order(struct reader *reader, uint64_t order, unsigned *result, struct slc_error *err)
+{
+    if (reader->cut) {
+        return slc_fail(err, SLC_ERR_INPUT, "the file ends within its header");
+    }
+    if (order < 1 || order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "%" PRIu64 " modes: 1 to %d are supported", order,
+                        (int)SLC_MAX_ORDER);
+    }
+    *result = (unsigned)order;
+    return SLC_OK;
+}
+
+static enum slc_status
+take_dims(struct reader *reader, struct slc_binary *binary, struct slc_error *err)
+{
+    binary->has_dims = true;
+    for (unsigned m = 0; m < binary->order; m++) {
+        binary->dims[m] = take(reader);
+        if (!reader->cut && (binary->dims[m] < 1 || binary->dims[m] > SLC_MAX_MODE_LENGTH)) {
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "the header says that mode %u has the length %" PRIu64 ": 1 to %" PRIu64
+                            " is possible",
+                            m + 1, binary->dims[m], SLC_MAX_MODE_LENGTH);
+        }
+    }
+    return SLC_OK;
+}
+
+/* Indices of `index_bytes` mode by mode, then values, from byte `begin` of the file on. */
+static void lay_columns(struct slc_binary *binary, unsigned index_bytes, unsigned value_bytes)
+{
+    binary->band_count = binary->order + 1;
+    for (unsigned f = 0; f <= binary->order; f++) {
+        unsigned bytes = f < binary->order ? index_bytes : value_bytes;
+
+        binary->fields[f] =
+            (struct slc_field){.kind = f < binary->order ? SLC_FIELD_UNSIGNED : SLC_FIELD_FLOAT,
+                               .bytes = (uint8_t)bytes,
+                               .band = (uint8_t)f};
+        binary->bands[f].record_bytes = bytes;
+    }
+}
+
+static enum slc_status
+splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error *err)
+{
+    const unsigned char *head = reader->at;
+    unsigned index_bytes, value_bytes;
+    enum slc_status status;
+
+    if (!is_splatt(head, (size_t)(reader->end - head))) {
+        return slc_fail(
+            err, SLC_ERR_INPUT,
+            "not a binary tensor of SPLATT: expected the number 0 in 4 bytes, then twice "
+            "4 or 8, the bytes of indices and of values, in 8 each");
+    }
+    index_bytes = (unsigned)slc_load_u64(head + 4);
+    value_bytes = (unsigned)slc_load_u64(head + 12);
+    reader->at += SPLATT_START_BYTES;
+    reader->bytes = index_bytes;
+    status = take_order(reader, take(reader), &binary->order, err);
+    if (status == SLC_OK) {
+        status = take_dims(reader, binary, err);
+    }
+    if (status == SLC_OK) {
+        binary->nnz = take(reader);
+        lay_columns(binary, index_bytes, value_bytes);
+    }
+    return status;
+}
+
+/* Bits of an index or a value to bytes. */
+static enum slc_status
+take_width(uint64_t bits, uint64_t least, uint8_t *bytes, struct slc_error *err)
+{
+    if ((bits != 16 && bits != 32 && bits != 64) || bits < least) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "the header says %" PRIu64 " bits: indices of 16, 32 and 64 and values of "
+                        "32 and 64 can be read",
+                        bits);
+    }
+    *bytes = (uint8_t)(bits / 8);
+    return SLC_OK;
+}
+
+static enum slc_status
+genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error *err)
+{
+    const unsigned char *head = reader->at;
+    struct slc_field *value;
+    uint32_t offset = 0;
+    uint64_t value_bits;
+    enum slc_status status;
+
+    if (reader->end - head < GENTEN_START_BYTES || memcmp(head, genten_magic, 4) != 0) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "not a binary tensor of GenTen: expected 'sptn' at its beginning");
+    }
+    reader->at += GENTEN_START_BYTES;
+    reader->bytes = 8;
+    value_bits = slc_load_u32(head + 8);
+    status = take_order(reader, slc_load_u32(head + 4), &binary->order, err);
+    if (status == SLC_OK) {
+        status = take_dims(reader, binary, err);
+    }
+    binary->band_count = 1;
+    for (unsigned m = 0; m < binary->order && status == SLC_OK && !reader->cut; m++) {
+        uint64_t bits = take(reader);
+
+        if (!reader->cut) {
+            status = take_width(bits, 16, &binary->fields[m].bytes, err);
+        }
+        binary->fields[m].offset = offset;
+        offset += binary->fields[m].bytes;
+    }
+    value = &binary->fields[binary->order];
+    value->kind = SLC_FIELD_FLOAT;
+    value->offset = offset;
+    if (status == SLC_OK) {
+        status = take_width(value_bits, 32, &value->bytes, err);
+    }
+    binary->bands[0].record_bytes = offset + value->bytes;
+    binary->nnz = take(reader);
+    return status;
+}
+
+/* Values of 8 bytes, or of 4 where the file is too short for these and has room for those. */
+static unsigned alto_value_bytes(const struct slc_binary *binary, uint64_t rows_bytes)
+{
+    uint64_t row = 8 * (uint64_t)binary->order;
+
+    return binary->nnz > 0 && rows_bytes % binary->nnz == 0 && rows_bytes / binary->nnz == row + 4
+               ? 4
+               : 8;
+}
+
+static enum slc_status alto_header(struct reader *reader,
+                                   const unsigned char *head,
+                                   const struct slc_bytes_view *view,
+                                   struct slc_binary *binary,
+                                   struct slc_error *err)
+{
+    enum slc_status status;
+
+    reader->bytes = 8;
+    status = take_order(reader, take(reader), &binary->order, err);
+    if (status == SLC_OK) {
+        status = take_dims(reader, binary, err);
+    }
+    if (status == SLC_OK) {
+        uint64_t header_bytes;
+
+        binary->nnz = take(reader);
+        header_bytes = (uint64_t)(reader->at - head);
+        lay_columns(binary, 8,
+                    view && view->bytes >= header_bytes
+                        ? alto_value_bytes(binary, view->bytes - header_bytes)
+                        : 8);
+    }
+    return status;
+}
+
+/* Where every band is, if the file has exactly the length that all of them need. */
+static enum slc_status place_bands(const struct slc_bytes_view *view,
+                                   uint64_t header_bytes,
+                                   struct slc_binary *binary,
+                                   struct slc_error *err)
+{
+    uint64_t rows_bytes, whole;
+    uint64_t at = header_bytes;
+
+    if (!slc_mul_u64(binary->nnz, slc_binary_row_bytes(binary), &rows_bytes) ||
+        !slc_add_u64(header_bytes, rows_bytes, &whole) || whole > INT64_MAX) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the header claims %" PRIu64 " nonzeros of %" PRIu32
+                        " bytes each, more than any file holds",
+                        binary->nnz, slc_binary_row_bytes(binary));
+    }
+    if (!view) {
+        return SLC_OK;
+    }
+    if (whole != view->bytes) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the header asks for %" PRIu64 " bytes, %" PRIu64 " nonzeros of %" PRIu32
+                        " each behind it; the file has %" PRIu64,
+                        whole, binary->nnz, slc_binary_row_bytes(binary), view->bytes);
+    }
+    for (unsigned b = 0; b < binary->band_count; b++) {
+        binary->bands[b].view = *view;
+        binary->bands[b].view.begin = view->begin + at;
+        binary->bands[b].view.bytes = binary->nnz * binary->bands[b].record_bytes;
+        at += binary->bands[b].view.bytes;
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_binary_header(const unsigned char *head,
+                                  size_t head_bytes,
+                                  const struct slc_bytes_view *view,
+                                  struct slc_binary *binary,
+                                  struct slc_error *err)
+{
+    struct reader reader = {.at = head, .end = head + head_bytes, .bytes = 8};
+    enum slc_status status;
+
+    *binary = (struct slc_binary){.dialect = binary->dialect};
+    if (binary->dialect == SLC_DIALECT_SPLATT_BIN) {
+        status = splatt_header(&reader, binary, err);
+    } else if (binary->dialect == SLC_DIALECT_GENTEN_BIN) {
+        status = genten_header(&reader, binary, err);
+    } else {
+        status = alto_header(&reader, head, view, binary, err);
+    }
+    if (status == SLC_OK && reader.cut) {
+        status = slc_fail(err, SLC_ERR_INPUT, "the file ends within its header");
+    }
+    return status == SLC_OK ? place_bands(view, (uint64_t)(reader.at - head), binary, err) : status;
+}

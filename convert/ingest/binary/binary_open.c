@@ -1,0 +1,169 @@
+/*
+ * A binary input becomes a source of rows: its header is read, what cannot be read anywhere is put
+ * into a temporary file, and lengths are compared.
+ */
+#include "convert/ingest/binary/binary.h"
+#include "convert/ingest/binary/npy_array.h"
+
+#include <string.h>
+
+/* An input that is being opened. */
+struct opening {
+    const struct slc_binary_request *request;
+    struct slc_spool *spool; /* where parts of it are; NULL: none so far */
+    struct slc_binary binary;
+};
+
+static enum slc_status need_spool(struct opening *opening, struct slc_error *err)
+{
+    return opening->spool ? SLC_OK
+                          : slc_spool_create(opening->request->spool, &opening->spool, err);
+}
+
+/* Decompresses all of an input to the end of the spool. */
+static enum slc_status
+fill_spool(const struct opening *opening, struct slc_input *input, struct slc_error *err)
+{
+    const struct slc_binary_request *request = opening->request;
+    enum slc_status status = SLC_OK;
+    size_t got = 1;
+
+    while (status == SLC_OK && got > 0) {
+        status = slc_input_read(input, request->room, request->room_bytes, &got, err);
+        if (status == SLC_OK && got > 0) {
+            status = slc_spool_append(opening->spool, request->room, got, err);
+        }
+    }
+    return status;
+}
+
+/* All bytes of an input where they can be read anywhere: in the spool, if they are not already. */
+static enum slc_status view_input(struct opening *opening,
+                                  struct slc_input *input,
+                                  struct slc_bytes_view *view,
+                                  struct slc_error *err)
+{
+    struct slc_input_info info;
+    enum slc_status status;
+
+    slc_input_info(input, &info);
+    *view = (struct slc_bytes_view){.files = slc_files_or_system(opening->request->spool->files),
+                                    .name = info.name};
+    if (info.seekable) {
+        view->fd = slc_input_fd(input);
+        view->bytes = info.stored_bytes;
+        return SLC_OK;
+    }
+    status = need_spool(opening, err);
+    if (status == SLC_OK) {
+        view->fd = slc_spool_fd(opening->spool);
+        view->begin = slc_spool_bytes(opening->spool);
+        status = fill_spool(opening, input, err);
+    }
+    if (status == SLC_OK) {
+        view->bytes = slc_spool_bytes(opening->spool) - view->begin;
+    }
+    return status;
+}
+
+/* One whose header says all. */
+static enum slc_status open_headed(struct opening *opening, struct slc_error *err)
+{
+    unsigned char head[SLC_INPUT_PEEK_BYTES];
+    struct slc_bytes_view view;
+    size_t head_bytes;
+    const unsigned char *peeked = slc_input_peek(opening->request->input, &head_bytes);
+    enum slc_status status;
+
+    memcpy(head, peeked, head_bytes);
+    /* What is wrong with the header is told before anything is copied. */
+    status = slc_binary_header(head, head_bytes, NULL, &opening->binary, err);
+    if (status == SLC_OK) {
+        status = view_input(opening, opening->request->input, &view, err);
+    }
+    return status == SLC_OK ? slc_binary_header(head, head_bytes, &view, &opening->binary, err)
+                            : status;
+}
+
+static enum slc_status open_pair(struct opening *opening, struct slc_error *err)
+{
+    struct slc_bytes_view coords, values;
+    enum slc_status status;
+
+    if (!opening->request->values) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "a .npy file holds coordinates alone; give that of the values behind it: "
+                        "sluice convert COORDS.npy VALUES.npy OUT.slc");
+    }
+    status = view_input(opening, opening->request->input, &coords, err);
+    if (status == SLC_OK) {
+        status = view_input(opening, opening->request->values, &values, err);
+    }
+    return status == SLC_OK ? slc_npy_pair(&coords, &values, &opening->binary, err) : status;
+}
+
+static enum slc_status open_npz(struct opening *opening, struct slc_error *err)
+{
+    struct slc_bytes_view file;
+    enum slc_status status = view_input(opening, opening->request->input, &file, err);
+
+    if (status == SLC_OK) {
+        status = need_spool(opening, err);
+    }
+    return status == SLC_OK ? slc_npz_read(&file, opening->spool, opening->request->room,
+                                           opening->request->room_bytes, &opening->binary, err)
+                            : status;
+}
+
+static void fill_header(const struct slc_binary *binary, struct slc_text_header *header)
+{
+    /* Of coordinates without a nonzero not even the lengths are known. */
+    bool nothing = binary->nnz == 0 && !binary->has_dims;
+
+    *header = (struct slc_text_header){.dialect = binary->dialect,
+                                       .order = nothing ? 0 : binary->order,
+                                       .has_dims = binary->has_dims,
+                                       .has_nnz = true,
+                                       .nnz = binary->nnz,
+                                       .index_base = 0,
+                                       .has_values = true};
+    memcpy(header->dims, binary->dims, sizeof header->dims);
+}
+
+enum slc_status slc_binary_open(const struct slc_binary_request *request,
+                                struct slc_text_header *header,
+                                struct slc_row_source **source,
+                                uint64_t *spooled_bytes,
+                                struct slc_error *err)
+{
+    struct opening opening = {.request = request, .binary = {.dialect = request->dialect}};
+    struct slc_input_info info, values = {.stored_bytes = 0};
+    enum slc_status status;
+
+    *source = NULL;
+    *spooled_bytes = 0;
+    slc_input_info(request->input, &info);
+    if (request->values) {
+        slc_input_info(request->values, &values);
+    }
+    if (request->dialect >= SLC_DIALECT_NPY) {
+        status = open_pair(&opening, err);
+    } else if (request->values) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "a second input, %s, goes with .npy coordinates, but this is not a .npy "
+                          "file",
+                          values.name);
+    } else if (request->dialect == SLC_DIALECT_NPZ) {
+        status = open_npz(&opening, err);
+    } else {
+        status = open_headed(&opening, err);
+    }
+    if (status != SLC_OK) {
+        slc_spool_destroy(opening.spool);
+        return status;
+    }
+    *spooled_bytes = opening.spool ? slc_spool_bytes(opening.spool) : 0;
+    fill_header(&opening.binary, header);
+    return slc_binary_source_open(&opening.binary, opening.spool, info.name,
+                                  info.stored_bytes + values.stored_bytes, header, source, err);
+}

@@ -1,0 +1,227 @@
+/* Arrays of NumPy as lists of coordinates and values, and two files of them as a tensor. */
+#include "convert/ingest/binary/npy_array.h"
+
+#include "base/memory/checked.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+uint64_t slc_npy_items(const struct slc_npy_array *array)
+{
+    return array->header.shape[0] * array->header.shape[1];
+}
+
+/* "(3, 4)" of a shape, for messages. */
+static const char *shape_text(const struct slc_npy_header *header, char text[48])
+{
+    if (header->dimensions == 0) {
+        return "()";
+    }
+    if (header->dimensions == 1) {
+        (void)snprintf(text, 48, "(%" PRIu64 ",)", header->shape[0]);
+    } else {
+        (void)snprintf(text, 48, "(%" PRIu64 ", %" PRIu64 ")", header->shape[0], header->shape[1]);
+    }
+    return text;
+}
+
+enum slc_status slc_npy_array_parse(const unsigned char *head,
+                                    size_t head_bytes,
+                                    uint64_t file_bytes,
+                                    const char *name,
+                                    struct slc_npy_array *array,
+                                    struct slc_error *err)
+{
+    uint32_t offset, length;
+    uint64_t items, bytes;
+    char shape[48];
+    enum slc_status status = slc_npy_start_parse(head, head_bytes, &offset, &length, err);
+
+    if (status == SLC_OK && (uint64_t)offset + length > head_bytes) {
+        status = slc_fail(err, SLC_ERR_INPUT, "the .npy header ends behind byte %zu", head_bytes);
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_header_parse_any((const char *)head + offset, length, &array->header, err);
+    }
+    if (status == SLC_OK &&
+        (!slc_mul_u64(array->header.shape[0], array->header.shape[1], &items) ||
+         !slc_mul_u64(items, array->header.item_bytes, &bytes) ||
+         !slc_add_u64(bytes, (uint64_t)offset + length, &bytes) || bytes != file_bytes)) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "an array of shape %s, %u bytes each, behind a header of %" PRIu64
+                          " does not have the %" PRIu64 " bytes of the file",
+                          shape_text(&array->header, shape), array->header.item_bytes,
+                          (uint64_t)offset + length, file_bytes);
+    }
+    array->header_bytes = (uint64_t)offset + length;
+    slc_error_locate_file(err, name);
+    return status;
+}
+
+enum slc_status slc_npy_check_use(const struct slc_npy_array *array,
+                                  enum slc_npy_use use,
+                                  const char *name,
+                                  struct slc_error *err)
+{
+    char kind = array->header.kind;
+    bool fits =
+        kind == 'i' || kind == 'u' || (use == SLC_NPY_VALUES && (kind == 'f' || kind == 'b'));
+    enum slc_status status;
+
+    if (fits) {
+        return SLC_OK;
+    }
+    status = slc_fail(err, SLC_ERR_INPUT, "items of type %c%u, expected %s", kind,
+                      array->header.item_bytes,
+                      use == SLC_NPY_COORDS ? "integers, for these are indices" : "numbers");
+    slc_error_locate_file(err, name);
+    return status;
+}
+
+static struct slc_field field_of(const struct slc_npy_array *array, unsigned band)
+{
+    char kind = array->header.kind;
+
+    return (struct slc_field){.kind = kind == 'f'   ? SLC_FIELD_FLOAT
+                                      : kind == 'i' ? SLC_FIELD_SIGNED
+                                                    : SLC_FIELD_UNSIGNED,
+                              .bytes = array->header.item_bytes,
+                              .big_endian = array->header.big_endian,
+                              .band = (uint8_t)band};
+}
+
+void slc_npy_lay_vector(struct slc_binary *binary,
+                        unsigned field,
+                        const struct slc_npy_array *array)
+{
+    unsigned band = binary->band_count++;
+
+    binary->fields[field] = field_of(array, band);
+    binary->bands[band].view = array->data;
+    binary->bands[band].record_bytes = array->header.item_bytes;
+}
+
+void slc_npy_lay_coords(struct slc_binary *binary, const struct slc_npy_array *array, bool rows)
+{
+    uint32_t item = array->header.item_bytes;
+    /* The indices of a nonzero lie side by side in (nnz, N), unless columns are stored first. */
+    bool records = rows != array->header.fortran_order;
+
+    for (unsigned m = 0; m < binary->order; m++) {
+        unsigned band = records ? 0 : m;
+
+        binary->fields[m] = field_of(array, band);
+        binary->fields[m].offset = records ? m * item : 0;
+        binary->bands[band].view = array->data;
+        binary->bands[band].record_bytes = records ? binary->order * item : item;
+        if (!records) {
+            binary->bands[band].view.begin += m * binary->nnz * item;
+            binary->bands[band].view.bytes = binary->nnz * item;
+        }
+    }
+    binary->band_count = records ? 1 : binary->order;
+}
+
+/* Opens an array that is a file of its own. */
+static enum slc_status open_array(const struct slc_bytes_view *view,
+                                  enum slc_npy_use use,
+                                  struct slc_npy_array *array,
+                                  struct slc_error *err)
+{
+    unsigned char head[SLC_NPY_HEAD_BYTES];
+    size_t head_bytes = (size_t)slc_min_u64(view->bytes, sizeof head);
+    enum slc_status status = slc_bytes_read(view, head, head_bytes, 0, err);
+
+    if (status == SLC_OK) {
+        status = slc_npy_array_parse(head, head_bytes, view->bytes, view->name, array, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_check_use(array, use, view->name, err);
+    }
+    if (status == SLC_OK) {
+        array->data = *view;
+        array->data.begin += array->header_bytes;
+        array->data.bytes -= array->header_bytes;
+    }
+    return status;
+}
+
+/* Whether nonzeros are the rows of the array of coordinates, or its columns. */
+static enum slc_status choose_rows(enum slc_dialect dialect,
+                                   const struct slc_npy_array *coords,
+                                   uint64_t nnz,
+                                   const char *name,
+                                   bool *rows,
+                                   struct slc_error *err)
+{
+    const uint64_t *shape = coords->header.shape;
+    bool can_rows = shape[0] == nnz && dialect != SLC_DIALECT_NPY_COLUMNS;
+    bool can_columns = shape[1] == nnz && dialect != SLC_DIALECT_NPY_ROWS;
+    char text[48];
+    enum slc_status status = SLC_OK;
+
+    if (coords->header.dimensions == 1) {
+        can_rows = shape[0] == nnz;
+        can_columns = false;
+    }
+    *rows = can_rows;
+    if (can_rows && can_columns && nnz > 1) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the coordinates have the shape %s and there are %" PRIu64
+                          " values: is a nonzero a row or a column? Please give --format npy-rows "
+                          "or --format npy-columns",
+                          shape_text(&coords->header, text), nnz);
+    } else if (!can_rows && !can_columns) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the coordinates have the shape %s, but there are %" PRIu64
+                          " values: %s of coordinates per value is expected",
+                          shape_text(&coords->header, text), nnz,
+                          dialect == SLC_DIALECT_NPY_COLUMNS ? "a column"
+                          : dialect == SLC_DIALECT_NPY_ROWS  ? "a row"
+                                                             : "a row or a column");
+    }
+    slc_error_locate_file(err, name);
+    return status;
+}
+
+enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
+                             const struct slc_bytes_view *values,
+                             struct slc_binary *binary,
+                             struct slc_error *err)
+{
+    struct slc_npy_array places = {.header_bytes = 0}, numbers = {.header_bytes = 0};
+    uint64_t order;
+    bool rows;
+    char text[48];
+    enum slc_status status = open_array(coords, SLC_NPY_COORDS, &places, err);
+
+    *binary = (struct slc_binary){.dialect = binary->dialect};
+    if (status == SLC_OK) {
+        status = open_array(values, SLC_NPY_VALUES, &numbers, err);
+    }
+    if (status == SLC_OK && (numbers.header.dimensions == 0 || places.header.dimensions == 0 ||
+                             (numbers.header.shape[0] != 1 && numbers.header.shape[1] != 1))) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "an array of values has one dimension, this one has the shape %s",
+                          shape_text(&numbers.header, text));
+        slc_error_locate_file(err, values->name);
+    }
+    if (status == SLC_OK) {
+        binary->nnz = slc_npy_items(&numbers);
+        status = choose_rows(binary->dialect, &places, binary->nnz, coords->name, &rows, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    order = places.header.shape[rows ? 1 : 0];
+    if (order < 1 || order > SLC_MAX_ORDER) {
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED, "%" PRIu64 " modes: 1 to %d are supported",
+                          order, (int)SLC_MAX_ORDER);
+        slc_error_locate_file(err, coords->name);
+        return status;
+    }
+    binary->order = (unsigned)order;
+    slc_npy_lay_coords(binary, &places, rows);
+    slc_npy_lay_vector(binary, binary->order, &numbers);
+    return SLC_OK;
+}

@@ -1,0 +1,474 @@
+/*
+ * Sparse tensors in .npz files, which are .zip files of .npy arrays:
+ *
+ *   pydata/sparse, COO: coords (N, nnz), data, shape, fill_value (which has to be 0).
+ *   scipy.sparse: format, shape, data, and row and col (coo), or indices and indptr (csr, csc).
+ *
+ * Headers of all members are read first, and have to fit together; only then is anything copied.
+ * Members lie compressed one after the other, so each is decompressed once, into the spool. Where
+ * the rows (csr), or columns (csc), are only given by where each begins, they are written out
+ * there.
+ *
+ * Cost: the decompressed size on the disk, once.
+ */
+#include "convert/ingest/binary/npy_array.h"
+#include "convert/ingest/binary/zip_member.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct npz {
+    struct slc_zip *zip;
+    const char *name; /* of the file */
+    struct slc_spool *spool;
+    uint8_t *room;
+    size_t room_bytes;
+};
+
+static enum slc_status
+refuse(const struct npz *npz, enum slc_status status, const char *reason, struct slc_error *err)
+{
+    (void)slc_fail(err, status, "%s", reason);
+    slc_error_locate_file(err, npz->name);
+    return status;
+}
+
+/* Begins member NAME.npy and parses its header; the items come next. */
+static enum slc_status begin_array(const struct npz *npz,
+                                   const char *name,
+                                   struct slc_npy_array *array,
+                                   struct slc_error *err)
+{
+    unsigned char head[SLC_NPY_HEAD_BYTES];
+    char member[32], where[600];
+    uint64_t bytes;
+    size_t got;
+    enum slc_status status;
+
+    (void)snprintf(member, sizeof member, "%s.npy", name);
+    (void)snprintf(where, sizeof where, "%s(%s)", npz->name, member);
+    if (!slc_zip_find(npz->zip, member, &bytes)) {
+        (void)slc_fail(err, SLC_ERR_INPUT, "the .npz file has no sound member %s", member);
+        slc_error_locate_file(err, npz->name);
+        return SLC_ERR_INPUT;
+    }
+    status = slc_zip_begin(npz->zip, member, err);
+    if (status == SLC_OK) {
+        status = slc_zip_next(npz->zip, head, sizeof head, &got, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_array_parse(head, got, bytes, where, array, err);
+    }
+    /* Once more, up to the items. */
+    if (status == SLC_OK) {
+        status = slc_zip_begin(npz->zip, member, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_zip_next(npz->zip, head, (size_t)array->header_bytes, &got, err);
+    }
+    return status;
+}
+
+static bool has_member(const struct npz *npz, const char *member)
+{
+    uint64_t bytes;
+
+    return slc_zip_find(npz->zip, member, &bytes);
+}
+
+/* All items of a small array, `bytes` at most. */
+static enum slc_status read_small(const struct npz *npz,
+                                  const char *name,
+                                  struct slc_npy_array *array,
+                                  uint8_t *items,
+                                  size_t bytes,
+                                  struct slc_error *err)
+{
+    enum slc_status status = begin_array(npz, name, array, err);
+    size_t got;
+
+    if (status == SLC_OK && slc_npy_items(array) * array->header.item_bytes > bytes) {
+        status = refuse(npz, SLC_ERR_UNSUPPORTED,
+                        "more modes than can be read, or a description of another kind", err);
+    }
+    if (status == SLC_OK) {
+        status = slc_zip_next(npz->zip, items, bytes, &got, err);
+    }
+    return status;
+}
+
+/* Integers of a small array, as u64; negative ones become larger than any length. */
+static uint64_t small_integer(const struct slc_npy_array *array, const uint8_t *items, uint64_t i)
+{
+    unsigned bytes = array->header.item_bytes;
+    uint64_t number = 0;
+
+    for (unsigned b = 0; b < bytes; b++) {
+        unsigned from = array->header.big_endian ? b : bytes - 1 - b;
+
+        number = number << 8 | items[i * bytes + from];
+    }
+    if (array->header.kind == 'i' &&
+        items[i * bytes + (array->header.big_endian ? 0 : bytes - 1)] >> 7) {
+        return UINT64_MAX;
+    }
+    return number;
+}
+
+static enum slc_status
+read_shape(const struct npz *npz, struct slc_binary *binary, struct slc_error *err)
+{
+    struct slc_npy_array array;
+    uint8_t items[8 * SLC_MAX_ORDER];
+    enum slc_status status = read_small(npz, "shape", &array, items, sizeof items, err);
+
+    if (status == SLC_OK) {
+        status = slc_npy_check_use(&array, SLC_NPY_COORDS, npz->name, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (slc_npy_items(&array) < 1 || slc_npy_items(&array) > SLC_MAX_ORDER) {
+        return refuse(npz, SLC_ERR_UNSUPPORTED, "1 to 16 modes are supported", err);
+    }
+    binary->order = (unsigned)slc_npy_items(&array);
+    binary->has_dims = true;
+    for (unsigned m = 0; m < binary->order; m++) {
+        binary->dims[m] = small_integer(&array, items, m);
+        if (binary->dims[m] < 1 || binary->dims[m] > SLC_MAX_MODE_LENGTH) {
+            (void)slc_fail(err, SLC_ERR_INPUT,
+                           "the shape says that mode %u has the length %" PRId64 ": 1 to %" PRIu64
+                           " is possible",
+                           m + 1, (int64_t)binary->dims[m], SLC_MAX_MODE_LENGTH);
+            slc_error_locate_file(err, npz->name);
+            return SLC_ERR_INPUT;
+        }
+    }
+    return SLC_OK;
+}
+
+/* What the tensor has everywhere else must be 0: sparse is what has few others. */
+static enum slc_status check_fill(const struct npz *npz, struct slc_error *err)
+{
+    struct slc_npy_array array;
+    uint8_t items[8] = {0};
+    bool zero = true;
+    enum slc_status status = SLC_OK;
+
+    if (has_member(npz, "fill_value.npy")) {
+        status = read_small(npz, "fill_value", &array, items, sizeof items, err);
+        for (unsigned b = 0; status == SLC_OK && b < sizeof items; b++) {
+            unsigned sign = array.header.big_endian ? 0 : array.header.item_bytes - 1U;
+
+            zero = zero &&
+                   (b == sign && array.header.kind == 'f' ? (items[b] & 0x7f) == 0 : items[b] == 0);
+        }
+    }
+    return status == SLC_OK && !zero
+               ? refuse(npz, SLC_ERR_UNSUPPORTED,
+                        "its fill_value is not 0: only tensors that are 0 where nothing is stored "
+                        "can be converted",
+                        err)
+               : status;
+}
+
+/* Appends the items of an array to the spool, which is where its data is then. */
+static enum slc_status copy_array(const struct npz *npz,
+                                  const struct slc_bytes_view *file,
+                                  const char *name,
+                                  struct slc_npy_array *array,
+                                  struct slc_error *err)
+{
+    enum slc_status status = begin_array(npz, name, array, err);
+    uint64_t want, done = 0;
+    size_t got = 1;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    want = slc_npy_items(array) * array->header.item_bytes;
+    array->data = (struct slc_bytes_view){.files = file->files,
+                                          .fd = slc_spool_fd(npz->spool),
+                                          .name = file->name,
+                                          .begin = slc_spool_bytes(npz->spool),
+                                          .bytes = want};
+    while (status == SLC_OK && got > 0) {
+        status = slc_zip_next(npz->zip, npz->room, npz->room_bytes, &got, err);
+        done += got;
+        if (status == SLC_OK && done > want) {
+            status = refuse(npz, SLC_ERR_INPUT, "a member is longer than its header says", err);
+        }
+        if (status == SLC_OK && got > 0) {
+            status = slc_spool_append(npz->spool, npz->room, got, err);
+        }
+    }
+    if (status == SLC_OK && done != want) {
+        status = refuse(npz, SLC_ERR_INPUT, "a member is shorter than its header says", err);
+    }
+    return status;
+}
+
+/* The header of an array of `nnz` numbers, or, for the first of them, however many there are. */
+static enum slc_status check_vector(const struct npz *npz,
+                                    const char *name,
+                                    enum slc_npy_use use,
+                                    bool first,
+                                    uint64_t *nnz,
+                                    struct slc_error *err)
+{
+    struct slc_npy_array array;
+    enum slc_status status = begin_array(npz, name, &array, err);
+
+    if (status == SLC_OK) {
+        status = slc_npy_check_use(&array, use, npz->name, err);
+    }
+    if (status == SLC_OK &&
+        (array.header.dimensions != 1 || (!first && array.header.shape[0] != *nnz))) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "member %s.npy has %u dimensions and %" PRIu64 " numbers; %" PRIu64
+                       " in one dimension are expected",
+                       name, array.header.dimensions, slc_npy_items(&array),
+                       first ? slc_npy_items(&array) : *nnz);
+        slc_error_locate_file(err, npz->name);
+        return SLC_ERR_INPUT;
+    }
+    *nnz = status == SLC_OK ? array.header.shape[0] : 0;
+    return status;
+}
+
+/* pydata/sparse: coords, data, shape, fill_value. */
+static enum slc_status read_sparse(const struct npz *npz,
+                                   const struct slc_bytes_view *file,
+                                   struct slc_binary *binary,
+                                   struct slc_error *err)
+{
+    struct slc_npy_array coords = {.header_bytes = 0}, values;
+    enum slc_status status = check_fill(npz, err);
+
+    if (status == SLC_OK) {
+        status = check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err);
+    }
+    if (status == SLC_OK) {
+        status = begin_array(npz, "coords", &coords, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_check_use(&coords, SLC_NPY_COORDS, npz->name, err);
+    }
+    if (status == SLC_OK &&
+        (coords.header.dimensions != 2 || coords.header.shape[0] != binary->order ||
+         coords.header.shape[1] != binary->nnz)) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "coords has the shape (%" PRIu64 ", %" PRIu64 "), expected (%u, %" PRIu64
+                       "), modes and nonzeros",
+                       coords.header.shape[0], coords.header.shape[1], binary->order, binary->nnz);
+        slc_error_locate_file(err, npz->name);
+        return SLC_ERR_INPUT;
+    }
+    if (status == SLC_OK) {
+        status = copy_array(npz, file, "coords", &coords, err);
+    }
+    if (status == SLC_OK) {
+        status = copy_array(npz, file, "data", &values, err);
+    }
+    if (status == SLC_OK) {
+        slc_npy_lay_coords(binary, &coords, false);
+        slc_npy_lay_vector(binary, binary->order, &values);
+    }
+    return status;
+}
+
+/* Numbers of 8 bytes on their way to the spool, in the second half of the room. */
+struct numbers {
+    const struct npz *npz;
+    uint8_t *bytes;
+    size_t filled, room;
+};
+
+static enum slc_status flush_numbers(struct numbers *numbers, struct slc_error *err)
+{
+    size_t filled = numbers->filled;
+
+    numbers->filled = 0;
+    return slc_spool_append(numbers->npz->spool, numbers->bytes, filled, err);
+}
+
+/* Appends `count` times a number. */
+static enum slc_status
+append_number(struct numbers *numbers, uint64_t number, uint64_t count, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (; count > 0 && status == SLC_OK; count--) {
+        slc_store_u64(numbers->bytes + numbers->filled, number);
+        numbers->filled += 8;
+        if (numbers->filled == numbers->room) {
+            status = flush_numbers(numbers, err);
+        }
+    }
+    return status;
+}
+
+/*
+ * The array `lines` of the row (csr) or column (csc) of each nonzero, from where each of `length`
+ * begins among the nonzeros: indptr has one number more, the last of them their count.
+ */
+static enum slc_status expand_lines(const struct npz *npz,
+                                    const struct slc_bytes_view *file,
+                                    uint64_t length,
+                                    uint64_t nnz,
+                                    struct slc_npy_array *lines,
+                                    struct slc_error *err)
+{
+    struct numbers numbers = {
+        .npz = npz, .bytes = npz->room + npz->room_bytes / 2, .room = npz->room_bytes / 16 * 8};
+    struct slc_npy_array starts;
+    uint64_t line = 0, before = 0;
+    size_t got = 1;
+    enum slc_status status = begin_array(npz, "indptr", &starts, err);
+
+    *lines = (struct slc_npy_array){
+        .header = {.kind = 'u', .item_bytes = 8, .dimensions = 1, .shape = {nnz, 1}},
+        .data = {.files = file->files,
+                 .fd = slc_spool_fd(npz->spool),
+                 .name = file->name,
+                 .begin = slc_spool_bytes(npz->spool),
+                 .bytes = 8 * nnz}};
+    while (status == SLC_OK && got > 0) {
+        status = slc_zip_next(npz->zip, npz->room, npz->room_bytes / 2, &got, err);
+        for (uint64_t i = 0; status == SLC_OK && i < got / starts.header.item_bytes; i++, line++) {
+            uint64_t start = small_integer(&starts, npz->room, i);
+
+            if (start < before || start > nnz || line > length || (line == 0 && start != 0)) {
+                return refuse(npz, SLC_ERR_INPUT, "the numbers in indptr do not ascend from 0",
+                              err);
+            }
+            if (line > 0) {
+                status = append_number(&numbers, line - 1, start - before, err);
+            }
+            before = start;
+        }
+    }
+    if (status == SLC_OK && (line != length + 1 || before != nnz)) {
+        status = refuse(npz, SLC_ERR_INPUT, "indptr does not end with the number of nonzeros", err);
+    }
+    return status == SLC_OK ? flush_numbers(&numbers, err) : status;
+}
+
+/* csr and csc: indices, indptr, data; `mode`: the one that indptr is of. */
+static enum slc_status read_compressed(const struct npz *npz,
+                                       const struct slc_bytes_view *file,
+                                       unsigned mode,
+                                       struct slc_binary *binary,
+                                       struct slc_error *err)
+{
+    struct slc_npy_array lines, others, values;
+    uint64_t starts = binary->dims[mode] + 1;
+    enum slc_status status = check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err);
+
+    if (status == SLC_OK) {
+        status = check_vector(npz, "indices", SLC_NPY_COORDS, false, &binary->nnz, err);
+    }
+    if (status == SLC_OK) {
+        status = check_vector(npz, "indptr", SLC_NPY_COORDS, false, &starts, err);
+    }
+    if (status == SLC_OK) {
+        status = expand_lines(npz, file, binary->dims[mode], binary->nnz, &lines, err);
+    }
+    if (status == SLC_OK) {
+        status = copy_array(npz, file, "indices", &others, err);
+    }
+    if (status == SLC_OK) {
+        status = copy_array(npz, file, "data", &values, err);
+    }
+    if (status == SLC_OK) {
+        slc_npy_lay_vector(binary, mode, &lines);
+        slc_npy_lay_vector(binary, 1 - mode, &others);
+        slc_npy_lay_vector(binary, 2, &values);
+    }
+    return status;
+}
+
+static enum slc_status read_coo(const struct npz *npz,
+                                const struct slc_bytes_view *file,
+                                struct slc_binary *binary,
+                                struct slc_error *err)
+{
+    static const char *const names[] = {"row", "col", "data"};
+    struct slc_npy_array arrays[3];
+    enum slc_status status = check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err);
+
+    for (unsigned i = 0; i < 2 && status == SLC_OK; i++) {
+        status = check_vector(npz, names[i], SLC_NPY_COORDS, false, &binary->nnz, err);
+    }
+    for (unsigned i = 0; i < 3 && status == SLC_OK; i++) {
+        status = copy_array(npz, file, names[i], &arrays[i], err);
+        if (status == SLC_OK) {
+            slc_npy_lay_vector(binary, i, &arrays[i]);
+        }
+    }
+    return status;
+}
+
+/* scipy.sparse, by its `format`. */
+static enum slc_status read_scipy(const struct npz *npz,
+                                  const struct slc_bytes_view *file,
+                                  struct slc_binary *binary,
+                                  struct slc_error *err)
+{
+    struct slc_npy_array array;
+    uint8_t format[9] = {0};
+    enum slc_status status = read_small(npz, "format", &array, format, sizeof format - 1, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (array.header.kind != 'S' || binary->order != 2) {
+        return refuse(npz, SLC_ERR_INPUT, "not a matrix of scipy.sparse", err);
+    }
+    if (memcmp(format, "coo", 4) == 0) {
+        return read_coo(npz, file, binary, err);
+    }
+    if (memcmp(format, "csr", 4) == 0 || memcmp(format, "csc", 4) == 0) {
+        return read_compressed(npz, file, format[2] == 'r' ? 0 : 1, binary, err);
+    }
+    return refuse(npz, SLC_ERR_UNSUPPORTED,
+                  "a matrix of scipy.sparse in another format than coo, csr and csc: save its "
+                  "tocoo()",
+                  err);
+}
+
+enum slc_status slc_npz_read(const struct slc_bytes_view *file,
+                             struct slc_spool *spool,
+                             void *room,
+                             size_t room_bytes,
+                             struct slc_binary *binary,
+                             struct slc_error *err)
+{
+    struct npz npz = {.name = file->name, .spool = spool, .room = room, .room_bytes = room_bytes};
+    enum slc_status status = slc_zip_open(file, &npz.zip, err);
+
+    *binary = (struct slc_binary){.dialect = binary->dialect};
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (!has_member(&npz, "shape.npy") || !has_member(&npz, "data.npy") ||
+        (!has_member(&npz, "coords.npy") && !has_member(&npz, "format.npy"))) {
+        status = refuse(&npz, SLC_ERR_UNSUPPORTED,
+                        "the .npz file has not the members of a tensor of pydata/sparse (coords, "
+                        "data, shape) or a matrix of scipy.sparse (format, data, shape)",
+                        err);
+    }
+    if (status == SLC_OK) {
+        status = read_shape(&npz, binary, err);
+    }
+    if (status == SLC_OK) {
+        status = has_member(&npz, "coords.npy") ? read_sparse(&npz, file, binary, err)
+                                                : read_scipy(&npz, file, binary, err);
+    }
+    slc_zip_close(npz.zip);
+    return status;
+}

@@ -1,0 +1,233 @@
+/*
+ * libzip over a view of a file. What the file system says when a read fails is kept beside libzip,
+ * which only knows that it failed.
+ */
+#include "convert/ingest/binary/zip_member.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <zip.h>
+
+enum {
+    END_BYTES = 22,   /* of the record that ends a .zip file, without a comment */
+    MEMBERS_MAX = 64, /* a .npz of a sparse tensor has four or five */
+    /* Bytes that one deflated byte can become: RFC 1951 allows 258 for 2 bits. */
+    DEFLATE_RATIO_MAX = 1032,
+    STORED_SLACK = 64
+};
+
+struct slc_zip {
+    struct slc_bytes_view file;
+    uint64_t position;
+    zip_error_t source_error;
+    struct slc_error fault; /* of reading the file */
+    zip_t *archive;
+    zip_file_t *member;
+    char member_name[32]; /* the last that was begun; empty: none */
+};
+
+static zip_int64_t read_file(struct slc_zip *zip, void *data, uint64_t bytes)
+{
+    uint64_t some = slc_min_u64(bytes, zip->file.bytes - zip->position);
+
+    if (slc_bytes_read(&zip->file, data, some, zip->position, &zip->fault) != SLC_OK) {
+        zip_error_set(&zip->source_error, ZIP_ER_READ, zip->fault.system_errno);
+        return -1;
+    }
+    zip->position += some;
+    return (zip_int64_t)some;
+}
+
+/* What libzip asks of a file. */
+static zip_int64_t answer(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t command)
+{
+    struct slc_zip *zip = context;
+    zip_int64_t position;
+
+    switch (command) {
+    case ZIP_SOURCE_OPEN:
+        zip->position = 0;
+        return 0;
+    case ZIP_SOURCE_READ:
+        return read_file(zip, data, bytes);
+    case ZIP_SOURCE_CLOSE:
+    case ZIP_SOURCE_FREE:
+        return 0;
+    case ZIP_SOURCE_STAT: {
+        zip_stat_t *stat = ZIP_SOURCE_GET_ARGS(zip_stat_t, data, bytes, &zip->source_error);
+
+        if (!stat) {
+            return -1;
+        }
+        zip_stat_init(stat);
+        stat->size = zip->file.bytes;
+        stat->valid |= ZIP_STAT_SIZE;
+        return sizeof *stat;
+    }
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&zip->source_error, data, bytes);
+    case ZIP_SOURCE_SEEK:
+        position = zip_source_seek_compute_offset(zip->position, zip->file.bytes, data, bytes,
+                                                  &zip->source_error);
+        zip->position = position < 0 ? zip->position : (uint64_t)position;
+        return position < 0 ? -1 : 0;
+    case ZIP_SOURCE_TELL:
+        return (zip_int64_t)zip->position;
+    case ZIP_SOURCE_SUPPORTS:
+        return zip_source_make_command_bitmap(
+            ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+            ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_SUPPORTS, -1);
+    default:
+        zip_error_set(&zip->source_error, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+}
+
+/* A fault that libzip found: of the file system where that had one, else of the file. */
+static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc_error *err)
+{
+    if (zip->fault.status != SLC_OK) {
+        if (err && err->status == SLC_OK) {
+            *err = zip->fault;
+        }
+        return zip->fault.status;
+    }
+    (void)slc_fail(err, SLC_ERR_INPUT, "the .npz file is damaged%s%s: %s",
+                   zip->member_name[0] ? ", member " : "", zip->member_name, reason);
+    slc_error_locate_file(err, zip->file.name);
+    return SLC_ERR_INPUT;
+}
+
+/*
+ * The record at the end says how many members there are; libzip takes memory for each. What NumPy
+ * writes has no comment behind it.
+ */
+static enum slc_status check_end(struct slc_zip *zip, struct slc_error *err)
+{
+    unsigned char end[END_BYTES];
+    enum slc_status status;
+
+    if (zip->file.bytes < END_BYTES) {
+        return fault(zip, "it ends early", err);
+    }
+    status = slc_bytes_read(&zip->file, end, END_BYTES, zip->file.bytes - END_BYTES, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (slc_load_u32(end) != 0x06054b50 || slc_load_u16(end + 20) != 0) {
+        return fault(zip, "it does not end as one does", err);
+    }
+    if (slc_load_u16(end + 10) > MEMBERS_MAX) {
+        return fault(zip, "it has more members than the arrays of a tensor", err);
+    }
+    return SLC_OK;
+}
+
+enum slc_status
+slc_zip_open(const struct slc_bytes_view *file, struct slc_zip **zip, struct slc_error *err)
+{
+    static const struct slc_error none = SLC_ERROR_INIT;
+    struct slc_zip *made = slc_calloc(1, sizeof *made);
+    zip_source_t *source = NULL;
+    zip_error_t error;
+    enum slc_status status;
+
+    *zip = NULL;
+    if (!made) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a .npz file");
+    }
+    made->file = *file;
+    made->fault = none;
+    zip_error_init(&made->source_error);
+    zip_error_init(&error);
+    status = check_end(made, err);
+    if (status == SLC_OK) {
+        source = zip_source_function_create(answer, made, &error);
+        made->archive = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;
+        if (!made->archive) {
+            status = fault(made, zip_error_strerror(&error), err);
+            zip_source_free(source);
+        }
+    }
+    if (status == SLC_OK && zip_get_num_entries(made->archive, 0) > MEMBERS_MAX) {
+        status = fault(made, "it has more members than the arrays of a tensor", err);
+    }
+    zip_error_fini(&error);
+    if (status != SLC_OK) {
+        slc_zip_close(made);
+        return status;
+    }
+    *zip = made;
+    return SLC_OK;
+}
+
+static void end_member(struct slc_zip *zip)
+{
+    if (zip->member) {
+        (void)zip_fclose(zip->member);
+        zip->member = NULL;
+    }
+}
+
+void slc_zip_close(struct slc_zip *zip)
+{
+    if (!zip) {
+        return;
+    }
+    end_member(zip);
+    if (zip->archive) {
+        zip_discard(zip->archive);
+    }
+    zip_error_fini(&zip->source_error);
+    slc_free(zip);
+}
+
+bool slc_zip_find(struct slc_zip *zip, const char *name, uint64_t *bytes)
+{
+    const uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
+    zip_stat_t stat;
+
+    zip_stat_init(&stat);
+    if (zip_stat(zip->archive, name, ZIP_FL_UNCHANGED, &stat) != 0 ||
+        (stat.valid & needed) != needed) {
+        return false;
+    }
+    *bytes = stat.size;
+    return true;
+}
+
+enum slc_status slc_zip_begin(struct slc_zip *zip, const char *name, struct slc_error *err)
+{
+    zip_stat_t stat;
+
+    end_member(zip);
+    (void)snprintf(zip->member_name, sizeof zip->member_name, "%s", name);
+    zip_stat_init(&stat);
+    if (zip_stat(zip->archive, name, ZIP_FL_UNCHANGED, &stat) == 0 &&
+        stat.size / DEFLATE_RATIO_MAX > stat.comp_size + STORED_SLACK) {
+        return fault(zip, "it claims more than its stored bytes can become", err);
+    }
+    zip->member = zip_fopen(zip->archive, name, ZIP_FL_UNCHANGED);
+    return zip->member ? SLC_OK : fault(zip, zip_strerror(zip->archive), err);
+}
+
+enum slc_status
+slc_zip_next(struct slc_zip *zip, void *data, size_t bytes, size_t *got, struct slc_error *err)
+{
+    *got = 0;
+    while (*got < bytes) {
+        zip_int64_t some = zip_fread(zip->member, (char *)data + *got, bytes - *got);
+
+        if (some < 0) {
+            return fault(zip, zip_error_strerror(zip_file_get_error(zip->member)), err);
+        }
+        if (some == 0) {
+            break;
+        }
+        *got += (size_t)some;
+    }
+    return SLC_OK;
+}

@@ -1,0 +1,589 @@
+/*
+ * A tensor to a store: what has to be decided, in this order.
+ *
+ *   1. the dialect and its header, from the first piece of text, or what the header of a binary
+ * file says;
+ *   2. lengths: --dims, else the header, else (after reading) the data;
+ *   3. how many parsers the memory allows, and what is left for the builder;
+ *   4. a sample of coordinates, for the builder's key splitters and its guess of the index base
+ *      (convert_sample.c);
+ *   5. everything is parsed and pushed (convert_parse.c);
+ *   6. the index base and the lengths are final; the builder sorts and writes.
+ */
+#include "convert/ingest/convert.h"
+
+#include "base/error/clock.h"
+#include "base/error/log.h"
+#include "base/error/words.h"
+#include "base/key.h"
+#include "base/memory/checked.h"
+#include "base/thread/team.h"
+#include "base/version.h"
+#include "convert/build/resume/build_complete.h"
+#include "convert/ingest/convert_internal.h"
+#include "convert/ingest/csv/sheet.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Code and heap that become resident on the way: libarchive, coders, thread stacks' first
+ * pages. */
+static const uint64_t overhead_bytes = UINT64_C(6) << 20;
+static const uint64_t thread_bytes = UINT64_C(256) << 10;
+
+static enum slc_status check_options(const struct slc_convert_options *options,
+                                     struct slc_error *err)
+{
+    if (!options->input) {
+        return slc_fail(err, SLC_ERR_USAGE, "an input is needed");
+    }
+    if (options->values && strcmp(options->input, "-") == 0 && strcmp(options->values, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "only one of two inputs can be standard input");
+    }
+    if (options->sheet && (options->values || options->names || options->append)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a table has values and names in its columns, and makes a store of its own");
+    }
+    if (options->table && (!options->append || options->values)) {
+        return slc_fail(err, SLC_ERR_USAGE, "only a table is appended as one, without values");
+    }
+    if (options->index_base < -1 || options->index_base > 1) {
+        return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
+                        options->index_base);
+    }
+    if (options->dims_order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u lengths given: at most %d modes are supported",
+                        options->dims_order, (int)SLC_MAX_ORDER);
+    }
+    for (unsigned m = 0; m < options->dims_order; m++) {
+        if (options->dims[m] < 1 || options->dims[m] > SLC_MAX_MODE_LENGTH) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "length %" PRIu64 " of mode %u: 1 to %" PRIu64 " is possible",
+                            options->dims[m], m + 1, SLC_MAX_MODE_LENGTH);
+        }
+    }
+    if (options->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: at most %d are supported",
+                        options->threads, (int)SLC_MAX_THREADS);
+    }
+    return SLC_OK;
+}
+
+/* Order and lengths as far as they are known before reading the rows. */
+static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_convert_options *options = c->options;
+    struct slc_text_header *header = &c->header;
+    const uint64_t *dims = header->has_dims ? header->dims : NULL;
+    struct slc_key_layout keys;
+
+    if (header->order == 0) {
+        if (options->dims_order == 0) {
+            return slc_conversion_blame(
+                c,
+                slc_fail(err, SLC_ERR_INPUT,
+                         "no entries and no lengths: the input is empty or holds "
+                         "only comments (--dims makes it an empty tensor)"),
+                err);
+        }
+        header->order = options->dims_order;
+    }
+    if (options->dims_order > 0) {
+        if (options->dims_order != header->order) {
+            return slc_fail(err, SLC_ERR_USAGE, "--dims gives %u lengths, but %s has %u modes",
+                            options->dims_order, c->info.name, header->order);
+        }
+        dims = options->dims;
+    }
+    if (dims && header->symmetry != 0 && dims[0] != dims[1]) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--dims %" PRIu64 "x%" PRIu64 ": a symmetric matrix is square", dims[0],
+                        dims[1]);
+    }
+    c->job.dims_declared = dims != NULL;
+    for (unsigned m = 0; m < header->order; m++) {
+        c->job.lengths[m] = dims ? dims[m] : SLC_MAX_MODE_LENGTH;
+    }
+    /* Lengths whose keys are too long must not cost a pass over the input first. */
+    return dims ? slc_conversion_blame(c, slc_key_layout_init(&keys, header->order, dims, err), err)
+                : SLC_OK;
+}
+
+/* The base, where the user or the header says it. */
+static void settle_stated_base(struct slc_conversion *c)
+{
+    const struct slc_text_header *header = &c->header;
+
+    c->job.index_base = c->options->index_base >= 0 ? c->options->index_base : header->index_base;
+    if (c->options->index_base >= 0) {
+        snprintf(c->reason, sizeof c->reason, "%s", SLC_SAID("as --index-base says"));
+    } else if (header->dialect == SLC_DIALECT_GENTEN ||
+               header->dialect == SLC_DIALECT_TENSORTOOLBOX) {
+        snprintf(c->reason, sizeof c->reason, "stated by the header");
+    } else {
+        snprintf(c->reason, sizeof c->reason, "the rule of the %s format",
+                 slc_dialect_name(header->dialect));
+    }
+    c->job.base_reason = c->reason;
+}
+
+/* What everything but the builder takes with this many parsers. */
+static uint64_t bytes_beside_builder(const struct slc_conversion *c, unsigned workers)
+{
+    uint64_t each = thread_bytes + slc_parser_bytes(c->header.order, c->header.symmetry != 0) +
+                    slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL);
+
+    return c->resident_bytes + overhead_bytes + c->info.memory_bytes +
+           slc_conversion_old_bytes(c, workers) +
+           (c->options->names ? c->options->names->memory_bytes : 0) +
+           2 * slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL) + workers * each;
+}
+
+/* Divides the budget: as many parsers as asked where they fit, and all the rest for the builder. */
+static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *err)
+{
+    unsigned workers = c->options->threads ? c->options->threads : slc_team_default_workers();
+    uint64_t need = 0;
+
+    if (workers > SLC_MAX_THREADS) {
+        workers = SLC_MAX_THREADS;
+    }
+    c->build.beside_most_bytes = bytes_beside_builder(c, workers);
+    for (; workers >= 1; workers--) {
+        c->build.workers = workers;
+        need =
+            bytes_beside_builder(c, workers) + slc_builder_memory_min(&c->build, c->header.order);
+        if (need <= c->memory_bytes) {
+            break;
+        }
+    }
+    if (workers == 0) {
+        /* A MiB more than now: the process may be larger by a few pages next time. */
+        return slc_fail_budget(err, c->memory_bytes, need + (UINT64_C(1) << 20), "this conversion");
+    }
+    c->job.workers = workers;
+    c->build.beside_bytes = bytes_beside_builder(c, workers);
+    c->build.memory_bytes = c->memory_bytes - c->build.beside_bytes;
+    return SLC_OK;
+}
+
+/* The pieces beyond the first, and what the parsers own. */
+static enum slc_status create_parsers(struct slc_conversion *c, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    struct slc_piece *pieces;
+    enum slc_status status = SLC_OK;
+
+    pieces = slc_realloc(job->pieces, (job->workers + 2) * sizeof *pieces);
+    if (!pieces) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u parsers", job->workers);
+    }
+    job->pieces = pieces;
+    memset(pieces + 1, 0, (job->workers + 1) * sizeof *pieces);
+    job->piece_count = job->workers + 2;
+    job->parsers = slc_calloc(job->workers, sizeof *job->parsers);
+    if (!job->parsers) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u parsers", job->workers);
+    }
+    for (unsigned i = 1; i < job->piece_count && status == SLC_OK; i++) {
+        status = slc_buffer_create(&pieces[i].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+    }
+    for (unsigned w = 0; w < job->workers && status == SLC_OK; w++) {
+        status = slc_parser_create(&job->parsers[w], c->header.order, c->header.symmetry != 0, err);
+    }
+    return status;
+}
+
+static void destroy_parsers(struct slc_parse_job *job)
+{
+    for (unsigned i = 0; i < job->piece_count; i++) {
+        slc_buffer_destroy(&job->pieces[i].buffer);
+    }
+    for (unsigned w = 0; job->parsers && w < job->workers; w++) {
+        slc_parser_destroy(&job->parsers[w]);
+    }
+    slc_free(job->parsers);
+    slc_free(job->pieces);
+    job->parsers = NULL;
+    job->pieces = NULL;
+    job->piece_count = 0;
+}
+
+/* After reading: what the indices themselves say about the base. */
+static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    const struct slc_mark *zero = &job->zero;
+    const struct slc_mark *at_length = &job->at_length;
+
+    if (job->index_base >= 0) {
+        return SLC_OK;
+    }
+    if (zero->set && at_length->set) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "index %" PRIu64 " of mode %u is beyond its length %" PRIu64
+                       ": indices start at 0, as line %" PRIu64 " has an index 0",
+                       at_length->index, at_length->mode + 1, job->lengths[at_length->mode],
+                       zero->line);
+        slc_error_locate_text(err, c->info.name, at_length->line, at_length->column);
+        return SLC_ERR_INPUT;
+    }
+    if (zero->set) {
+        job->index_base = 0;
+        snprintf(c->reason, sizeof c->reason, "index 0 occurs in mode %u, first in line %" PRIu64,
+                 zero->mode + 1, zero->line);
+    } else if (at_length->set && job->dims_declared) {
+        job->index_base = 1;
+        snprintf(c->reason, sizeof c->reason,
+                 "an index equals the length of mode %u, first in line %" PRIu64,
+                 at_length->mode + 1, at_length->line);
+    } else if (c->appending != NULL && slc_conversion_old_base(c) >= 0) {
+        job->index_base = slc_conversion_old_base(c);
+        snprintf(c->reason, sizeof c->reason, "as in what the store was made of");
+    } else if (c->header.ambiguous_base && job->row_count > 0) {
+        return slc_conversion_blame(
+            c,
+            slc_fail(
+                err, SLC_ERR_INPUT,
+                "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does not "
+                "say it and no index is 0 or equal to its length; please give --index-base 0 "
+                "or --index-base 1"),
+            err);
+    } else {
+        job->index_base = (int)slc_dialect_base(c->header.dialect);
+        c->report->base_assumed = true;
+        snprintf(c->reason, sizeof c->reason, "the convention of the %s format",
+                 slc_dialect_name(c->header.dialect));
+    }
+    return SLC_OK;
+}
+
+/* The last decisions, when all rows have been seen. */
+static enum slc_status settle_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    enum slc_status status;
+
+    if (c->header.has_nnz && c->header.nnz != job->row_count) {
+        return slc_conversion_blame(
+            c,
+            slc_fail(err, SLC_ERR_INPUT, "the header declares %" PRIu64 " entries, found %" PRIu64,
+                     c->header.nnz, job->row_count),
+            err);
+    }
+    status = settle_base(c, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (c->header.ambiguous_base && job->index_base == 1) {
+        c->header.dialect = SLC_DIALECT_TENSORTOOLBOX;
+    }
+    for (unsigned m = 0; m < c->header.order; m++) {
+        dims[m] =
+            job->dims_declared ? job->lengths[m] : job->largest[m] + 1 - (uint64_t)job->index_base;
+    }
+    if (!job->dims_declared && c->header.symmetry != 0) {
+        dims[0] = dims[1] = slc_max_u64(dims[0], dims[1]);
+    }
+    return SLC_OK;
+}
+
+static void fill_report(struct slc_conversion *c, const uint64_t *dims)
+{
+    struct slc_convert_report *report = c->report;
+    const struct slc_parse_job *job = &c->job;
+
+    report->dialect = c->header.dialect;
+    report->compression = c->info.compression;
+    report->order = c->header.order;
+    report->dims_declared = job->dims_declared;
+    report->index_base = (unsigned)job->index_base;
+    memcpy(report->base_reason, c->reason, sizeof report->base_reason);
+    for (unsigned m = 0; m < c->header.order; m++) {
+        report->dims[m] = dims[m];
+        report->smallest[m] = job->smallest[m];
+    }
+    report->input_bytes = slc_row_source_consumed(job->source);
+    report->text_bytes = c->sheet != NULL ? c->sheet_bytes : job->text_bytes;
+    report->lines = job->line_count;
+    report->workers = job->workers;
+    report->read_seconds = job->read_seconds;
+    report->parse_seconds = job->parse_seconds;
+    report->scatter_seconds = job->scatter_seconds;
+    report->text_seconds = slc_seconds_since(c->start_ns);
+}
+
+/* What is done once memory is divided. */
+typedef enum slc_status run_fn(struct slc_conversion *c, struct slc_error *err);
+
+/* Parses everything and decides what was open. The builder, if there is one, is the job's. */
+static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
+{
+    struct slc_error changed = SLC_ERROR_INIT;
+    enum slc_status status = slc_parse_run(&c->job, err);
+
+    /* Of a file that others write to, no row is to blame, and what was read is of no one moment. */
+    if ((status == SLC_OK || status == SLC_ERR_INPUT) &&
+        (slc_input_check(c->input, &changed) != SLC_OK ||
+         (c->values && slc_input_check(c->values, &changed) != SLC_OK))) {
+        status = changed.status;
+        if (err != NULL) {
+            *err = changed;
+        }
+    }
+    if (status == SLC_OK) {
+        status = settle_all(c, dims, err);
+    }
+    if (status == SLC_OK && c->job.builder != NULL && !c->job.all_read) {
+        status = slc_conversion_commit_all(c, err);
+    }
+    if (status == SLC_OK) {
+        fill_report(c, dims);
+    }
+    return status;
+}
+
+static enum slc_status run_scan(struct slc_conversion *c, struct slc_error *err)
+{
+    uint64_t dims[SLC_MAX_ORDER] = {0};
+    enum slc_status status = create_parsers(c, err);
+
+    return status == SLC_OK ? parse_all(c, dims, err) : status;
+}
+
+static enum slc_status run_forecast(struct slc_conversion *c, struct slc_error *err)
+{
+    const enum slc_status status = create_parsers(c, err);
+
+    return status == SLC_OK ? slc_conversion_forecast(c, err) : status;
+}
+
+/* Creates the builder, and goes on with what an interrupted run left, if anything. */
+static enum slc_status begin_build(struct slc_conversion *c, struct slc_error *err)
+{
+    bool resumed = false;
+    enum slc_status status = slc_conversion_create_builder(c, err);
+
+    if (status == SLC_OK) {
+        status = slc_conversion_resume(c, &resumed, err);
+    }
+    if (status == SLC_OK) {
+        c->report->build.resumed = slc_builder_resumed(c->job.builder) != NULL;
+    }
+    if (status == SLC_OK && !resumed && c->report->build.resumed) {
+        return slc_fail(err, SLC_ERR_DAMAGED, "what an earlier run left is not of this text");
+    }
+    if (status == SLC_OK && resumed) {
+        slc_log(SLC_LOG_NOTE, "going on with what an interrupted run left: %s of %" PRIu64 " rows",
+                c->job.all_read ? "all" : "the first", c->job.parsers[0].row_count);
+    }
+    return status;
+}
+
+/* Where the store comes from; what was counted is added later. */
+static void fill_origin(const struct slc_conversion *c, struct slc_store_origin *origin)
+{
+    *origin = (struct slc_store_origin){.index_base = (unsigned)c->job.index_base};
+    snprintf(origin->source, sizeof origin->source, "%s", c->options->input);
+    snprintf(origin->dialect, sizeof origin->dialect, "%s", slc_dialect_name(c->header.dialect));
+    snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
+             slc_duplicates_name(c->options->duplicates));
+    slc_transforms_tell(&c->options->transforms, origin->transforms, sizeof origin->transforms);
+    if (c->sheet != NULL) {
+        slc_sheet_tell(c->sheet, origin->table);
+    }
+    if (c->appending != NULL) {
+        slc_conversion_add_origin(c, origin);
+    }
+    snprintf(origin->writer, sizeof origin->writer, "sluice %s", SLC_VERSION);
+}
+
+static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    uint64_t dims[SLC_MAX_ORDER] = {0};
+    struct slc_store_origin origin;
+    struct slc_state note = {.bytes = NULL};
+    bool complete = false;
+    enum slc_status status = slc_conversion_complete(c, &complete, err);
+
+    if (status == SLC_OK && !complete && slc_conversion_knows_input(c)) {
+        return slc_complete_settle(&c->build, err);
+    }
+    if (status != SLC_OK || complete) {
+        return status;
+    }
+    status = create_parsers(c, err);
+    if (status == SLC_OK) {
+        status = begin_build(c, err);
+    }
+    if (status == SLC_OK) {
+        status = parse_all(c, dims, err);
+    }
+    if (status == SLC_OK && c->appending != NULL && slc_conversion_knows_content(c)) {
+        slc_builder_abandon(job->builder);
+        return slc_complete_settle(&c->build, err);
+    }
+    if (status == SLC_OK && c->appending != NULL) {
+        status = slc_conversion_push_old(c, dims, err);
+    }
+    if (status != SLC_OK) {
+        slc_builder_end(job->builder, status);
+        return status;
+    }
+    /* The text is read: its memory would only stand beside the sort's. */
+    destroy_parsers(job);
+    fill_origin(c, &origin);
+    if (c->options->progress) {
+        c->options->progress(c->options->context, "sort", 0, 0);
+    }
+    slc_conversion_put_report(c, &note);
+    slc_builder_note(job->builder, &note);
+    status = slc_builder_finish(job->builder, (unsigned)job->index_base, dims, &origin,
+                                &c->report->build, err);
+    slc_conversion_count_layouts(c, false);
+    slc_state_destroy(&note);
+    return slc_conversion_blame(c, status, err);
+}
+
+/* What the builder is to do, but for its memory. */
+static struct slc_builder_options builder_options(const struct slc_convert_options *options)
+{
+    return (struct slc_builder_options){.files = options->files,
+                                        .output = options->output,
+                                        .temp_folder = options->temp_folder,
+                                        .overwrite = options->overwrite || options->append,
+                                        .codec = options->codec,
+                                        .value = options->value,
+                                        .duplicates = options->duplicates,
+                                        .transforms = options->transforms,
+                                        .fibers = options->fibers,
+                                        .run = options->run,
+                                        .relabel = options->relabel,
+                                        .block_bytes = options->block_bytes,
+                                        .max_temp = options->max_temp,
+                                        .attach = options->names ? slc_name_maps_attach : NULL,
+                                        .attached = (void *)(uintptr_t)options->names,
+                                        .publishing = options->publishing,
+                                        .stop = options->stop,
+                                        .progress = options->progress,
+                                        .context = options->context};
+}
+
+/* Opens the input, settles what its start tells, divides memory and runs. */
+static enum slc_status perform(const struct slc_convert_options *options,
+                               run_fn *run,
+                               struct slc_convert_forecast *forecast,
+                               struct slc_convert_report *report,
+                               struct slc_error *err)
+{
+    struct slc_conversion c = {.options = options,
+                               .report = report,
+                               .forecast = forecast,
+                               .brief = forecast != NULL && forecast->brief,
+                               .start_ns = slc_clock_ns()};
+    enum slc_status status = check_options(options, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    memset(report, 0, sizeof *report);
+    c.resident_bytes = slc_memory_resident();
+    c.memory_bytes = options->memory_bytes ? options->memory_bytes : slc_memory_total() / 5 * 4;
+    c.build = builder_options(options);
+    status = slc_conversion_open_inputs(&c, err);
+    if (status == SLC_OK && run == run_build) {
+        status = slc_conversion_identify(&c, err);
+    }
+    if (status == SLC_OK && options->append) {
+        status = slc_conversion_open_old(&c, err);
+    }
+    if (status != SLC_OK) {
+        goto done;
+    }
+    c.job.header = &c.header;
+    c.job.progress = options->progress;
+    c.job.context = options->context;
+    c.job.stop = options->stop;
+    c.job.stored_bytes = c.info.stored_bytes;
+    c.job.pieces = slc_calloc(1, sizeof *c.job.pieces);
+    if (!c.job.pieces) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory to read the input");
+        goto done;
+    }
+    c.job.piece_count = 1;
+    status = slc_conversion_open_rows(&c, err);
+    if (status == SLC_OK) {
+        status = settle_dims(&c, err);
+    }
+    if (status == SLC_OK && options->names) {
+        status = slc_name_maps_check_order(options->names, c.header.order, err);
+    }
+    if (status == SLC_OK && options->append) {
+        status = slc_conversion_blame(&c, slc_conversion_fit_old(&c, err), err);
+    }
+    if (status == SLC_OK) {
+        settle_stated_base(&c);
+        status = plan_memory(&c, err);
+    }
+    if (status == SLC_OK) {
+        status = run(&c, err);
+    }
+    report->total_seconds = slc_seconds_since(c.start_ns);
+
+done:
+    slc_conversion_close_old(&c);
+    destroy_parsers(&c.job);
+    slc_row_source_close(c.job.source);
+    slc_sheet_destroy(c.sheet);
+    slc_conversion_drop_table(&c);
+    slc_input_close(c.values);
+    slc_input_close(c.input);
+    return status;
+}
+
+enum slc_status slc_convert(const struct slc_convert_options *options,
+                            struct slc_convert_report *report,
+                            struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    if (!options->output) {
+        return slc_fail(err, SLC_ERR_USAGE, "an output is needed");
+    }
+    status = perform(options, run_build, NULL, report, &fault);
+    if (status == SLC_ERR_DAMAGED && report->build.resumed) {
+        struct slc_convert_options anew = *options;
+
+        slc_log(SLC_LOG_NOTE, "%s: beginning anew", fault.message);
+        anew.restart = true;
+        slc_error_clear(&fault);
+        status = perform(&anew, run_build, NULL, report, &fault);
+    }
+    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    return status;
+}
+
+enum slc_status slc_convert_scan(const struct slc_convert_options *options,
+                                 struct slc_convert_report *report,
+                                 struct slc_error *err)
+{
+    return perform(options, run_scan, NULL, report, err);
+}
+
+enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
+                                     bool brief,
+                                     struct slc_convert_forecast *forecast,
+                                     struct slc_error *err)
+{
+    struct slc_convert_report report;
+
+    *forecast = (struct slc_convert_forecast){.brief = brief};
+    return perform(options, run_forecast, forecast, &report, err);
+}

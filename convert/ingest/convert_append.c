@@ -1,0 +1,348 @@
+/*
+ * `sluice append`: a conversion whose store has the nonzeros of another one, the one at its output,
+ * before those of its input, as if the texts of both stood one behind the other. The old store is
+ * read when the input has been: only then its index base, to which the builder takes all entries,
+ * is certain. Its entries have the lower sequence numbers all the same.
+ *
+ * The new store is built beside the old one and the names are exchanged at the very end. Its
+ * manifest remembers what was appended: the file, which is known before it is read, and the
+ * entries, which are known when they have been, from wherever they came. Neither is appended twice,
+ * unless that is asked for. A run that is killed after a long build is also found to be complete by
+ * the same command line (build_complete.h): what was noted says to which store it was appended, so
+ * that a store that came to its place since is not replaced by it.
+ */
+#include "convert/ingest/convert_internal.h"
+
+#include "base/hash.h"
+#include "base/memory/checked.h"
+#include "convert/build/build_folder.h"
+#include "convert/ingest/csv/sheet.h"
+#include "convert/ingest/csv/sheet_remember.h"
+#include "convert/ingest/names/names_append.h"
+#include "convert/reshape/store_push.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct slc_appending {
+    struct slc_store_push push;
+    struct slc_conversion *conversion;
+    uint64_t content; /* what tells the store from others */
+    struct slc_store_origin origin;
+    struct slc_names_append names;
+    struct slc_store_appended added;
+};
+
+/* The file and the options by which it is appended; 0 where it is no file. */
+static uint64_t input_of(const struct slc_conversion *c)
+{
+    struct slc_convert_options options = *c->options;
+    uint64_t numbers[2] = {c->build.identity.input, 0};
+
+    options.again = false;
+    numbers[1] = slc_conversion_options_hash(&options);
+    return numbers[0] != 0 ? slc_hash64(numbers, sizeof numbers) | 1 : 0;
+}
+
+enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_error *err)
+{
+    struct slc_appending *a = slc_calloc(1, sizeof *a);
+    enum slc_status status;
+
+    if (a == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to append to a store");
+    }
+    a->conversion = c;
+    c->appending = a;
+    status = c->forecast == NULL
+                 ? slc_build_folder_restore(c->options->files, c->options->output, err)
+                 : SLC_OK;
+    if (status != SLC_OK) {
+        return status;
+    }
+    status =
+        slc_store_push_open(&a->push, c->options->files, c->options->output, c->memory_bytes, err);
+    if (status == SLC_OK && a->push.store.manifest.origin.transforms[0] != '\0') {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "its values are transformed (%s), and what is appended would not go with "
+                          "them: append to a store of values as they were, and transform that by "
+                          "sluice slice",
+                          a->push.store.manifest.origin.transforms);
+        slc_error_locate_file(err, c->options->output);
+    }
+    if (status == SLC_OK && c->options->names != NULL) {
+        status = slc_name_maps_check_order(c->options->names, a->push.info->order, err);
+    }
+    if (status == SLC_OK) {
+        const struct slc_manifest *manifest = &a->push.store.manifest;
+
+        a->content = a->push.info->header_hash;
+        a->origin = manifest->origin;
+        slc_names_carry_init(&a->names.old, c->options->files, c->options->output, manifest);
+        a->names.old.stop = c->options->stop;
+        a->names.maps = c->options->names;
+        c->build.attach = slc_names_append;
+        c->build.attached = &a->names;
+        a->added.input = input_of(c);
+        (void)snprintf(a->added.source, sizeof a->added.source, "%s", c->options->input);
+        for (unsigned i = 0; i < manifest->layout_count && !c->options->drop_layouts; i++) {
+            const struct slc_store_layout *layout = &manifest->layouts[i];
+
+            if (layout->layout != SLC_LAYOUT_BLCO) {
+                c->build.layouts[c->build.layout_count++] =
+                    (struct slc_build_layout){layout->layout, layout->layout_mode};
+            }
+        }
+        c->report->layouts_dropped = manifest->layout_count - 1;
+        c->report->old_nnz = manifest->nnz;
+        c->report->order = manifest->order;
+        memcpy(c->report->old_dims, manifest->dims, sizeof manifest->dims);
+        memcpy(c->report->dims, manifest->dims, sizeof manifest->dims);
+        c->build.codec = slc_manifest_find(manifest, SLC_LAYOUT_BLCO, 0)->codec;
+        c->build.relabel =
+            manifest->permutation_count > 0 ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
+        c->job.tells_content = true;
+        c->job.first_sequence = slc_store_scan_sequences(a->push.info);
+    }
+    return status;
+}
+
+void slc_conversion_close_old(struct slc_conversion *c)
+{
+    if (c->appending != NULL) {
+        slc_store_push_close(&c->appending->push);
+        slc_free(c->appending);
+        c->appending = NULL;
+    }
+}
+
+enum slc_status slc_conversion_fit_old(struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_layout_info *info = c->appending->push.info;
+
+    if (c->header.order != info->order) {
+        return slc_fail(err, SLC_ERR_INPUT, "entries of %u modes, but %s has %u", c->header.order,
+                        c->options->output, info->order);
+    }
+    for (unsigned n = 0; n < info->order; n++) {
+        if (c->options->fixed_modes[n] && c->job.dims_declared &&
+            c->job.lengths[n] > info->dims[n]) {
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "mode %u has %" PRIu64 " indices here, but %" PRIu64
+                            " in %s, and is not to grow: see --grow-modes",
+                            n + 1, c->job.lengths[n], info->dims[n], c->options->output);
+        }
+        if (c->options->fixed_modes[n]) {
+            c->job.lengths[n] = slc_min_u64(c->job.lengths[n], info->dims[n]);
+        }
+    }
+    return SLC_OK;
+}
+
+int slc_conversion_old_base(const struct slc_conversion *c)
+{
+    const struct slc_store_origin *origin = &c->appending->origin;
+
+    /* Of other formats nothing follows for this one: coordinates of arrays, say, count from 0. */
+    return strcmp(origin->dialect, slc_dialect_name(c->header.dialect)) == 0
+               ? (int)origin->index_base
+               : -1;
+}
+
+bool slc_conversion_old_is_table(const struct slc_conversion *c)
+{
+    return c->appending != NULL && c->appending->origin.table[0] != '\0';
+}
+
+enum slc_status
+slc_conversion_old_table(struct slc_conversion *c, struct slc_sheet_old *old, struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (c->options->names != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "a table has the names of its indices in its columns");
+    }
+    old->store = c->options->output;
+    old->manifest = &c->appending->push.store.manifest;
+    status = slc_conversion_old_is_table(c)
+                 ? slc_sheet_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
+                 : slc_fail(err, SLC_ERR_INPUT,
+                            "it does not tell the columns of a table: it was not made of one, or "
+                            "by an older version, or is a part of one that was; what is to be "
+                            "appended has to be given by indices");
+    if (status == SLC_OK && c->recalled.order != old->manifest->order) {
+        status = slc_fail(err, SLC_ERR_FORMAT, "it has %u modes, and a table of %u",
+                          old->manifest->order, c->recalled.order);
+    }
+    for (unsigned m = 0; status == SLC_OK && m < c->recalled.order; m++) {
+        const uint64_t above = old->manifest->dims[m] - 1; /* of its bins behind the first */
+
+        if (above > INT64_MAX || old->lowest[m] > INT64_MAX - (int64_t)above) {
+            status = slc_fail(err, SLC_ERR_FORMAT,
+                              "its mode %u has %" PRIu64 " bins from bin %" PRId64 " on", m + 1,
+                              old->manifest->dims[m], old->lowest[m]);
+        }
+    }
+    slc_error_locate_file(err, c->options->output);
+    return status;
+}
+
+/* What the store remembers of that input, or of those entries. */
+static bool remembers(struct slc_conversion *c, uint64_t input, uint64_t content)
+{
+    const struct slc_store_origin *origin = &c->appending->origin;
+
+    for (unsigned i = 0; i < origin->appended_count && !c->options->again; i++) {
+        const struct slc_store_appended *known = &origin->appended[i];
+
+        if ((input != 0 && known->input == input) || (content != 0 && known->content == content)) {
+            c->report->appended_before = true;
+            c->report->layouts_dropped = 0;
+            c->report->entries = known->entries;
+            memcpy(c->report->dims, c->report->old_dims, sizeof c->report->dims);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool slc_conversion_knows_input(struct slc_conversion *c)
+{
+    return c->appending != NULL && remembers(c, c->appending->added.input, 0);
+}
+
+bool slc_conversion_knows_content(struct slc_conversion *c)
+{
+    struct slc_store_appended *added = &c->appending->added;
+
+    added->content = slc_parse_content(&c->job, &added->entries);
+    c->report->entries = added->entries;
+    return remembers(c, 0, added->content);
+}
+
+void slc_conversion_add_origin(const struct slc_conversion *c, struct slc_store_origin *origin)
+{
+    *origin = c->appending->origin;
+    if (origin->appended_count == SLC_MAX_APPENDED) {
+        origin->appended_count--;
+        memmove(&origin->appended[0], &origin->appended[1],
+                origin->appended_count * sizeof origin->appended[0]);
+    }
+    origin->appended[origin->appended_count++] = c->appending->added;
+}
+
+/* Of a trial of decoding. */
+#define TRIAL_SECONDS 0.05
+
+enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_appending *a = c->appending;
+    const struct slc_manifest *manifest = &a->push.store.manifest;
+    const struct slc_layout_info *info = a->push.info;
+    struct slc_convert_forecast *f = c->forecast;
+    struct slc_store_trial trial;
+    enum slc_status status =
+        slc_store_trial(c->options->files, a->push.store.reader, TRIAL_SECONDS, NULL, &trial, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    f->old_bytes = info->file_bytes;
+    f->old_seconds = trial.decode_seconds * (double)f->old_nnz / f->workers;
+    if (f->old_nnz > 0) {
+        const double growth = (double)(f->old_nnz + f->entries) / (double)f->old_nnz;
+        uint64_t bytes = info->file_bytes;
+
+        for (unsigned i = 0; i < manifest->layout_count && !c->options->drop_layouts; i++) {
+            if (manifest->layouts[i].layout != SLC_LAYOUT_BLCO) {
+                bytes += manifest->layouts[i].file_bytes;
+                f->layouts++;
+            }
+        }
+        f->store_bytes = (uint64_t)(growth * (double)bytes) + f->names_bytes;
+        f->store_most_bytes = f->store_bytes - f->names_bytes + f->names_most_bytes;
+    }
+    return SLC_OK;
+}
+
+uint64_t slc_conversion_old_bytes(const struct slc_conversion *c, unsigned workers)
+{
+    return c->appending != NULL ? slc_store_push_bytes(&c->appending->push, workers) +
+                                      slc_names_carry_bytes(&c->appending->names.old)
+                                : 0;
+}
+
+uint64_t slc_conversion_old_content(const struct slc_conversion *c)
+{
+    return c->appending != NULL ? c->appending->content : 0;
+}
+
+void slc_conversion_count_layouts(const struct slc_conversion *c, bool placed)
+{
+    struct slc_convert_report *report = c->report;
+
+    report->layouts_dropped = placed ? 0 : report->layouts_dropped - report->build.layout_count;
+}
+
+static enum slc_status
+push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
+{
+    const struct slc_conversion *c = context;
+    struct slc_entries entries = {.order = c->header.order,
+                                  .count = rows->count,
+                                  .values = rows->values,
+                                  .sequence = rows->sequence};
+
+    for (unsigned n = 0; n < entries.order; n++) {
+        for (uint32_t i = 0; i < rows->count; i++) {
+            rows->coords[n][i] += (uint64_t)c->job.index_base;
+        }
+        entries.coords[n] = rows->coords[n];
+    }
+    return slc_builder_push(c->job.builder, worker, &entries, err);
+}
+
+/* The builder has the store locked by now: what it was when it was opened is what is replaced. */
+static enum slc_status check_unchanged(const struct slc_appending *a, struct slc_error *err)
+{
+    const struct slc_conversion *c = a->conversion;
+    struct slc_store_push now = {.info = NULL};
+    enum slc_status status =
+        slc_store_push_open(&now, c->options->files, c->options->output, c->memory_bytes, err);
+
+    if (status == SLC_OK && now.info->header_hash != a->content) {
+        status =
+            slc_fail(err, SLC_ERR_IO, "another run has changed the store meanwhile: append again");
+        slc_error_locate_file(err, c->options->output);
+    }
+    slc_store_push_close(&now);
+    return status;
+}
+
+enum slc_status
+slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
+{
+    struct slc_appending *a = c->appending;
+    enum slc_status status = check_unchanged(a, err);
+
+    for (unsigned n = 0; n < c->header.order && status == SLC_OK; n++) {
+        if (c->options->fixed_modes[n] && dims[n] > a->push.info->dims[n]) {
+            return slc_conversion_blame(
+                c,
+                slc_fail(err, SLC_ERR_INPUT,
+                         "mode %u has %" PRIu64 " indices here, but %" PRIu64
+                         " in the store, and is not to grow: see --grow-modes",
+                         n + 1, dims[n], a->push.info->dims[n]),
+                err);
+        }
+        dims[n] = slc_max_u64(dims[n], a->push.info->dims[n]);
+        c->report->dims[n] = dims[n];
+    }
+    if (status == SLC_OK) {
+        status = slc_store_push_scan(&a->push, c->job.workers, c->options->stop, push_rows, c, err);
+    }
+    /* Before everything is sorted in its place. */
+    slc_store_push_close(&a->push);
+    return status;
+}

@@ -1,0 +1,270 @@
+/*
+ * What a conversion would take; see slc_convert_forecast. The sample tells how many entries come
+ * and what they look like: its rows are parsed once more, with the clock on, and encoded as one
+ * tile of the store would be (build_forecast.h).
+ *
+ * A pipe, or a compressed file without a header, does not say how much it is; of the latter the
+ * first pieces tell by how much it shrank.
+ */
+#include "base/error/clock.h"
+#include "base/key.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/build/forecast/build_forecast.h"
+#include "convert/ingest/convert_internal.h"
+#include "convert/ingest/csv/sheet_sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Pieces that a compressed input is judged by: some megabytes, a few hundredths of a second. */
+    UNPACKED_PIECES = 4,
+    /* Groups of neighbouring buckets, of which memory is touched together, in huge pages. */
+    BUCKETS_TRIED = 32
+};
+
+/* What every conversion takes beside: begin, sample and syncs. */
+#define ALWAYS_SECONDS 0.1
+/* Of a row of a table that is read back from its temporary file: measured. */
+#define ROW_SECONDS 15e-9
+/* Of memory for pieces and parsers, that is touched. */
+#define PIECES_FILLED 0.5
+
+/* The rows of the first piece once more, a thread's: seconds of a byte. */
+static double parsing_of_byte(const struct slc_conversion *c, struct slc_text_rows *rows)
+{
+    const struct slc_piece *piece = &c->job.pieces[0];
+    const uint64_t start_ns = slc_clock_ns();
+    size_t at = piece->position;
+    enum slc_status status = SLC_OK;
+
+    while (at < piece->bytes && status == SLC_OK) {
+        const size_t before = at;
+
+        slc_text_rows_clear(rows);
+        status = slc_row_source_parse(c->job.source, piece, &at, rows, NULL);
+        if (at == before) {
+            break;
+        }
+    }
+    return at > piece->position ? slc_seconds_since(start_ns) / (double)(at - piece->position) : 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const slc_u128 x = *(const slc_u128 *)a, y = *(const slc_u128 *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Keys of rows in plain order; indices beyond the lengths of the sample are its last ones. */
+static void make_keys(const struct slc_conversion *c,
+                      const struct slc_key_layout *layout,
+                      const struct slc_text_rows *rows,
+                      slc_u128 *keys)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        uint64_t coords[SLC_MAX_ORDER];
+
+        for (unsigned m = 0; m < c->header.order; m++) {
+            const uint64_t base =
+                rows->coords[m][i] >= c->build.assumed_base ? c->build.assumed_base : 0;
+
+            coords[m] = slc_min_u64(rows->coords[m][i] - base, c->forecast->dims[m] - 1);
+        }
+        keys[i] = slc_key_encode(layout, coords);
+    }
+}
+
+/*
+ * Of the buckets that the first piece's rows are cut into, the share that those of another piece go
+ * to: far from all where a text is sorted, and each thread fills but those that it has rows for.
+ */
+static double share_of_buckets(const struct slc_text_rows *first,
+                               const slc_u128 *sorted,
+                               const struct slc_text_rows *rows,
+                               const slc_u128 *keys)
+{
+    bool hit[BUCKETS_TRIED] = {false};
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < rows->count; i++) {
+        uint32_t low = 0, high = first->count;
+
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+
+            if (sorted[middle] < keys[i]) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        hit[slc_min_u64((uint64_t)low * BUCKETS_TRIED / first->count, BUCKETS_TRIED - 1)] = true;
+    }
+    for (unsigned b = 0; b < BUCKETS_TRIED; b++) {
+        count += hit[b];
+    }
+    return (double)count / BUCKETS_TRIED;
+}
+
+/* The share of the second piece, which is the next, in *share; 1 where it cannot be told. */
+static enum slc_status compare_pieces(const struct slc_conversion *c,
+                                      const struct slc_text_rows *first,
+                                      double *share,
+                                      struct slc_error *err)
+{
+    const struct slc_piece *piece = &c->job.pieces[1];
+    struct slc_text_rows rows = {.capacity = first->count};
+    uint64_t *memory = slc_malloc((c->header.order + UINT64_C(1)) * first->count * sizeof *memory +
+                                  2 * (size_t)first->count * sizeof(slc_u128) + 1);
+    slc_u128 *keys = (slc_u128 *)(void *)memory, *sorted = keys + first->count;
+    struct slc_key_layout layout;
+    size_t at = piece->position;
+
+    *share = 1;
+    if (memory == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of rows");
+    }
+    for (unsigned m = 0; m <= c->header.order; m++) {
+        uint64_t *column = (uint64_t *)(void *)(sorted + first->count) + (size_t)m * first->count;
+
+        if (m < c->header.order) {
+            rows.coords[m] = column;
+        } else {
+            rows.values = (double *)(void *)column;
+        }
+    }
+    slc_text_rows_clear(&rows);
+    if (first->count > 0 &&
+        slc_key_layout_init(&layout, c->header.order, c->forecast->dims, NULL) == SLC_OK) {
+        /* A fault of a row is the run's to tell. */
+        (void)!slc_row_source_parse(c->job.source, piece, &at, &rows, NULL);
+        make_keys(c, &layout, first, sorted);
+        qsort(sorted, first->count, sizeof *sorted, compare_keys);
+        make_keys(c, &layout, &rows, keys);
+        *share = rows.count > 0 ? share_of_buckets(first, sorted, &rows, keys) : 1;
+    }
+    slc_free(memory);
+    return SLC_OK;
+}
+
+/* How much text there is, and what unpacking a byte of it takes the thread that reads. */
+static enum slc_status try_unpacking(struct slc_conversion *c,
+                                     const struct slc_text_rows *first,
+                                     double *share,
+                                     struct slc_error *err)
+{
+    struct slc_convert_forecast *f = c->forecast;
+    struct slc_piece *piece = &c->job.pieces[1];
+    uint64_t text = 0, ns = 0;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned k = 0; k < UNPACKED_PIECES && status == SLC_OK; k++) {
+        const uint64_t start_ns = slc_clock_ns();
+
+        status = slc_row_source_next(c->job.source, piece, err);
+        ns += slc_clock_ns() - start_ns;
+        text += status == SLC_OK ? piece->bytes : 0;
+        if (status == SLC_OK && k == 0 && piece->bytes > 0) {
+            status = compare_pieces(c, first, share, err);
+        }
+    }
+    if (status == SLC_OK && text > 0) {
+        f->unpack_seconds = 1e-9 * (double)ns / (double)text;
+    }
+    f->text_bytes = slc_input_text_bytes(c->input);
+    return status;
+}
+
+static enum slc_status judge_input(struct slc_conversion *c,
+                                   struct slc_conversion_sample *sample,
+                                   double *share,
+                                   struct slc_error *err)
+{
+    struct slc_convert_forecast *f = c->forecast;
+    enum slc_status status = SLC_OK;
+
+    f->dialect = c->header.dialect;
+    f->compression = c->info.compression;
+    f->order = c->header.order;
+    f->dims_declared = c->job.dims_declared;
+    f->workers = c->job.workers;
+    f->input_bytes = c->info.stored_bytes;
+    f->sample_bytes =
+        slc_input_identity_bytes(c->input) + (c->table == NULL ? sample->read_bytes : 0);
+    if (c->table != NULL) {
+        memcpy(f->dims, c->header.dims, sizeof f->dims);
+        f->text_bytes = sample->text_bytes;
+        f->entries = sample->expected;
+        return SLC_OK;
+    }
+    for (unsigned m = 0; m < f->order; m++) {
+        const uint64_t seen = sample->rows.count > 0 ? sample->rows.largest[m] : 0;
+
+        f->dims[m] = f->dims_declared ? c->job.lengths[m] : seen + 1 - c->build.assumed_base;
+        f->dims[m] = slc_max_u64(f->dims[m], c->report->old_dims[m]); /* 0 without an old store */
+    }
+    f->text_bytes = c->complete ? c->job.pieces[0].bytes : f->input_bytes;
+    if (!c->complete && strcmp(f->compression, "none") != 0) {
+        f->text_bytes = 0;
+        status = try_unpacking(c, &sample->rows, share, err);
+    }
+    f->entries = sample->expected;
+    if (f->entries == 0 && sample->text_bytes > 0) {
+        f->entries =
+            (uint64_t)((double)f->text_bytes * sample->rows.count / (double)sample->text_bytes);
+        f->entries *= c->header.symmetry != 0 ? 2 : 1;
+    }
+    return status;
+}
+
+enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struct slc_error *err)
+{
+    struct slc_conversion *c = conversion;
+    struct slc_convert_forecast *f = c->forecast;
+    struct slc_conversion_sample sample;
+    struct slc_build_job job = {
+        .build = &c->build, .sample = &sample.entries, .dims = f->dims, .bucket_share = 1};
+    struct slc_build_forecast built = {.store_bytes = 0};
+    enum slc_status status = SLC_OK;
+
+    if (c->table != NULL) {
+        slc_conversion_table_rows(c, &sample);
+    } else {
+        status = slc_conversion_sample(c, &sample, err);
+    }
+    if (status == SLC_OK) {
+        status = judge_input(c, &sample, &job.bucket_share, err);
+    }
+    if (status == SLC_OK) {
+        job.base = c->build.assumed_base;
+        job.stretches = sample.stretches;
+        job.cells = c->table != NULL && f->old_nnz == 0 ? &c->table->cells : NULL;
+        job.expected = sample.expected; /* the builder knows no more */
+        f->old_nnz = c->report->old_nnz;
+        job.entries = f->entries > 0 ? f->entries + f->old_nnz : 0;
+        status = slc_build_forecast(&job, &built, err);
+    }
+    if (status != SLC_OK || built.store_bytes == 0) {
+        return status;
+    }
+    f->store_bytes = built.store_bytes + f->names_bytes;
+    f->store_most_bytes = built.store_most_bytes + f->names_most_bytes;
+    f->spill_bytes = built.spill_bytes;
+    f->parse_bytes = c->resident_bytes +
+                     (uint64_t)(PIECES_FILLED * (double)(c->build.beside_bytes - c->resident_bytes -
+                                                         f->names_memory_bytes));
+    f->push_bytes = f->parse_bytes + built.push_bytes;
+    f->sort_bytes = c->resident_bytes + built.sort_bytes;
+    f->parse_seconds = c->table == NULL
+                           ? parsing_of_byte(c, &sample.rows) * (double)f->text_bytes / f->workers
+                           : ROW_SECONDS * (double)f->entries / f->workers;
+    f->unpack_seconds *= (double)f->text_bytes;
+    f->always_seconds = ALWAYS_SECONDS;
+    f->scatter_seconds = built.scatter_seconds;
+    f->sort_seconds = built.sort_seconds;
+    f->encode_seconds = built.encode_seconds;
+    return c->appending != NULL ? slc_conversion_forecast_old(c, err) : SLC_OK;
+}

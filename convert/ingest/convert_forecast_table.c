@@ -1,0 +1,132 @@
+/*
+ * The forecast of a table's conversion. A run reads the table once, all of it, before anything
+ * else; a forecast takes a sample in its place (sheet_sample.h), of a size that keeps it short
+ * beside the run.
+ */
+#include "base/memory/checked.h"
+#include "convert/ingest/convert_internal.h"
+#include "convert/ingest/csv/sheet_forecast.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Of a table so much is read, of a run that begins a smaller share: 2 % of its reading at most. */
+#define SAMPLE_BYTES       (UINT64_C(16) << 20)
+#define BRIEF_SHARE        64
+#define BRIEF_BYTES_MIN    (UINT64_C(1) << 20)
+#define UNKNOWN_INPUT_SIZE (UINT64_C(256) << 20)
+
+/* What of a mode a store has already that is appended to: whether strings are the same is not known
+ * without reading all. */
+static void add_old(const struct slc_sheet_old *old,
+                    const struct slc_sheet_spec *spec,
+                    unsigned m,
+                    struct slc_sheet_mode *mode)
+{
+    const struct slc_store_names *listed = slc_manifest_names(old->manifest, m);
+    const uint64_t length = old->manifest->dims[m];
+
+    if (spec->items[m].rule != SLC_SHEET_STRINGS) {
+        mode->length = slc_max_u64(mode->length, length);
+        mode->most = slc_max_u64(mode->most, length);
+        return;
+    }
+    mode->length += length;
+    mode->most += length;
+    mode->least = slc_max_u64(mode->least, length);
+    if (listed != NULL && listed->file_bytes > 4 * listed->count) {
+        mode->name_bytes += (double)(listed->file_bytes - 4 * listed->count);
+        mode->name_bytes_most += (double)(listed->file_bytes - 4 * listed->count);
+    }
+}
+
+static void tell(struct slc_conversion *c,
+                 const struct slc_sheet_request *request,
+                 const struct slc_sheet_forecast *found)
+{
+    struct slc_convert_forecast *f = c->forecast;
+    const struct slc_sheet_sample *table = c->table;
+
+    f->table = true;
+    f->table_bytes = c->resident_bytes + found->memory_bytes;
+    f->table_most_bytes = c->resident_bytes + found->memory_most_bytes;
+    f->spool_bytes = found->spool_bytes;
+    f->spool_most_bytes = found->spool_most_bytes;
+    f->spool_read_bytes = found->read_bytes;
+    f->names_bytes = found->names_bytes;
+    f->names_most_bytes = found->names_most_bytes;
+    f->names_memory_bytes = found->memory_later;
+    f->table_seconds = found->seconds;
+    f->too_small = found->tables_bytes > found->room_bytes;
+    f->tight = found->tables_most_bytes > found->room_bytes;
+    f->enough_bytes = c->memory_bytes - request->memory_bytes + found->enough_bytes;
+    for (unsigned m = 0; m < request->spec->order; m++) {
+        f->dims_least[m] = table->modes[m].least;
+        f->dims_most[m] = table->modes[m].most;
+    }
+}
+
+enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc_error *err)
+{
+    const uint64_t size = c->info.stored_bytes != 0 ? c->info.stored_bytes : UNKNOWN_INPUT_SIZE;
+    const uint64_t bytes =
+        c->brief ? slc_min_u64(slc_max_u64(size / BRIEF_SHARE, BRIEF_BYTES_MIN), SAMPLE_BYTES)
+                 : SAMPLE_BYTES;
+    struct slc_sheet_request request;
+    struct slc_sheet_forecast found;
+    struct slc_sheet_old old;
+    enum slc_status status = slc_conversion_ask_sheet(c, &request, &old, err);
+
+    assert(c->table == NULL);
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->table = slc_calloc(1, sizeof *c->table);
+    if (c->table == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of a table");
+    }
+    status = slc_sheet_sample(&request, bytes, c->table, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (unsigned m = 0; m < request.spec->order && request.old != NULL; m++) {
+        add_old(request.old, request.spec, m, &c->table->modes[m]);
+    }
+    slc_sheet_forecast(&request, c->table, &found);
+    tell(c, &request, &found);
+    c->info.memory_bytes += found.memory_later;
+    c->header = (struct slc_text_header){.dialect = SLC_DIALECT_CSV,
+                                         .order = request.spec->order,
+                                         .has_dims = true,
+                                         .has_nnz = true,
+                                         .nnz = c->table->rows - c->table->skipped,
+                                         .has_values = true};
+    for (unsigned m = 0; m < request.spec->order; m++) {
+        c->header.dims[m] = c->table->modes[m].length;
+    }
+    return SLC_OK;
+}
+
+void slc_conversion_table_rows(struct slc_conversion *c, struct slc_conversion_sample *sample)
+{
+    const struct slc_sheet_sample *table = c->table;
+
+    *sample = (struct slc_conversion_sample){
+        .entries = {.order = c->header.order, .count = table->row_count, .values = table->values},
+        .stretches = table->stretches,
+        .text_bytes = table->text_bytes,
+        .expected = c->header.nnz};
+    for (unsigned m = 0; m < c->header.order; m++) {
+        sample->entries.coords[m] = table->coords[m];
+    }
+    c->build.assumed_base = 0;
+}
+
+void slc_conversion_drop_table(struct slc_conversion *c)
+{
+    if (c->table != NULL) {
+        slc_sheet_sample_destroy(c->table);
+        slc_free(c->table);
+        c->table = NULL;
+    }
+}

@@ -1,0 +1,207 @@
+/*
+ * The beginning of a conversion: what its input is. Formats are recognized by the first bytes of
+ * what comes out of decompression, then by the first lines.
+ */
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/thread/team.h"
+#include "convert/ingest/binary/binary.h"
+#include "convert/ingest/convert_internal.h"
+#include "convert/ingest/csv/sheet.h"
+
+enum slc_status
+slc_conversion_blame(const struct slc_conversion *c, enum slc_status status, struct slc_error *err)
+{
+    if (status == SLC_ERR_INPUT || status == SLC_ERR_UNSUPPORTED) {
+        slc_error_locate_file(err, c->info.name);
+    }
+    return status;
+}
+
+enum slc_status slc_conversion_open_inputs(struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_convert_options *options = c->options;
+    enum slc_status status = slc_input_open(options->files, options->input, &c->input, err);
+
+    if (status == SLC_OK) {
+        slc_input_info(c->input, &c->info);
+    }
+    if (status == SLC_OK && options->values) {
+        struct slc_input_info values = {.memory_bytes = 0};
+
+        status = slc_input_open(options->files, options->values, &c->values, err);
+        if (status == SLC_OK) {
+            slc_input_info(c->values, &values);
+        }
+        c->info.stored_bytes += values.stored_bytes;
+        c->info.memory_bytes += values.memory_bytes;
+    }
+    return status;
+}
+
+/* Opens a binary input as the source of rows and reads its first piece. */
+static enum slc_status
+open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error *err)
+{
+    const struct slc_convert_options *options = c->options;
+    struct slc_piece *first = &c->job.pieces[0];
+    const struct slc_spool_options spool = {.files = options->files,
+                                            .folder = options->temp_folder,
+                                            .output = options->output,
+                                            .max_bytes = options->max_temp};
+    const struct slc_binary_request request = {.input = c->input,
+                                               .values = c->values,
+                                               .dialect = dialect,
+                                               .spool = &spool,
+                                               .room = first->buffer.data,
+                                               .room_bytes = SLC_PIECE_BYTES};
+    uint64_t spooled_bytes;
+    enum slc_status status =
+        slc_binary_open(&request, &c->header, &c->job.source, &spooled_bytes, err);
+
+    if (status == SLC_OK && options->max_temp > 0) {
+        c->build.max_temp = slc_max_u64(options->max_temp - spooled_bytes, 1);
+    }
+    if (status == SLC_OK) {
+        status = slc_row_source_next(c->job.source, first, err);
+    }
+    c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
+    return slc_conversion_blame(c, status, err);
+}
+
+enum slc_status slc_conversion_ask_sheet(struct slc_conversion *c,
+                                         struct slc_sheet_request *request,
+                                         struct slc_sheet_old *old,
+                                         struct slc_error *err)
+{
+    /* The pieces of the smallest conversion, and code that becomes resident. */
+    const uint64_t beside = c->resident_bytes + c->info.memory_bytes +
+                            slc_conversion_old_bytes(c, 1) + (UINT64_C(12) << 20);
+    const uint64_t least = UINT64_C(4) << 20;
+    const struct slc_convert_options *options = c->options;
+
+    if (c->memory_bytes < beside + least) {
+        return slc_fail_budget(err, c->memory_bytes, beside + least, "this conversion");
+    }
+    *request = (struct slc_sheet_request){.spec = options->sheet,
+                                          .input = c->input,
+                                          .spool = {.files = options->files,
+                                                    .folder = options->temp_folder,
+                                                    .output = options->output,
+                                                    .max_bytes = options->max_temp},
+                                          .room = c->job.pieces[0].buffer.data,
+                                          .room_bytes = SLC_PIECE_BYTES,
+                                          .memory_bytes = c->memory_bytes - beside,
+                                          .threads = options->threads ? options->threads
+                                                                      : slc_team_default_workers(),
+                                          .stop = options->stop,
+                                          .progress = options->progress,
+                                          .context = options->context};
+    if (options->append) {
+        const enum slc_status status = slc_conversion_old_table(c, old, err);
+
+        request->spec = &c->recalled;
+        request->old = old;
+        return status;
+    }
+    return SLC_OK;
+}
+
+/* Translates a table; what comes of it is the source of rows. */
+static enum slc_status open_sheet(struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_convert_options *options = c->options;
+    struct slc_sheet_request request;
+    struct slc_sheet_old old;
+    struct slc_sheet_report report;
+    enum slc_status status = slc_conversion_ask_sheet(c, &request, &old, err);
+
+    if (status == SLC_OK) {
+        status = slc_sheet_open(&request, &c->header, &c->sheet, &c->job.source, &report, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->report->skipped = report.skipped;
+    c->sheet_bytes = report.text_bytes;
+    c->info.memory_bytes += report.memory_bytes;
+    c->build.attach = slc_sheet_attach;
+    c->build.attached = c->sheet;
+    if (options->max_temp > 0) {
+        c->build.max_temp = slc_max_u64(
+            options->max_temp - slc_min_u64(report.spooled_bytes, options->max_temp), 1);
+    }
+    status = slc_row_source_next(c->job.source, &c->job.pieces[0], err);
+    c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
+    return status;
+}
+
+/* Recognizes the dialect of a text from its first piece. */
+static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err)
+{
+    struct slc_piece *first = &c->job.pieces[0];
+    enum slc_status status =
+        slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->complete = slc_input_at_end(c->input);
+    status = slc_text_sniff(first->buffer.data, first->bytes, c->complete, c->options->dialect,
+                            &c->header, err);
+    if (status != SLC_OK) {
+        return slc_conversion_blame(c, status, err);
+    }
+    first->position = (size_t)c->header.header_bytes;
+    first->lines_before = c->header.header_lines;
+    return slc_text_source_open(c->input, &c->header, &c->job.source, err);
+}
+
+/* Coordinates can be appended to a store of a table, too: what they are called tells. */
+static bool is_table(const struct slc_conversion *c)
+{
+    const struct slc_convert_options *options = c->options;
+
+    return options->sheet != NULL || options->table ||
+           (options->append && options->dialect == SLC_DIALECT_AUTO &&
+            slc_sheet_is_name(c->info.name) && slc_conversion_old_is_table(c));
+}
+
+enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_error *err)
+{
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_dialect dialect = c->options->dialect;
+    enum slc_status status =
+        slc_buffer_create(&c->job.pieces[0].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (is_table(c)) {
+        status = c->forecast != NULL ? slc_conversion_sample_table(c, err) : open_sheet(c, err);
+        c->job.read_seconds += slc_seconds_since(start_ns);
+        return status;
+    }
+    if (dialect == SLC_DIALECT_AUTO) {
+        size_t head_bytes;
+        const unsigned char *head = slc_input_peek(c->input, &head_bytes);
+
+        dialect = slc_binary_detect(head, head_bytes);
+        if (dialect == SLC_DIALECT_AUTO && slc_binary_unmarked(head, head_bytes)) {
+            return slc_conversion_blame(
+                c,
+                slc_fail(err, SLC_ERR_INPUT,
+                         "neither text nor a binary tensor that tells its format; "
+                         "one of ALTO is read with --format alto-bin"),
+                err);
+        }
+    }
+    if (c->values && !slc_dialect_is_binary(dialect)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a second input, %s, goes with .npy coordinates, but %s is not a .npy file",
+                        c->options->values, c->info.name);
+    }
+    status = slc_dialect_is_binary(dialect) ? open_binary(c, dialect, err) : open_text(c, err);
+    c->job.read_seconds += slc_seconds_since(start_ns);
+    return status;
+}

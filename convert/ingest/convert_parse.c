@@ -1,0 +1,311 @@
+/*
+ * The threads of a conversion: one reads pieces of rows, the others parse them.
+ *
+ * Pieces travel between two states, free and ready, under one lock. The reader hands pieces out in
+ * input order, so when a piece has a fault every earlier piece is already with a parser and will be
+ * finished: keeping the fault of the smallest sequence number gives the first one of the input, for
+ * any number of threads.
+ */
+#include "convert/ingest/convert_parse.h"
+
+#include "base/error/clock.h"
+#include "base/hash.h"
+#include "base/memory/checked.h"
+#include "base/thread/team.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Seconds between two reports of progress. */
+static const double progress_seconds = 0.1;
+
+struct slc_parse_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t
+        changed; /* any of the below; a change every few milliseconds needs no finer one */
+    struct slc_piece **free_pieces; /* a stack */
+    unsigned free_count;
+    struct slc_piece **ready; /* a ring of piece_count, in input order */
+    unsigned ready_first;
+    unsigned ready_count;
+    bool finished;           /* the reader will add nothing more */
+    uint64_t fault_sequence; /* of the first fault so far; UINT64_MAX: none */
+    struct slc_error fault;
+};
+
+static void
+record_fault(struct slc_parse_queue *queue, uint64_t sequence, const struct slc_error *err)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (sequence < queue->fault_sequence) {
+        queue->fault_sequence = sequence;
+        queue->fault = *err;
+    }
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void slc_parse_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mark *place)
+{
+    pthread_mutex_lock(&job->queue->lock);
+    if (place->set && (!mark->set || place->sequence < mark->sequence)) {
+        *mark = *place;
+    }
+    pthread_mutex_unlock(&job->queue->lock);
+}
+
+bool slc_parse_mark_wanted(struct slc_parse_job *job,
+                           const struct slc_mark *mark,
+                           uint64_t sequence)
+{
+    bool wanted;
+
+    pthread_mutex_lock(&job->queue->lock);
+    wanted = !mark->set || sequence < mark->sequence;
+    pthread_mutex_unlock(&job->queue->lock);
+    return wanted;
+}
+
+/* Appends to the ring. The lock is held. */
+static void add_ready(struct slc_parse_job *job, struct slc_piece *piece)
+{
+    struct slc_parse_queue *queue = job->queue;
+
+    assert(queue->ready_count < job->piece_count);
+    queue->ready[(queue->ready_first + queue->ready_count) % job->piece_count] = piece;
+    queue->ready_count++;
+    pthread_cond_broadcast(&queue->changed);
+}
+
+/* A free piece for the reader; NULL when a fault ends the run. */
+static struct slc_piece *take_free(struct slc_parse_queue *queue)
+{
+    struct slc_piece *piece = NULL;
+
+    pthread_mutex_lock(&queue->lock);
+    while (queue->free_count == 0 && queue->fault_sequence == UINT64_MAX) {
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    }
+    if (queue->fault_sequence == UINT64_MAX) {
+        piece = queue->free_pieces[--queue->free_count];
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return piece;
+}
+
+/* The next piece to parse; NULL at the end. Pieces behind a fault are not given out. */
+static struct slc_piece *take_ready(struct slc_parse_job *job)
+{
+    struct slc_parse_queue *queue = job->queue;
+    struct slc_piece *piece = NULL;
+
+    pthread_mutex_lock(&queue->lock);
+    while (queue->ready_count == 0 && !queue->finished) {
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    }
+    if (queue->ready_count > 0 &&
+        queue->ready[queue->ready_first]->sequence <= queue->fault_sequence) {
+        piece = queue->ready[queue->ready_first];
+        queue->ready_first = (queue->ready_first + 1) % job->piece_count;
+        queue->ready_count--;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return piece;
+}
+
+static void give_back(struct slc_parse_queue *queue, struct slc_piece *piece)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->free_pieces[queue->free_count++] = piece;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+static void finish_reading(struct slc_parse_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->finished = true;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/*
+ * Waits until all pieces but the reader's are parsed, and commits what the builder has then;
+ * nothing after a fault.
+ */
+static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
+{
+    struct slc_parse_queue *queue = job->queue;
+    bool sound;
+
+    pthread_mutex_lock(&queue->lock);
+    while (queue->free_count + 1 < job->piece_count && queue->fault_sequence == UINT64_MAX) {
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    }
+    sound = queue->fault_sequence == UINT64_MAX;
+    pthread_mutex_unlock(&queue->lock);
+    return sound ? job->commit(job, sequence, err) : SLC_OK;
+}
+
+/* The reader: fills free pieces until the input ends. */
+static void read_pieces(struct slc_parse_job *job)
+{
+    struct slc_parse_queue *queue = job->queue;
+    uint64_t sequence = job->pieces[0].sequence + 1; /* the first piece is there already */
+    uint64_t shown_ns = slc_clock_ns();
+    struct slc_piece *piece;
+
+    job->text_bytes = job->pieces[0].offset + job->pieces[0].bytes;
+    while ((piece = take_free(queue)) != NULL) {
+        struct slc_error err = SLC_ERROR_INIT;
+        uint64_t start_ns = slc_clock_ns();
+        enum slc_status status = slc_stop_check(job->stop, &err);
+
+        if (status == SLC_OK && job->commit != NULL &&
+            slc_builder_commit_due(job->builder, false)) {
+            status = commit(job, sequence, &err);
+        }
+        if (status != SLC_OK) {
+            record_fault(queue, sequence, &err);
+            break;
+        }
+        piece->sequence = sequence++;
+        piece->offset = job->text_bytes;
+        status = slc_row_source_next(job->source, piece, &err);
+        job->read_seconds += slc_seconds_since(start_ns);
+        if (status != SLC_OK) {
+            record_fault(queue, piece->sequence, &err);
+            break;
+        }
+        if (piece->bytes == 0) {
+            break;
+        }
+        job->text_bytes += piece->bytes;
+        pthread_mutex_lock(&queue->lock);
+        add_ready(job, piece);
+        pthread_mutex_unlock(&queue->lock);
+        if (job->progress && slc_seconds_since(shown_ns) >= progress_seconds) {
+            shown_ns = slc_clock_ns();
+            job->progress(job->context, "parse", slc_row_source_consumed(job->source),
+                          job->stored_bytes);
+        }
+    }
+    finish_reading(queue);
+}
+
+static void parse_pieces(struct slc_parse_job *job, unsigned worker)
+{
+    struct slc_piece *piece;
+
+    while ((piece = take_ready(job)) != NULL) {
+        struct slc_error err = SLC_ERROR_INIT;
+        uint64_t sequence = piece->sequence;
+        enum slc_status status = slc_parse_piece(job, worker, piece, &err);
+
+        give_back(job->queue, piece);
+        if (status != SLC_OK) {
+            record_fault(job->queue, sequence, &err);
+        }
+    }
+}
+
+/* Member 0 of the team reads, the others parse. */
+static void take_part(void *context, unsigned member, unsigned members)
+{
+    struct slc_parse_job *job = context;
+
+    (void)members;
+    if (member == 0) {
+        read_pieces(job);
+    } else {
+        parse_pieces(job, member - 1);
+    }
+}
+
+void slc_parse_totals(const struct slc_parse_job *job, struct slc_parse_totals *totals)
+{
+    *totals = (struct slc_parse_totals){.row_count = 0};
+    memset(totals->smallest, 0xff, sizeof totals->smallest);
+    for (unsigned w = 0; w < job->workers; w++) {
+        const struct slc_parser *parser = &job->parsers[w];
+
+        totals->row_count += parser->row_count;
+        totals->line_count += parser->line_count;
+        for (unsigned m = 0; m < job->header->order; m++) {
+            totals->smallest[m] = slc_min_u64(totals->smallest[m], parser->smallest[m]);
+            totals->largest[m] = slc_max_u64(totals->largest[m], parser->largest[m]);
+        }
+    }
+}
+
+static void add_up(struct slc_parse_job *job)
+{
+    struct slc_parse_totals totals;
+
+    slc_parse_totals(job, &totals);
+    job->row_count = totals.row_count;
+    job->line_count = job->header->header_lines + totals.line_count;
+    memcpy(job->smallest, totals.smallest, sizeof job->smallest);
+    memcpy(job->largest, totals.largest, sizeof job->largest);
+    for (unsigned w = 0; w < job->workers; w++) {
+        job->parse_seconds += job->parsers[w].parse_seconds;
+        job->scatter_seconds += job->parsers[w].scatter_seconds;
+    }
+}
+
+enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
+{
+    struct slc_parse_queue queue = {.fault_sequence = UINT64_MAX, .fault = SLC_ERROR_INIT};
+    struct slc_piece **places = slc_calloc(2 * (size_t)job->piece_count, sizeof *places);
+    enum slc_status status;
+
+    if (job->all_read) {
+        slc_free(places);
+        add_up(job);
+        return SLC_OK;
+    }
+    if (!places) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a queue of %u pieces",
+                        job->piece_count);
+    }
+    /* Default attributes: these two cannot fail on Linux. */
+    pthread_mutex_init(&queue.lock, NULL);
+    pthread_cond_init(&queue.changed, NULL);
+    queue.free_pieces = places;
+    queue.ready = places + job->piece_count;
+    job->queue = &queue;
+    for (unsigned i = 1; i < job->piece_count; i++) {
+        queue.free_pieces[queue.free_count++] = &job->pieces[i];
+    }
+    queue.ready[0] = &job->pieces[0];
+    queue.ready_count = 1;
+
+    status = slc_team_run(job->workers + 1, take_part, job, err);
+    if (status == SLC_OK && queue.fault_sequence != UINT64_MAX) {
+        if (err && err->status == SLC_OK) {
+            *err = queue.fault;
+        }
+        status = queue.fault.status;
+    }
+    if (status == SLC_OK) {
+        add_up(job);
+    }
+    job->queue = NULL;
+    pthread_cond_destroy(&queue.changed);
+    pthread_mutex_destroy(&queue.lock);
+    slc_free(places);
+    return status;
+}
+
+uint64_t slc_parse_content(const struct slc_parse_job *job, uint64_t *entries)
+{
+    uint64_t numbers[] = {job->header->order, (uint64_t)job->index_base, 0, 0};
+
+    for (unsigned w = 0; w < job->workers; w++) {
+        numbers[2] += job->parsers[w].entry_count;
+        numbers[3] += job->parsers[w].content;
+    }
+    *entries = numbers[2];
+    return slc_hash64(numbers, sizeof numbers);
+}

@@ -1,0 +1,249 @@
+/*
+ * Conversions that go on after an interruption: what their builder's commits are told of the text,
+ * and how a later run finds its way back into it.
+ *
+ * A commit says up to which line the text is in the builder, and what was seen in it: how many
+ * rows, their smallest and largest indices, and the places that may settle the index base.
+ * Everything else (dialect, header, lengths) is found again at the beginning of the text, for it is
+ * the same text: the build's identity says so. A pipe has none, so that its conversion begins anew.
+ * Of a compressed file what was committed is decompressed once more, but not parsed.
+ */
+#include "convert/ingest/convert_internal.h"
+
+#include "base/error/log.h"
+#include "base/hash.h"
+#include "base/version.h"
+#include "convert/build/resume/build_complete.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
+{
+    const uint64_t numbers[] = {
+        options->dialect,
+        (uint64_t)(int64_t)options->index_base,
+        options->dims_order,
+        slc_hash64(options->dims, options->dims_order * sizeof options->dims[0]),
+        options->duplicates,
+        options->append,
+        options->table,
+        options->again,
+        options->drop_layouts,
+        slc_hash64(options->fixed_modes, sizeof options->fixed_modes),
+        slc_transforms_hash(&options->transforms),
+        options->codec,
+        options->value,
+        options->fibers,
+        options->fibers == SLC_FIBERS_GIVEN ? options->run.mode : 0,
+        options->fibers == SLC_FIBERS_GIVEN ? options->run.bits : 0,
+        options->relabel,
+        options->block_bytes,
+        slc_hash64(options->input, strlen(options->input)),
+        options->names ? options->names->identity : 0,
+        options->sheet ? slc_sheet_spec_hash(options->sheet) : 0,
+        options->values ? slc_hash64(options->values, strlen(options->values)) : 0,
+        slc_hash64(SLC_VERSION, strlen(SLC_VERSION))};
+
+    return slc_hash64(numbers, sizeof numbers);
+}
+
+enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_error *err)
+{
+    struct slc_build_identity *identity = &c->build.identity;
+    enum slc_status status = slc_input_identity(c->input, &identity->input, err);
+
+    if (status == SLC_OK && c->values) {
+        uint64_t both[2] = {identity->input, 0};
+
+        status = slc_input_identity(c->values, &both[1], err);
+        identity->input = both[0] && both[1] ? slc_hash64(both, sizeof both) | 1 : 0;
+    }
+    identity->options = slc_conversion_options_hash(c->options);
+    /* Only the text is committed, and the store that is appended to may be another one then. */
+    c->build.resumable = identity->input != 0 && !c->options->append;
+    c->build.completable = identity->input != 0;
+    c->build.note_complete = c->options->again;
+    c->build.restart = c->options->restart;
+    c->build.commit_seconds = c->options->commit_seconds;
+    return status;
+}
+
+static void put_mark(struct slc_state *state, const struct slc_mark *mark)
+{
+    slc_state_put(state, mark->set);
+    slc_state_put(state, mark->sequence);
+    slc_state_put(state, mark->line);
+    slc_state_put(state, mark->column);
+    slc_state_put(state, mark->mode);
+    slc_state_put(state, mark->index);
+}
+
+static void get_mark(struct slc_state *state, struct slc_mark *mark)
+{
+    mark->set = slc_state_get(state, 1) != 0;
+    mark->sequence = slc_state_get(state, UINT64_MAX);
+    mark->line = slc_state_get(state, UINT64_MAX);
+    mark->column = slc_state_get(state, UINT64_MAX);
+    mark->mode = (unsigned)slc_state_get(state, SLC_MAX_ORDER - 1);
+    mark->index = slc_state_get(state, UINT64_MAX);
+}
+
+/* Commits all before piece `sequence`; where that is 0, all there is. */
+static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
+{
+    struct slc_state note = {.bytes = NULL};
+    struct slc_parse_totals totals;
+    enum slc_status status;
+
+    slc_parse_totals(job, &totals);
+    slc_state_put(&note, sequence);
+    slc_state_put(&note, job->text_bytes);
+    slc_state_put(&note, sequence == 0 ? 0 : slc_row_source_lines(job->source));
+    slc_state_put(&note, totals.row_count);
+    slc_state_put(&note, totals.line_count);
+    for (unsigned m = 0; m < job->header->order; m++) {
+        slc_state_put(&note, totals.smallest[m]);
+        slc_state_put(&note, totals.largest[m]);
+    }
+    put_mark(&note, &job->zero);
+    put_mark(&note, &job->at_length);
+    status = slc_builder_commit(job->builder, &note, err);
+    slc_state_destroy(&note);
+    return status;
+}
+
+enum slc_status slc_conversion_commit_all(struct slc_conversion *c, struct slc_error *err)
+{
+    return slc_builder_commit_due(c->job.builder, true) ? commit(&c->job, 0, err) : SLC_OK;
+}
+
+/* Goes to where the text goes on and fills the first piece from there. *there: it is there. */
+static enum slc_status fill_first(struct slc_conversion *c,
+                                  uint64_t sequence,
+                                  uint64_t offset,
+                                  uint64_t lines,
+                                  bool *there,
+                                  struct slc_error *err)
+{
+    struct slc_piece *first = &c->job.pieces[0];
+    enum slc_status status = slc_row_source_go_to(c->job.source, offset, lines, first, there, err);
+
+    first->sequence = sequence;
+    first->offset = offset;
+    return status == SLC_OK && *there ? slc_row_source_next(c->job.source, first, err) : status;
+}
+
+enum slc_status
+slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error *err)
+{
+    struct slc_parse_job *job = &c->job;
+    struct slc_parser *parser = &job->parsers[0];
+    struct slc_state *note = slc_builder_resumed(job->builder);
+    uint64_t sequence, offset, lines;
+    enum slc_status status = SLC_OK;
+
+    *resumed = false;
+    job->commit = c->build.resumable ? commit : NULL;
+    if (note == NULL) {
+        return SLC_OK;
+    }
+    sequence = slc_state_get(note, UINT64_MAX);
+    offset = slc_state_get(note, UINT64_MAX);
+    lines = slc_state_get(note, UINT64_MAX);
+    parser->row_count = slc_state_get(note, UINT64_MAX);
+    parser->line_count = slc_state_get(note, UINT64_MAX);
+    for (unsigned m = 0; m < c->header.order; m++) {
+        parser->smallest[m] = slc_state_get(note, UINT64_MAX);
+        parser->largest[m] = slc_state_get(note, UINT64_MAX);
+    }
+    get_mark(note, &job->zero);
+    get_mark(note, &job->at_length);
+    *resumed = !note->bad;
+    slc_state_destroy(note);
+    job->all_read = sequence == 0;
+    job->text_bytes = offset;
+    if (*resumed && !job->all_read) {
+        status = fill_first(c, sequence, offset, lines, resumed, err);
+    }
+    return status;
+}
+
+void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state *note)
+{
+    const struct slc_convert_report *report = c->report;
+
+    slc_state_put(note, slc_conversion_old_content(c));
+    slc_state_put(note, report->dialect);
+    slc_state_put(note, report->order);
+    slc_state_put(note, report->dims_declared);
+    slc_state_put(note, report->index_base);
+    slc_state_put(note, report->base_assumed);
+    slc_state_put_bytes(note, report->base_reason, sizeof report->base_reason);
+    for (unsigned m = 0; m < report->order; m++) {
+        slc_state_put(note, report->dims[m]);
+        slc_state_put(note, report->smallest[m]);
+    }
+    slc_state_put(note, report->input_bytes);
+    slc_state_put(note, report->text_bytes);
+    slc_state_put(note, report->lines);
+    slc_state_put(note, report->skipped);
+    slc_state_put(note, report->old_nnz);
+    slc_state_put(note, report->entries);
+}
+
+/* False where it is not what was put. */
+static bool get_report(struct slc_state *note, struct slc_convert_report *report)
+{
+    report->dialect = (enum slc_dialect)slc_state_get(note, SLC_DIALECT_LAST);
+    report->order = (unsigned)slc_state_get(note, SLC_MAX_ORDER);
+    report->dims_declared = slc_state_get(note, 1) != 0;
+    report->index_base = (unsigned)slc_state_get(note, 1);
+    report->base_assumed = slc_state_get(note, 1) != 0;
+    slc_state_get_bytes(note, report->base_reason, sizeof report->base_reason);
+    for (unsigned m = 0; m < report->order; m++) {
+        report->dims[m] = slc_state_get(note, SLC_MAX_MODE_LENGTH);
+        report->smallest[m] = slc_state_get(note, UINT64_MAX);
+    }
+    report->input_bytes = slc_state_get(note, UINT64_MAX);
+    report->text_bytes = slc_state_get(note, UINT64_MAX);
+    report->lines = slc_state_get(note, UINT64_MAX);
+    report->skipped = slc_state_get(note, UINT64_MAX);
+    report->old_nnz = slc_state_get(note, UINT64_MAX);
+    report->entries = slc_state_get(note, UINT64_MAX);
+    /* It is printed. */
+    report->base_reason[sizeof report->base_reason - 1] = '\0';
+    for (char *at = report->base_reason; *at != '\0'; at++) {
+        *at = *at < ' ' || *at > '~' ? '?' : *at;
+    }
+    return !note->bad && report->order > 0;
+}
+
+enum slc_status
+slc_conversion_complete(struct slc_conversion *c, bool *complete, struct slc_error *err)
+{
+    struct slc_convert_report *report = c->report;
+    struct slc_complete_left left;
+    uint64_t content;
+    enum slc_status status = slc_complete_find(&c->build, &left, complete, err);
+
+    if (status != SLC_OK || !*complete) {
+        return status;
+    }
+    content = slc_state_get(&left.note, UINT64_MAX);
+    if (!get_report(&left.note, report) ||
+        (!left.placed && content != slc_conversion_old_content(c))) {
+        slc_complete_left_end(&left);
+        *complete = false;
+        return SLC_OK;
+    }
+    slc_log(SLC_LOG_NOTE, "going on with what an interrupted run left: the whole store");
+    report->compression = c->info.compression;
+    report->workers = c->job.workers;
+    report->build.resumed = true;
+    status = slc_complete_left_finish(&left, err);
+    report->build = left.report;
+    slc_conversion_count_layouts(c, left.placed);
+    report->build.resumed = report->build.completed = true;
+    return status;
+}

@@ -1,0 +1,149 @@
+/*
+ * The sample of a conversion: rows from all over a file that can be searched, the first piece of
+ * anything else. It tells where to cut buckets, which index base to assume meanwhile, and about how
+ * many entries will come; if any of it is wrong, only time is lost.
+ */
+#include "base/memory/checked.h"
+#include "base/random.h"
+#include "convert/ingest/convert_internal.h"
+
+enum {
+    /* Ranges of a sample: enough that a file sorted by its first mode is seen in all its parts. */
+    SAMPLE_RANGES = 64,
+    SAMPLE_RANGE_BYTES = 32 << 10
+};
+
+/* Parses rows up to the first fault, which is left to the parsers: they will name its place. */
+static size_t sample_rows(const struct slc_conversion *c,
+                          const struct slc_piece *piece,
+                          struct slc_text_rows *rows)
+{
+    size_t at = piece->position;
+    enum slc_status fault = slc_row_source_parse(c->job.source, piece, &at, rows, NULL);
+
+    (void)fault;
+    return at - piece->position;
+}
+
+/*
+ * Parses sampled rows into `rows`: random ranges where all can be read, by way of the second piece,
+ * and the first piece otherwise.
+ * *stretches: how many ranges. *text_bytes: how much text the rows took, for a guess of their
+ * number.
+ */
+static enum slc_status take_sample(struct slc_conversion *c,
+                                   struct slc_text_rows *rows,
+                                   uint32_t *stretches,
+                                   uint64_t *text_bytes,
+                                   struct slc_error *err)
+{
+    struct slc_piece *part = &c->job.pieces[1];
+    uint32_t capacity = rows->capacity;
+    uint64_t span = c->job.source->sampled_bytes;
+
+    *text_bytes = 0;
+    *stretches = 1;
+    if (c->complete || span == 0) {
+        *text_bytes = sample_rows(c, &c->job.pieces[0], rows);
+        return SLC_OK;
+    }
+    *stretches = SAMPLE_RANGES;
+    for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
+        uint64_t low = span / SAMPLE_RANGES * r;
+        enum slc_status status = c->job.source->ops->sample(
+            c->job.source, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
+            SAMPLE_RANGE_BYTES, part, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        rows->capacity = capacity / SAMPLE_RANGES * (r + 1);
+        *text_bytes += sample_rows(c, part, rows);
+    }
+    return SLC_OK;
+}
+
+/* Which base the buckets are formed under: the truth nearly always, and else only time is lost. */
+static unsigned assumed_base(const struct slc_conversion *c, const struct slc_text_rows *rows)
+{
+    bool at_length = false;
+
+    if (c->job.index_base >= 0) {
+        return (unsigned)c->job.index_base;
+    }
+    for (unsigned m = 0; m < c->header.order && rows->count > 0; m++) {
+        if (rows->smallest[m] == 0) {
+            return 0;
+        }
+        at_length = at_length || (c->job.dims_declared && rows->largest[m] == c->job.lengths[m]);
+    }
+    return at_length ? 1 : slc_dialect_base(c->header.dialect);
+}
+
+/* Entries to expect: declared, or as many as the sample's bytes per row suggest; 0 when unknown. */
+static uint64_t expect_entries(const struct slc_conversion *c,
+                               const struct slc_text_rows *rows,
+                               uint64_t text_bytes)
+{
+    uint64_t rows_expected = 0;
+
+    if (c->header.has_nnz) {
+        rows_expected = c->header.nnz;
+    } else if (c->info.seekable && text_bytes > 0) {
+        rows_expected =
+            (uint64_t)((double)rows->count / (double)text_bytes * (double)c->info.stored_bytes);
+    }
+    return c->header.symmetry != 0 ? 2 * rows_expected : rows_expected;
+}
+
+enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
+                                      struct slc_conversion_sample *sample,
+                                      struct slc_error *err)
+{
+    struct slc_conversion *c = conversion;
+    struct slc_text_rows *rows = &sample->rows;
+    unsigned order = c->header.order;
+    uint32_t capacity = SLC_PIECE_BYTES / (uint32_t)sizeof(uint64_t) / (order + 1);
+    uint64_t *next = c->job.pieces[2].buffer.data;
+    enum slc_status status;
+
+    *sample =
+        (struct slc_conversion_sample){.rows = {.capacity = capacity}, .entries = {.order = order}};
+    for (unsigned m = 0; m < order; m++, next += capacity) {
+        rows->coords[m] = next;
+        sample->entries.coords[m] = next;
+    }
+    rows->values = (double *)next;
+    slc_text_rows_clear(rows);
+    status = take_sample(c, rows, &sample->stretches, &sample->text_bytes, err);
+    if (status == SLC_OK) {
+        c->build.assumed_base = assumed_base(c, rows);
+        sample->read_bytes =
+            sample->stretches > 1
+                ? slc_min_u64((uint64_t)SAMPLE_RANGES * SAMPLE_RANGE_BYTES, c->info.stored_bytes)
+                : 0;
+        sample->entries.count = rows->count;
+        sample->entries.values = rows->values;
+        sample->expected = expect_entries(c, rows, sample->text_bytes);
+    }
+    return status;
+}
+
+enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
+                                              struct slc_error *err)
+{
+    struct slc_conversion *c = conversion;
+    struct slc_parse_job *job = &c->job;
+    struct slc_conversion_sample sample;
+    enum slc_status status = slc_conversion_sample(c, &sample, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_builder_create(&c->build, c->header.order, &job->builder, err);
+    if (status == SLC_OK && sample.rows.count > 0 && slc_builder_resumed(job->builder) == NULL) {
+        status = slc_builder_sample(job->builder, &sample.entries, sample.stretches,
+                                    sample.expected, err);
+    }
+    return status;
+}

@@ -1,0 +1,514 @@
+/*
+ * Input text in pieces of whole lines.
+ *
+ * A piece is filled from the source (or its decompressor) to its capacity, cut behind its last line
+ * end, and the rest, less than a line, is kept for the next piece. A fault that arises while a
+ * piece is filled (a damaged stream, a line too long) is kept until the whole lines before it have
+ * been delivered: so faults in those lines are reported first, wherever the cuts fall.
+ */
+#include "convert/ingest/input/input.h"
+
+#include "base/hash.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/ingest/input/input_source.h"
+#include "convert/ingest/text/text.h"
+#include "storage/manifest/folder_kind.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    /* Of a file that is to be known again: bytes from all over it, milliseconds to read. */
+    IDENTITY_RANGES = 16,
+    IDENTITY_RANGE_BYTES = 4096
+};
+
+/* By how much what a file says of its length may differ from what a part of it lets expect: less
+ * than one part of two, of which it may speak. */
+#define LENGTH_OFF 1.7
+
+struct slc_input {
+    struct slc_input_source source;
+    enum slc_compression compression;
+    struct slc_input_decoder *decoder; /* NULL: plain text */
+    uint64_t stored_bytes;             /* 0: unknown */
+    int64_t modified_ns;               /* of a file, as it was opened */
+    bool owns_fd;
+    bool at_end;
+    uint64_t lines;          /* line ends delivered so far */
+    uint64_t delivered;      /* bytes */
+    struct slc_buffer carry; /* the start of a line whose end was not in the last piece */
+    size_t carry_bytes;
+    struct slc_error pending; /* a fault behind what was delivered */
+};
+
+/* Opens the path and learns what can be known without reading. */
+static enum slc_status open_source(struct slc_input *input, const char *path, struct slc_error *err)
+{
+    struct slc_input_source *source = &input->source;
+    const struct slc_files *files = source->files;
+    struct slc_file_stat stat;
+    int result;
+
+    if (strcmp(path, "-") == 0) {
+        /* Even a regular file on standard input may be positioned or shared: read it as a pipe. */
+        source->name = "standard input";
+        source->fd = STDIN_FILENO;
+        return SLC_OK;
+    }
+    source->name = path;
+    result = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+    if (result < 0) {
+        return slc_fail_errno(err, -result, path, "cannot open");
+    }
+    source->fd = result;
+    input->owns_fd = true;
+    result = files->stat_fd(files->self, source->fd, &stat);
+    if (result < 0) {
+        return slc_fail_errno(err, -result, path, "cannot inspect");
+    }
+    if (stat.kind == 'd') {
+        enum slc_status status =
+            slc_fail(err, SLC_ERR_INPUT, "a folder, not a file with a tensor%s",
+                     slc_folder_advice(files, path, SLC_FOLDER_NONE));
+
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    source->by_offset = stat.kind == 'f';
+    if (source->by_offset) {
+        input->stored_bytes = stat.bytes;
+        input->modified_ns = stat.modified_ns;
+        /* Advice only: a file system that knows no read-ahead is read all the same. */
+        (void)files->advise_file(files->self, source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status open_decoder(struct slc_input *input, struct slc_error *err)
+{
+    switch (input->compression) {
+    case SLC_COMPRESSION_NONE:
+        return SLC_OK;
+    case SLC_COMPRESSION_GZIP:
+        return slc_input_gzip_open(&input->source, &input->decoder, err);
+    case SLC_COMPRESSION_XZ:
+        return slc_input_xz_open(&input->source, &input->decoder, err);
+    case SLC_COMPRESSION_ZSTD:
+        return slc_input_zstd_open(&input->source, &input->decoder, err);
+    case SLC_COMPRESSION_BZIP2:
+        return slc_input_bzip2_open(&input->source, &input->decoder, err);
+    default:
+        return slc_input_lz4_open(&input->source, &input->decoder, err);
+    }
+}
+
+enum slc_status slc_input_open(const struct slc_files *files,
+                               const char *path,
+                               struct slc_input **input,
+                               struct slc_error *err)
+{
+    static const struct slc_error empty = SLC_ERROR_INIT;
+    struct slc_input *in = slc_calloc(1, sizeof *in);
+    enum slc_status status;
+
+    *input = NULL;
+    if (!in) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to open the input");
+    }
+    in->pending = empty;
+    in->source.files = slc_files_or_system(files);
+    in->source.fd = -1;
+    status = open_source(in, path, err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&in->carry, SLC_LINE_BYTES_MAX, SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_input_source_peek(&in->source, err);
+    }
+    if (status == SLC_OK) {
+        in->compression = slc_compression_detect(in->source.head, in->source.head_bytes);
+    }
+    if (status == SLC_OK) {
+        status = open_decoder(in, err);
+    }
+    if (status != SLC_OK) {
+        slc_input_close(in);
+        return status;
+    }
+    *input = in;
+    return SLC_OK;
+}
+
+void slc_input_close(struct slc_input *input)
+{
+    if (!input) {
+        return;
+    }
+    if (input->decoder) {
+        input->decoder->close(input->decoder);
+    }
+    if (input->owns_fd) {
+        /* Nothing was written, so nothing can be lost by a failing close. */
+        (void)input->source.files->close(input->source.files->self, input->source.fd);
+    }
+    slc_buffer_destroy(&input->carry);
+    slc_free(input);
+}
+
+void slc_input_info(const struct slc_input *input, struct slc_input_info *info)
+{
+    info->seekable = input->source.by_offset && input->compression == SLC_COMPRESSION_NONE;
+    info->stored_bytes = input->stored_bytes;
+    info->compression = slc_compression_name(input->compression);
+    info->name = input->source.name;
+    info->memory_bytes =
+        input->carry.bytes +
+        slc_compression_memory(input->compression, input->source.head, input->source.head_bytes);
+}
+
+uint64_t slc_input_consumed(const struct slc_input *input)
+{
+    return input->source.consumed;
+}
+
+uint64_t slc_input_lines(const struct slc_input *input)
+{
+    return input->lines;
+}
+
+bool slc_input_at_end(const struct slc_input *input)
+{
+    return input->at_end && input->carry_bytes == 0;
+}
+
+/* Text of a block of bzip2, all of which comes out when its last stored byte is there. */
+static uint64_t block_bytes(const struct slc_input *input)
+{
+    return input->compression == SLC_COMPRESSION_BZIP2
+               ? (uint64_t)(input->source.head[3] - '0') * 100000
+               : 1;
+}
+
+uint64_t slc_input_text_bytes(const struct slc_input *input)
+{
+    const uint64_t text = input->delivered + input->carry_bytes;
+    uint64_t used, said;
+    double expected;
+
+    if (input->at_end) {
+        return text;
+    }
+    if (input->decoder == NULL || input->stored_bytes == 0) {
+        return input->stored_bytes;
+    }
+    used = input->source.consumed - input->decoder->held(input->decoder);
+    if (text == 0 || used == 0) {
+        return 0;
+    }
+    said = slc_compression_length(&input->source, input->compression, input->stored_bytes);
+    if (input->compression == SLC_COMPRESSION_XZ && said >= text) {
+        return said;
+    }
+    expected = (double)(slc_div_up_u64(text, block_bytes(input)) * block_bytes(input)) *
+               (double)input->stored_bytes / (double)used;
+    if (input->compression == SLC_COMPRESSION_GZIP) {
+        const double lengths = floor(expected / 0x1p32);
+
+        /* The nearest number that ends so. */
+        for (double more = fmax(lengths - 1, 0); more <= lengths + 1 && said > 0; more++) {
+            const double length = (double)said + more * 0x1p32;
+
+            if (length >= (double)text && length >= expected / LENGTH_OFF &&
+                length <= LENGTH_OFF * expected) {
+                return (uint64_t)length;
+            }
+        }
+    } else if (said >= text && (double)said >= expected / LENGTH_OFF &&
+               (double)said <= LENGTH_OFF * expected) {
+        return said;
+    }
+    return (uint64_t)fmax(expected, (double)text);
+}
+
+/* A plain sum, which compilers turn into vector code: several bytes a cycle. */
+static uint64_t count_line_ends(const char *text, size_t bytes)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < bytes; i++) {
+        count += text[i] == '\n';
+    }
+    return count;
+}
+
+/* Reads until `text` is full or the input ends. A fault is kept in input->pending. */
+static size_t fill(struct slc_input *input, char *text, size_t filled, size_t capacity)
+{
+    while (filled < capacity && !input->at_end) {
+        size_t got = 0;
+        enum slc_status status =
+            input->decoder ? input->decoder->read(input->decoder, text + filled, capacity - filled,
+                                                  &got, &input->pending)
+                           : slc_input_source_read(&input->source, text + filled, capacity - filled,
+                                                   &got, &input->pending);
+
+        if (status != SLC_OK) {
+            break;
+        }
+        input->at_end = got == 0;
+        filled += got;
+    }
+    return filled;
+}
+
+/* Of the first text that comes out of a decoder none where it is compressed in turn: it is in no
+ * line. */
+static size_t once_compressed(struct slc_input *input, const char *text, size_t filled)
+{
+    const enum slc_compression inner =
+        input->decoder && input->delivered == 0
+            ? slc_compression_detect((const unsigned char *)text, filled)
+            : SLC_COMPRESSION_NONE;
+
+    if (inner == SLC_COMPRESSION_NONE) {
+        return filled;
+    }
+    slc_error_clear(&input->pending);
+    (void)slc_fail(
+        &input->pending, SLC_ERR_INPUT,
+        "compressed more than once, with %s and within that with %s: decompress it until "
+        "it is the text",
+        slc_compression_name(input->compression), slc_compression_name(inner));
+    slc_error_locate_file(&input->pending, input->source.name);
+    return 0;
+}
+
+const unsigned char *slc_input_peek(struct slc_input *input, size_t *bytes)
+{
+    char *text = input->carry.data;
+
+    assert(input->delivered == 0);
+    if (input->carry_bytes < SLC_INPUT_PEEK_BYTES && input->pending.status == SLC_OK) {
+        size_t filled = fill(input, text, input->carry_bytes, SLC_INPUT_PEEK_BYTES);
+
+        input->carry_bytes = once_compressed(input, text, filled);
+    }
+    *bytes = input->carry_bytes;
+    return input->carry.data;
+}
+
+enum slc_status slc_input_read(
+    struct slc_input *input, void *data, size_t bytes, size_t *got, struct slc_error *err)
+{
+    size_t kept = bytes < input->carry_bytes ? bytes : input->carry_bytes;
+
+    memcpy(data, input->carry.data, kept);
+    input->carry_bytes -= kept;
+    memmove(input->carry.data, (char *)input->carry.data + kept, input->carry_bytes);
+    *got = kept;
+    if (input->pending.status == SLC_OK) {
+        *got = fill(input, data, kept, bytes);
+    }
+    input->delivered += *got;
+    if (*got == 0 && input->pending.status != SLC_OK) {
+        if (err && err->status == SLC_OK) {
+            *err = input->pending;
+        }
+        return input->pending.status;
+    }
+    return SLC_OK;
+}
+
+int slc_input_fd(const struct slc_input *input)
+{
+    assert(input->source.by_offset && !input->decoder);
+    return input->source.fd;
+}
+
+enum slc_status slc_input_next(
+    struct slc_input *input, char *text, size_t capacity, size_t *bytes, struct slc_error *err)
+{
+    size_t filled = input->carry_bytes;
+    size_t whole = 0;
+
+    assert(capacity >= 2 * (size_t)SLC_LINE_BYTES_MAX);
+    *bytes = 0;
+    memcpy(text, input->carry.data, filled);
+    input->carry_bytes = 0;
+    if (input->pending.status == SLC_OK) {
+        filled = once_compressed(input, text, fill(input, text, filled, capacity));
+    }
+    if (filled > 0) {
+        whole = filled;
+        if (!input->at_end) {
+            const char *last = memrchr(text, '\n', filled);
+
+            whole = last ? (size_t)(last - text) + 1 : 0;
+        }
+        input->lines += count_line_ends(text, whole);
+        input->delivered += whole;
+    }
+    if (input->pending.status == SLC_OK && filled - whole > SLC_LINE_BYTES_MAX) {
+        (void)slc_fail(&input->pending, SLC_ERR_INPUT,
+                       "line of more than %d bytes: no row is that long", (int)SLC_LINE_BYTES_MAX);
+        slc_error_locate_text(&input->pending, input->source.name, input->lines + 1,
+                              (uint64_t)SLC_LINE_BYTES_MAX + 1);
+    }
+    if (input->pending.status == SLC_OK) {
+        input->carry_bytes = filled - whole;
+        memcpy(input->carry.data, text + whole, input->carry_bytes);
+    } else if (whole == 0) {
+        if (err && err->status == SLC_OK) {
+            *err = input->pending;
+        }
+        return input->pending.status;
+    }
+    *bytes = whole;
+    return SLC_OK;
+}
+
+enum slc_status slc_input_sample(struct slc_input *input,
+                                 uint64_t offset,
+                                 char *text,
+                                 size_t capacity,
+                                 size_t *bytes,
+                                 struct slc_error *err)
+{
+    struct slc_input_source at = input->source;
+    size_t filled = 0, begin = 0, end;
+    bool at_end = false;
+
+    assert(input->source.by_offset && !input->decoder);
+    *bytes = 0;
+    at.consumed = offset;
+    at.head_used = at.head_bytes;
+    while (filled < capacity && !at_end) {
+        size_t got;
+        enum slc_status status =
+            slc_input_source_read(&at, text + filled, capacity - filled, &got, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        at_end = got == 0;
+        filled += got;
+    }
+    end = filled;
+    if (offset > 0) {
+        const char *first = memchr(text, '\n', filled);
+
+        begin = first ? (size_t)(first - text) + 1 : filled;
+    }
+    if (!at_end) {
+        const char *last = memrchr(text + begin, '\n', filled - begin);
+
+        end = last ? (size_t)(last - text) + 1 : begin;
+    }
+    memmove(text, text + begin, end - begin);
+    *bytes = end - begin;
+    return SLC_OK;
+}
+
+enum slc_status slc_input_go_to(struct slc_input *input,
+                                uint64_t offset,
+                                uint64_t lines,
+                                char *text,
+                                size_t capacity,
+                                bool *there,
+                                struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    size_t bytes = 1;
+
+    if (input->source.by_offset && !input->decoder) {
+        input->source.consumed = offset;
+        input->source.head_used = input->source.head_bytes;
+        input->carry_bytes = 0;
+        input->at_end = false;
+        input->delivered = offset;
+        input->lines = lines;
+    }
+    while (status == SLC_OK && bytes > 0 && input->delivered < offset) {
+        status = slc_input_next(input, text, capacity, &bytes, err);
+    }
+    *there = status == SLC_OK && input->delivered == offset && input->lines == lines;
+    return status;
+}
+
+enum slc_status slc_input_check(const struct slc_input *input, struct slc_error *err)
+{
+    const struct slc_input_source *source = &input->source;
+    enum slc_status status = SLC_OK;
+    struct slc_file_stat stat;
+    int code;
+
+    if (!source->by_offset) {
+        return SLC_OK;
+    }
+    code = source->files->stat_fd(source->files->self, source->fd, &stat);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, source->name, "cannot inspect");
+    }
+    if (stat.bytes != input->stored_bytes) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the file had %" PRIu64 " bytes when it was opened and has %" PRIu64
+                          " now: give the same command again once nothing writes to it",
+                          input->stored_bytes, stat.bytes);
+    } else if (stat.modified_ns != input->modified_ns) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the file was changed while it was read: give the same command again "
+                          "once nothing writes to it");
+    }
+    slc_error_locate_file(err, source->name);
+    return status;
+}
+
+enum slc_status
+slc_input_identity(struct slc_input *input, uint64_t *identity, struct slc_error *err)
+{
+    const struct slc_input_source *source = &input->source;
+    const struct slc_files *files = source->files;
+    uint64_t numbers[4 + IDENTITY_RANGES];
+    struct slc_file_stat stat;
+    int code;
+
+    *identity = 0;
+    if (!source->by_offset) {
+        return SLC_OK;
+    }
+    code = files->stat_fd(files->self, source->fd, &stat);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, source->name, "cannot inspect");
+    }
+    numbers[0] = stat.bytes;
+    numbers[1] = stat.inode;
+    numbers[2] = (uint64_t)stat.modified_ns;
+    numbers[3] = IDENTITY_RANGES;
+    for (unsigned r = 0; r < IDENTITY_RANGES; r++) {
+        char bytes[IDENTITY_RANGE_BYTES];
+        uint64_t length = slc_min_u64(stat.bytes, sizeof bytes);
+        uint64_t offset = (stat.bytes - length) / (IDENTITY_RANGES - 1) * r;
+        enum slc_status status =
+            slc_file_read_at(files, source->fd, source->name, bytes, length, offset, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        numbers[4 + r] = slc_hash64(bytes, length);
+    }
+    *identity = slc_max_u64(slc_hash64(numbers, sizeof numbers), 1);
+    return SLC_OK;
+}
+
+uint64_t slc_input_identity_bytes(const struct slc_input *input)
+{
+    return input->source.by_offset
+               ? IDENTITY_RANGES * slc_min_u64(input->stored_bytes, IDENTITY_RANGE_BYTES)
+               : 0;
+}

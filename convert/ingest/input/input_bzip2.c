@@ -1,0 +1,164 @@
+/*
+ * bzip2 through libbz2, which verifies the checksum of every block and of every stream. A file may
+ * hold several streams one after the other; anything else behind a stream is refused.
+ */
+#include "convert/ingest/input/input_source.h"
+
+#include "base/memory/memory.h"
+
+#include <bzlib.h>
+#include <limits.h>
+
+enum {
+    /* As for the other decoders: sequential rates of any drive. */
+    READ_BYTES = 256 << 10
+};
+
+struct bzip2_decoder {
+    struct slc_input_decoder decoder; /* first: one is cast to the other */
+    struct slc_input_source *source;
+    bz_stream stream;
+    bool open;  /* the stream has memory */
+    bool begun; /* bytes of it were read, and its end was not */
+    bool at_end;
+    int code; /* the last; what came out before a fault is given out first */
+    char data[READ_BYTES];
+};
+
+static void *allocate(void *context, int items, int bytes)
+{
+    (void)context;
+    return slc_calloc((size_t)items, (size_t)bytes);
+}
+
+static void release(void *context, void *memory)
+{
+    (void)context;
+    slc_free(memory);
+}
+
+static void close_stream(struct bzip2_decoder *in)
+{
+    if (in->open) {
+        (void)BZ2_bzDecompressEnd(&in->stream);
+        in->open = false;
+    }
+}
+
+/* Begins a stream; what was read of the source stays. */
+static void open_stream(struct bzip2_decoder *in)
+{
+    enum { QUIET = 0, FAST = 0 };
+
+    close_stream(in);
+    in->begun = false;
+    in->code = BZ2_bzDecompressInit(&in->stream, QUIET, FAST);
+    in->open = in->code == BZ_OK;
+}
+
+static uint64_t held_bzip2(const struct slc_input_decoder *decoder)
+{
+    return ((const struct bzip2_decoder *)decoder)->stream.avail_in;
+}
+
+static void close_bzip2(struct slc_input_decoder *decoder)
+{
+    struct bzip2_decoder *in = (struct bzip2_decoder *)decoder;
+
+    close_stream(in);
+    slc_free(in);
+}
+
+/* Gets stored bytes when all are used; at the end of the source only a finished stream is good. */
+static enum slc_status refill(struct bzip2_decoder *in, struct slc_error *err)
+{
+    enum slc_status status;
+    size_t got;
+
+    if (in->stream.avail_in > 0) {
+        return SLC_OK;
+    }
+    status = slc_input_source_read(in->source, in->data, sizeof in->data, &got, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    in->stream.next_in = in->data;
+    in->stream.avail_in = (unsigned)got;
+    if (got == 0) {
+        if (in->begun) {
+            return slc_input_damaged(in->source, "it ends inside a bzip2 stream", err);
+        }
+        in->at_end = true;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status fault(struct bzip2_decoder *in, struct slc_error *err)
+{
+    switch (in->code) {
+    case BZ_MEM_ERROR:
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    case BZ_DATA_ERROR_MAGIC:
+        return slc_input_damaged(in->source, "what stands there begins no bzip2 stream", err);
+    default:
+        return slc_input_damaged(in->source, "its data does not have its checksums", err);
+    }
+}
+
+static enum slc_status read_bzip2(
+    struct slc_input_decoder *decoder, void *data, size_t bytes, size_t *got, struct slc_error *err)
+{
+    struct bzip2_decoder *in = (struct bzip2_decoder *)decoder;
+    bz_stream *stream = &in->stream;
+    const unsigned room = bytes < UINT_MAX ? (unsigned)bytes : UINT_MAX;
+
+    *got = 0;
+    stream->next_out = data;
+    stream->avail_out = room;
+    while (stream->avail_out == room && !in->at_end && in->code == BZ_OK) {
+        const unsigned stored = stream->avail_in;
+        /* Text that found no room is asked for before more is read. */
+        enum slc_status status = SLC_OK;
+
+        if (stored > 0 || in->begun) {
+            in->code = BZ2_bzDecompress(stream);
+            in->begun = in->begun || stored > 0;
+        }
+        if (in->code == BZ_STREAM_END) {
+            open_stream(in);
+        } else if (in->code == BZ_OK && stream->avail_out == room) {
+            status = refill(in, err);
+        }
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    *got = room - stream->avail_out;
+    return *got > 0 || in->code == BZ_OK ? SLC_OK : fault(in, err);
+}
+
+enum slc_status slc_input_bzip2_open(struct slc_input_source *source,
+                                     struct slc_input_decoder **decoder,
+                                     struct slc_error *err)
+{
+    struct bzip2_decoder *in = slc_malloc(sizeof *in);
+
+    *decoder = NULL;
+    if (!in) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    }
+    in->decoder.read = read_bzip2;
+    in->decoder.held = held_bzip2;
+    in->decoder.close = close_bzip2;
+    in->source = source;
+    in->stream = (bz_stream){.bzalloc = allocate, .bzfree = release};
+    in->open = false;
+    in->at_end = false;
+    open_stream(in);
+    if (!in->open) {
+        close_bzip2(&in->decoder);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    }
+    *decoder = &in->decoder;
+    return SLC_OK;
+}

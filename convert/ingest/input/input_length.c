@@ -1,0 +1,103 @@
+/*
+ * How much text a compressed file says it holds: the index at the end of xz (The .xz File Format
+ * 1.1.0, sections 2.1.2 and 4), the last member's length of gzip (RFC 1952, section 2.3.1), the
+ * first frame's of zstd (RFC 8878, section 3.1.1.1.4). bzip2 and lz4 mostly say nothing.
+ */
+#include "convert/ingest/input/input_source.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
+
+#include <lzma.h>
+#include <zstd.h>
+
+enum {
+    GZIP_LENGTH_BYTES = 4,
+    /* An index has a few bytes a block, and blocks of several MiB each. */
+    INDEX_BYTES_MAX = 16 << 20,
+    STREAMS_MAX = 4096
+};
+
+/* Bytes `end - bytes` to `end` of the file; false where that fails. */
+static bool
+read_before(const struct slc_input_source *source, uint64_t end, void *data, uint64_t bytes)
+{
+    return end >= bytes && slc_file_read_at(source->files, source->fd, source->name, data, bytes,
+                                            end - bytes, NULL) == SLC_OK;
+}
+
+/* Of the index of the stream that ends at `end`; false where there is none that is sound. */
+static bool
+xz_index(const struct slc_input_source *source, uint64_t end, uint64_t *stored, uint64_t *text)
+{
+    uint8_t footer[LZMA_STREAM_HEADER_SIZE];
+    lzma_stream_flags flags;
+    lzma_index *index = NULL;
+    uint64_t memory_most = UINT64_C(4) * INDEX_BYTES_MAX;
+    uint8_t *bytes;
+    size_t at = 0;
+    bool sound = false;
+
+    if (!read_before(source, end, footer, sizeof footer) ||
+        lzma_stream_footer_decode(&flags, footer) != LZMA_OK ||
+        flags.backward_size > INDEX_BYTES_MAX) {
+        return false;
+    }
+    bytes = slc_malloc(flags.backward_size);
+    if (bytes != NULL && read_before(source, end - sizeof footer, bytes, flags.backward_size)) {
+        sound = lzma_index_buffer_decode(&index, &memory_most, NULL, bytes, &at,
+                                         flags.backward_size) == LZMA_OK;
+    }
+    if (sound) {
+        *stored = lzma_index_stream_size(index);
+        *text = lzma_index_uncompressed_size(index);
+    }
+    lzma_index_end(index, NULL);
+    slc_free(bytes);
+    return sound;
+}
+
+/* Of all streams, from the last to the first. */
+static uint64_t xz_length(const struct slc_input_source *source, uint64_t stored_bytes)
+{
+    uint64_t end = stored_bytes, total = 0;
+
+    for (unsigned stream = 0; stream < STREAMS_MAX; stream++) {
+        uint64_t stored, text;
+        uint8_t padding[4];
+
+        /* Between streams there may be zeros. */
+        while (read_before(source, end, padding, sizeof padding) && slc_load_u32(padding) == 0) {
+            end -= sizeof padding;
+        }
+        if (!xz_index(source, end, &stored, &text) || stored > end || text > UINT64_MAX - total) {
+            return 0;
+        }
+        total += text;
+        end -= stored;
+        if (end == 0) {
+            return total;
+        }
+    }
+    return 0;
+}
+
+uint64_t slc_compression_length(const struct slc_input_source *source,
+                                enum slc_compression compression,
+                                uint64_t stored_bytes)
+{
+    unsigned long long frame;
+    uint8_t length[GZIP_LENGTH_BYTES];
+
+    switch (compression) {
+    case SLC_COMPRESSION_XZ:
+        return xz_length(source, stored_bytes);
+    case SLC_COMPRESSION_GZIP:
+        return read_before(source, stored_bytes, length, sizeof length) ? slc_load_u32(length) : 0;
+    case SLC_COMPRESSION_ZSTD:
+        frame = ZSTD_getFrameContentSize(source->head, source->head_bytes);
+        return frame == ZSTD_CONTENTSIZE_UNKNOWN || frame == ZSTD_CONTENTSIZE_ERROR ? 0 : frame;
+    default:
+        return 0;
+    }
+}

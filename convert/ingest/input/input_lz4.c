@@ -1,0 +1,205 @@
+/*
+ * lz4 through libarchive's filter and its `raw` format: one stream of bytes. Only this filter is
+ * switched on, so nothing else can be guessed and no external program is ever started.
+ *
+ * libarchive is lenient in two places, where silence would lose data: a stream whose header is
+ * damaged or cut is passed through as if it were plain, and bytes behind the last stream are
+ * ignored (a second stream with a damaged first byte looks like that). So the filter must be in
+ * use, and the end is accepted only where all stored bytes were consumed.
+ *
+ * Text is taken block by block: where one of them fails, archive_read_data would lose what those
+ * before it gave in the same call.
+ */
+#include "convert/ingest/input/input_source.h"
+
+#include "base/memory/memory.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <string.h>
+
+enum {
+    /* What one read asks of the source: large enough for sequential rates of any drive. */
+    READ_BYTES = 256 << 10,
+    /* The compression, and the source itself. */
+    FILTER_COUNT = 2
+};
+
+struct lz4_decoder {
+    struct slc_input_decoder decoder; /* first: one is cast to the other */
+    struct slc_input_source *source;
+    struct archive *archive;
+    bool empty; /* a stream of no bytes */
+    bool at_end;
+    const unsigned char *block;  /* that has been decompressed; libarchive's */
+    size_t block_bytes;          /* of it, not given out yet */
+    struct slc_error read_error; /* of the source, met inside libarchive */
+    unsigned char data[READ_BYTES];
+};
+
+/* libarchive asks for more stored bytes. */
+static la_ssize_t read_source(struct archive *archive, void *context, const void **data)
+{
+    struct lz4_decoder *in = context;
+    size_t got;
+
+    *data = in->data;
+    if (slc_input_source_read(in->source, in->data, sizeof in->data, &got, &in->read_error) !=
+        SLC_OK) {
+        archive_set_error(archive, in->read_error.system_errno, "%s", in->read_error.message);
+        return -1;
+    }
+    return (la_ssize_t)got;
+}
+
+/* The source's own fault where there was one, else what libarchive says about the stream. */
+static enum slc_status stream_fault(struct lz4_decoder *in, struct slc_error *err)
+{
+    if (in->read_error.status != SLC_OK) {
+        if (err && err->status == SLC_OK) {
+            *err = in->read_error;
+        }
+        return in->read_error.status;
+    }
+    return slc_input_damaged(in->source, archive_error_string(in->archive), err);
+}
+
+/* libarchive does not say: about half of what it got last. */
+static uint64_t held_lz4(const struct slc_input_decoder *decoder)
+{
+    const struct lz4_decoder *in = (const struct lz4_decoder *)decoder;
+
+    return in->source->consumed > READ_BYTES ? READ_BYTES / 2 : 0;
+}
+
+static void close_lz4(struct slc_input_decoder *decoder)
+{
+    struct lz4_decoder *in = (struct lz4_decoder *)decoder;
+
+    if (in->archive) {
+        (void)archive_read_free(in->archive);
+    }
+    slc_free(in);
+}
+
+/* At the end of the decompressed bytes: nothing may follow in the source. */
+static enum slc_status check_end(struct lz4_decoder *in, struct slc_error *err)
+{
+    enum slc_status status;
+    size_t got = 0;
+
+    if ((uint64_t)archive_filter_bytes(in->archive, -1) == in->source->consumed) {
+        status = slc_input_source_read(in->source, in->data, sizeof in->data, &got, err);
+        if (status != SLC_OK || got == 0) {
+            return status;
+        }
+    }
+    return slc_input_damaged(in->source, "behind a stream follows something that is none", err);
+}
+
+/* Gets the next block when all of the last one has been given out. */
+static enum slc_status next_block(struct lz4_decoder *in, struct slc_error *err)
+{
+    while (in->block_bytes == 0 && !in->at_end) {
+        const void *block = NULL;
+        la_int64_t offset;
+        const int result =
+            in->empty ? ARCHIVE_EOF
+                      : archive_read_data_block(in->archive, &block, &in->block_bytes, &offset);
+
+        if (result == ARCHIVE_EOF) {
+            in->block_bytes = 0;
+            in->at_end = true;
+            return check_end(in, err);
+        }
+        if (result != ARCHIVE_OK) {
+            in->block_bytes = 0;
+            return stream_fault(in, err);
+        }
+        in->block = block;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status read_lz4(
+    struct slc_input_decoder *decoder, void *data, size_t bytes, size_t *got, struct slc_error *err)
+{
+    struct lz4_decoder *in = (struct lz4_decoder *)decoder;
+    const enum slc_status status = next_block(in, err);
+
+    *got = 0;
+    if (status == SLC_OK && in->block_bytes > 0) {
+        *got = bytes < in->block_bytes ? bytes : in->block_bytes;
+        memcpy(data, in->block, *got);
+        in->block += *got;
+        in->block_bytes -= *got;
+    }
+    return status;
+}
+
+/* Starts the stream: libarchive reads the first bytes here. */
+static enum slc_status start(struct lz4_decoder *in, struct slc_error *err)
+{
+    struct archive_entry *entry;
+    int result;
+
+    /* Anything but "ok" means that libarchive would start a program to decompress. */
+    if (archive_read_support_filter_lz4(in->archive) != ARCHIVE_OK) {
+        (void)slc_fail(err, SLC_ERR_UNSUPPORTED, "this libarchive was built without lz4");
+        slc_error_locate_file(err, in->source->name);
+        return SLC_ERR_UNSUPPORTED;
+    }
+    if (archive_read_support_format_raw(in->archive) != ARCHIVE_OK ||
+        archive_read_support_format_empty(in->archive) != ARCHIVE_OK ||
+        archive_read_open(in->archive, in, NULL, read_source, NULL) != ARCHIVE_OK) {
+        return stream_fault(in, err);
+    }
+    result = archive_read_next_header(in->archive, &entry);
+    if (result != ARCHIVE_OK && result != ARCHIVE_EOF) {
+        return stream_fault(in, err);
+    }
+    if (archive_filter_code(in->archive, 0) != ARCHIVE_FILTER_LZ4) {
+        return slc_input_damaged(in->source, "its header cannot be read", err);
+    }
+    /* libarchive would undo what has been compressed twice, and check_end see the outer end alone.
+     */
+    if (archive_filter_count(in->archive) != FILTER_COUNT) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "compressed more than once with lz4: decompress it until it is the text");
+        slc_error_locate_file(err, in->source->name);
+        return SLC_ERR_INPUT;
+    }
+    in->empty = result == ARCHIVE_EOF;
+    return SLC_OK;
+}
+
+enum slc_status slc_input_lz4_open(struct slc_input_source *source,
+                                   struct slc_input_decoder **decoder,
+                                   struct slc_error *err)
+{
+    static const struct slc_error no_error = SLC_ERROR_INIT;
+    struct lz4_decoder *in = slc_malloc(sizeof *in);
+    enum slc_status status;
+
+    *decoder = NULL;
+    if (!in) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    }
+    in->decoder.read = read_lz4;
+    in->decoder.held = held_lz4;
+    in->decoder.close = close_lz4;
+    in->source = source;
+    in->empty = false;
+    in->at_end = false;
+    in->block_bytes = 0;
+    in->read_error = no_error;
+    in->archive = archive_read_new();
+    status = in->archive ? start(in, err)
+                         : slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    if (status != SLC_OK) {
+        close_lz4(&in->decoder);
+        return status;
+    }
+    *decoder = &in->decoder;
+    return SLC_OK;
+}

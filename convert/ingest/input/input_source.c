@@ -1,0 +1,205 @@
+/* The stored bytes of an input, and which compression they are in. */
+#include "convert/ingest/input/input_source.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum slc_status slc_input_source_read(
+    struct slc_input_source *source, void *data, size_t bytes, size_t *got, struct slc_error *err)
+{
+    const struct slc_files *files = source->files;
+    int64_t result;
+
+    if (source->head_used < source->head_bytes) {
+        size_t left = source->head_bytes - source->head_used;
+
+        *got = bytes < left ? bytes : left;
+        memcpy(data, source->head + source->head_used, *got);
+        source->head_used += *got;
+        return SLC_OK;
+    }
+    do {
+        result = source->by_offset
+                     ? files->read_at(files->self, source->fd, data, bytes, source->consumed)
+                     : files->read(files->self, source->fd, data, bytes);
+    } while (result == -EINTR);
+    if (result < 0) {
+        return slc_fail_errno(err, (int)-result, source->name, "cannot read at byte %" PRIu64,
+                              source->consumed);
+    }
+    source->consumed += (uint64_t)result;
+    *got = (size_t)result;
+    return SLC_OK;
+}
+
+enum slc_status slc_input_source_peek(struct slc_input_source *source, struct slc_error *err)
+{
+    unsigned char head[SLC_INPUT_HEAD_BYTES];
+    size_t filled = 0;
+
+    while (filled < sizeof head) {
+        size_t got;
+        enum slc_status status =
+            slc_input_source_read(source, head + filled, sizeof head - filled, &got, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        if (got == 0) {
+            break;
+        }
+        filled += got;
+    }
+    memcpy(source->head, head, filled);
+    source->head_bytes = filled;
+    return SLC_OK;
+}
+
+static const struct {
+    const char *name;
+    const char *magic;
+    size_t magic_bytes;
+    uint64_t memory_bytes; /* besides the window, where the format has one in its header */
+} compressions[] = {
+    [SLC_COMPRESSION_NONE] = {"none", "", 0, 0},
+    [SLC_COMPRESSION_GZIP] = {"gzip", "\x1f\x8b\x08", 3, 512 << 10},
+    [SLC_COMPRESSION_BZIP2] = {"bzip2", "BZh", 3, 5 << 20},
+    [SLC_COMPRESSION_XZ] = {"xz",
+                            "\xfd"
+                            "7zXZ\0",
+                            6, 1 << 20},
+    [SLC_COMPRESSION_ZSTD] = {"zstd", "\x28\xb5\x2f\xfd", 4, 2 << 20},
+    [SLC_COMPRESSION_LZ4] = {"lz4", "\x04\x22\x4d\x18", 4, 10 << 20},
+};
+
+/*
+ * Windows that are accepted of any input. Frames of zstd have windows of their own; every decoder
+ * is to take those of 8 MiB (RFC 8878, section 3.1.1.1.2), whatever the first one has.
+ */
+static const uint64_t zstd_window_max = UINT64_C(128) << 20;
+static const uint64_t zstd_window_min = UINT64_C(8) << 20;
+static const uint64_t xz_window_max = UINT64_C(1) << 30;
+
+/* A window nobody states: the default of `xz -9` and above that of every other. */
+static const uint64_t unknown_window_bytes = UINT64_C(64) << 20;
+
+const char *slc_compression_name(enum slc_compression compression)
+{
+    return compressions[compression].name;
+}
+
+enum slc_compression slc_compression_detect(const unsigned char *head, size_t bytes)
+{
+    for (unsigned i = 1; i < sizeof compressions / sizeof compressions[0]; i++) {
+        size_t magic_bytes = compressions[i].magic_bytes;
+
+        if (bytes < magic_bytes || memcmp(head, compressions[i].magic, magic_bytes) != 0) {
+            continue;
+        }
+        /* Three letters of text could start a comment: bzip2 has a level digit after them. */
+        if (i == SLC_COMPRESSION_BZIP2 && (bytes < 4 || head[3] < '1' || head[3] > '9')) {
+            continue;
+        }
+        return (enum slc_compression)i;
+    }
+    return SLC_COMPRESSION_NONE;
+}
+
+/* RFC 8878, section 3.1.1.1: the window descriptor, or the content size of a single segment. */
+static uint64_t zstd_window(const unsigned char *head, size_t bytes)
+{
+    static const unsigned dictionary_id_bytes[] = {0, 1, 2, 4};
+    unsigned descriptor = bytes > 4 ? head[4] : 0;
+    uint64_t base;
+
+    if (bytes < 18) {
+        return 0;
+    }
+    if (descriptor & 0x20) {
+        const unsigned char *size = head + 5 + dictionary_id_bytes[descriptor & 3];
+
+        switch (descriptor >> 6) {
+        case 0:
+            return size[0];
+        case 1:
+            return slc_load_u16(size) + UINT64_C(256);
+        case 2:
+            return slc_load_u32(size);
+        default:
+            return slc_load_u64(size);
+        }
+    }
+    base = UINT64_C(1) << (10 + (head[5] >> 3));
+    return base + base / 8 * (head[5] & 7);
+}
+
+/* The .xz file format 1.1.0, section 3.1: the dictionary of the first block's LZMA2 filter. */
+static uint64_t xz_window(const unsigned char *head, size_t bytes)
+{
+    size_t at = 14; /* stream header 12, block size, flags */
+    unsigned flags = bytes > at ? head[13] : 0;
+    unsigned sizes = (flags >> 6 & 1) + (flags >> 7); /* optional, each of 7-bit groups */
+    unsigned code;
+
+    for (; sizes > 0 && at < bytes; at++) {
+        sizes -= head[at] < 0x80;
+    }
+    /* One filter, and that is LZMA2 (0x21) with its one byte; anything else is rare. */
+    if (at + 3 > bytes || (flags & 3) != 0 || head[at] != 0x21) {
+        return unknown_window_bytes;
+    }
+    code = head[at + 2] & 0x3f;
+    return code >= 40 ? xz_window_max : (uint64_t)(2 | (code & 1)) << (code / 2 + 11);
+}
+
+uint64_t
+slc_compression_window(enum slc_compression compression, const unsigned char *head, size_t bytes)
+{
+    uint64_t window = zstd_window_min;
+
+    if (compression == SLC_COMPRESSION_XZ) {
+        return slc_min_u64(xz_window(head, bytes), xz_window_max);
+    }
+    if (compression != SLC_COMPRESSION_ZSTD) {
+        return 0;
+    }
+    while (window < zstd_window_max && window < zstd_window(head, bytes)) {
+        window *= 2;
+    }
+    return window;
+}
+
+uint64_t
+slc_compression_memory(enum slc_compression compression, const unsigned char *head, size_t bytes)
+{
+    return compressions[compression].memory_bytes +
+           slc_compression_window(compression, head, bytes);
+}
+
+enum slc_status
+slc_input_damaged(const struct slc_input_source *source, const char *reason, struct slc_error *err)
+{
+    (void)slc_fail(err, SLC_ERR_INPUT,
+                   "the compressed input is damaged or truncated within its first %" PRIu64
+                   " bytes: %s",
+                   source->consumed, reason ? reason : "no reason given");
+    slc_error_locate_file(err, source->name);
+    return SLC_ERR_INPUT;
+}
+
+enum slc_status slc_input_too_wide(const struct slc_input_source *source,
+                                   enum slc_compression compression,
+                                   struct slc_error *err)
+{
+    (void)slc_fail(err, SLC_ERR_INPUT,
+                   "within its first %" PRIu64 " bytes it takes more memory to decompress than its "
+                   "beginning tells and the budget has: decompress it on the way (%s -dc FILE | "
+                   "sluice convert - OUT.slc)",
+                   source->consumed, slc_compression_name(compression));
+    slc_error_locate_file(err, source->name);
+    return SLC_ERR_INPUT;
+}

@@ -1,0 +1,186 @@
+/*
+ * Where the rows of a conversion come from. A source delivers its input in pieces of whole rows, in
+ * order; parsers, several at a time, make coordinates and values of them. Everything behind it
+ * (threads, checks of indices, duplicates, commits) is the same for text and for binary files.
+ *
+ * Pieces are counted in bytes of rows and in *lines*: those of a text, and nonzeros of a binary
+ * file, which has no others.
+ */
+#ifndef SLC_CONVERT_ROW_SOURCE_H
+#define SLC_CONVERT_ROW_SOURCE_H
+
+#include "base/memory/memory.h"
+#include "convert/ingest/input/input.h"
+#include "convert/ingest/text/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    /*
+     * Bytes of one piece, the unit handed to a parser: the smallest that slc_input_next takes. A
+     * parser needs milliseconds for it, so the queue's lock is taken a few hundred times a second;
+     * larger pieces would only leave the cache.
+     */
+    SLC_PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX
+};
+
+struct slc_piece {
+    struct slc_buffer buffer;
+    size_t bytes;
+    size_t position;       /* where rows start: behind the header in the first piece */
+    uint64_t sequence;     /* 0, 1, 2 .. in input order */
+    uint64_t offset;       /* bytes of the input before this piece */
+    uint64_t lines_before; /* lines of the input before `position` */
+};
+
+/* The first place in the input where something was seen. */
+struct slc_mark {
+    bool set;
+    uint64_t sequence; /* of the piece */
+    uint64_t line;
+    uint64_t column; /* of a text, else 0 */
+    unsigned mode;
+    uint64_t index; /* as written */
+};
+
+struct slc_row_source;
+
+struct slc_row_source_ops {
+    /* Fills the piece's buffer, bytes, position and lines_before; no bytes at the end. */
+    enum slc_status (*next)(struct slc_row_source *source,
+                            struct slc_piece *piece,
+                            struct slc_error *err);
+    /* As slc_row_source_go_to. */
+    enum slc_status (*go_to)(struct slc_row_source *source,
+                             uint64_t offset,
+                             uint64_t lines,
+                             struct slc_piece *piece,
+                             bool *there,
+                             struct slc_error *err);
+    /* Fills the piece, at most `bytes`, with whole rows from around byte `offset` of all rows. */
+    enum slc_status (*sample)(struct slc_row_source *source,
+                              uint64_t offset,
+                              size_t bytes,
+                              struct slc_piece *piece,
+                              struct slc_error *err);
+    /* As slc_row_source_parse. */
+    enum slc_status (*parse)(const struct slc_row_source *source,
+                             const struct slc_piece *piece,
+                             size_t *position,
+                             struct slc_text_rows *rows,
+                             struct slc_error *err);
+    /* As slc_row_source_place. */
+    void (*place)(const struct slc_row_source *source,
+                  const struct slc_piece *piece,
+                  size_t begin,
+                  size_t end,
+                  unsigned mode,
+                  struct slc_mark *mark);
+    /* As slc_row_source_blame. */
+    void (*blame)(const struct slc_row_source *source,
+                  uint64_t line,
+                  uint64_t column,
+                  struct slc_error *err);
+    uint64_t (*lines)(const struct slc_row_source *source);
+    uint64_t (*consumed)(const struct slc_row_source *source);
+    void (*close)(struct slc_row_source *source);
+};
+
+struct slc_row_source {
+    const struct slc_row_source_ops *ops;
+    const char *name;                     /* for messages */
+    const struct slc_text_header *header; /* what is known of all rows */
+    uint64_t sampled_bytes; /* of rows, which can be read anywhere; 0: only one after the other */
+};
+
+/* A source of rows of text: what `input` delivers. Borrows both. Owns: slc_row_source_close. */
+enum slc_status slc_text_source_open(struct slc_input *input,
+                                     const struct slc_text_header *header,
+                                     struct slc_row_source **source,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/* Takes NULL. */
+static inline void slc_row_source_close(struct slc_row_source *source)
+{
+    if (source) {
+        source->ops->close(source);
+    }
+}
+
+/*
+ * Fills a piece with the rows that come next: bytes, position and lines_before; no bytes at the
+ * end. Called by one thread at a time. Errors: as slc_input_next.
+ */
+static inline SLC_NODISCARD enum slc_status
+slc_row_source_next(struct slc_row_source *source, struct slc_piece *piece, struct slc_error *err)
+{
+    return source->ops->next(source, piece, err);
+}
+
+/*
+ * Goes forward to byte `offset` of the input, where a piece ended, `lines` lines into it; what has
+ * to be read on the way goes into the piece. *there is false where no piece ends there. Errors: as
+ * slc_input_next.
+ */
+static inline SLC_NODISCARD enum slc_status slc_row_source_go_to(struct slc_row_source *source,
+                                                                 uint64_t offset,
+                                                                 uint64_t lines,
+                                                                 struct slc_piece *piece,
+                                                                 bool *there,
+                                                                 struct slc_error *err)
+{
+    return source->ops->go_to(source, offset, lines, piece, there, err);
+}
+
+/*
+ * Parses rows of a piece from byte *position on until it ends or `rows` is full, and advances
+ * *position behind them. Called by any thread. Errors: SLC_ERR_INPUT with the place; `rows` then
+ * holds what comes before it.
+ */
+static inline SLC_NODISCARD enum slc_status
+slc_row_source_parse(const struct slc_row_source *source,
+                     const struct slc_piece *piece,
+                     size_t *position,
+                     struct slc_text_rows *rows,
+                     struct slc_error *err)
+{
+    return source->ops->parse(source, piece, position, rows, err);
+}
+
+/*
+ * Completes a mark, whose line is set: where in it, or rather in bytes [begin, end) of the piece,
+ * of which it is the last line, the index of a mode stands.
+ */
+static inline void slc_row_source_place(const struct slc_row_source *source,
+                                        const struct slc_piece *piece,
+                                        size_t begin,
+                                        size_t end,
+                                        unsigned mode,
+                                        struct slc_mark *mark)
+{
+    source->ops->place(source, piece, begin, end, mode, mark);
+}
+
+/* Adds to a recorded fault of a row where it is. */
+static inline void slc_row_source_blame(const struct slc_row_source *source,
+                                        uint64_t line,
+                                        uint64_t column,
+                                        struct slc_error *err)
+{
+    source->ops->blame(source, line, column, err);
+}
+
+/* Lines of the input in all pieces delivered so far. */
+static inline uint64_t slc_row_source_lines(const struct slc_row_source *source)
+{
+    return source->ops->lines(source);
+}
+
+/* Bytes of the input, as it is stored, that were read so far. */
+static inline uint64_t slc_row_source_consumed(const struct slc_row_source *source)
+{
+    return source->ops->consumed(source);
+}
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * A temporary file for an input that is compressed or comes from a pipe and has to be read out of
+ * order. It has no name from the moment it is made, so that nothing is left of it however the
+ * process ends.
+ */
+#ifndef SLC_CONVERT_SPOOL_H
+#define SLC_CONVERT_SPOOL_H
+
+#include "base/error/error.h"
+#include "storage/file/files.h"
+
+#include <stdint.h>
+
+struct slc_spool_options {
+    const struct slc_files *files;
+    const char *folder; /* NULL: that of `output` */
+    const char *output; /* NULL: the current folder */
+    uint64_t max_bytes; /* 0: no limit */
+};
+
+struct slc_spool;
+
+/* Owns: slc_spool_destroy, which takes NULL. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
+ */
+enum slc_status slc_spool_create(const struct slc_spool_options *options,
+                                 struct slc_spool **spool,
+                                 struct slc_error *err) SLC_NODISCARD;
+void slc_spool_destroy(struct slc_spool *spool);
+
+/* Appends. Errors: SLC_ERR_BUDGET beyond max_bytes, SLC_ERR_NOSPACE, SLC_ERR_IO. */
+enum slc_status slc_spool_append(struct slc_spool *spool,
+                                 const void *data,
+                                 uint64_t bytes,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The same in two steps: room for what follows, *at, and the bytes there. Threads: reserving by one
+ * at a time, writing by any number meanwhile.
+ */
+enum slc_status slc_spool_reserve(struct slc_spool *spool,
+                                  uint64_t bytes,
+                                  uint64_t *at,
+                                  struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_spool_write(const struct slc_spool *spool,
+                                uint64_t at,
+                                const void *data,
+                                uint64_t bytes,
+                                struct slc_error *err) SLC_NODISCARD;
+
+uint64_t slc_spool_bytes(const struct slc_spool *spool);
+/* The open file. Borrowed. */
+int slc_spool_fd(const struct slc_spool *spool);
+
+#endif

@@ -1,0 +1,346 @@
+/* See convert/ingest/names/name_maps.h. */
+#include "convert/ingest/names/name_maps.h"
+
+#include "base/hash.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/ingest/input/input.h"
+#include "convert/ingest/text/text.h"
+#include "storage/manifest/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX };
+
+/* The mode, from 1, at the beginning of `text`; *rest is behind it. 0: none that is possible. */
+static unsigned read_mode(const char *text, const char **rest)
+{
+    unsigned long mode = 0;
+
+    while (*text >= '0' && *text <= '9' && mode <= SLC_MAX_ORDER) {
+        mode = 10 * mode + (unsigned long)(*text++ - '0');
+    }
+    *rest = text;
+    return mode <= SLC_MAX_ORDER ? (unsigned)mode : 0;
+}
+
+/*
+ * Whether NAME is mode-K-TITLE.map or mode-K.map, whatever compression's suffix follows. Returns
+ * the mode from 1, else 0, and where the title is.
+ */
+static unsigned is_map(const char *name, const char **title, size_t *title_bytes)
+{
+    const char *end = strstr(name, ".map");
+    const char *rest;
+    unsigned mode;
+
+    for (const char *next = end; next != NULL; next = strstr(next + 1, ".map")) {
+        end = next;
+    }
+    if (strncmp(name, "mode-", 5) != 0 || end == NULL || (end[4] != '\0' && end[4] != '.')) {
+        return 0;
+    }
+    mode = read_mode(name + 5, &rest);
+    if (mode == 0 || (*rest != '-' && rest != end)) {
+        return 0;
+    }
+    *title = rest == end ? rest : rest + 1;
+    *title_bytes = (size_t)(end - *title);
+    return mode;
+}
+
+/* What reading a map takes, and what tells it from others. */
+static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct slc_error *err)
+{
+    struct slc_input_info info;
+    struct slc_input *input;
+    uint64_t numbers[4] = {maps->identity, mode, 0, 0};
+    uint64_t names_most;
+    enum slc_status status = slc_input_open(maps->files, maps->path[mode], &input, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_input_info(input, &info);
+    /* Each byte may be a name, and a compressed one some dozen. */
+    names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
+    maps->memory_bytes = slc_max_u64(
+        maps->memory_bytes, info.memory_bytes + slc_buffer_footprint(PIECE_BYTES, SLC_PAGES_SMALL) +
+                                slc_names_memory_bytes(names_most));
+    status = slc_input_identity(input, &numbers[2], err);
+    numbers[3] = slc_hash64(maps->path[mode], strlen(maps->path[mode]));
+    maps->identity = slc_hash64(numbers, sizeof numbers);
+    slc_input_close(input);
+    return status;
+}
+
+/* Takes over `path`. */
+static enum slc_status add_map(struct slc_name_maps *maps,
+                               unsigned mode,
+                               char *path,
+                               const char *title,
+                               size_t title_bytes,
+                               struct slc_error *err)
+{
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    if (maps->path[mode] != NULL) {
+        const enum slc_status status =
+            slc_fail(err, SLC_ERR_USAGE, "two files of names for mode %u: %s and %s", mode + 1,
+                     maps->path[mode], path);
+
+        slc_free(path);
+        return status;
+    }
+    maps->path[mode] = path;
+    (void)snprintf(maps->title[mode], SLC_TITLE_BYTES, "%.*s", (int)title_bytes, title);
+    return look_at(maps, mode, err);
+}
+
+struct search {
+    struct slc_name_maps *maps;
+    const char *folder;
+    unsigned found;
+    enum slc_status status;
+    struct slc_error *err;
+};
+
+static int add_found(void *context, const char *name, char kind)
+{
+    struct search *search = context;
+    const char *title;
+    size_t bytes;
+    const unsigned mode = kind != 'd' ? is_map(name, &title, &bytes) : 0;
+
+    if (mode > 0) {
+        search->found++;
+        search->status = add_map(search->maps, mode - 1, slc_path_join(search->folder, name), title,
+                                 slc_min_u64(bytes, SLC_TITLE_BYTES - 1), search->err);
+    }
+    return search->status != SLC_OK;
+}
+
+static enum slc_status
+add_folder(struct slc_name_maps *maps, const char *folder, struct slc_error *err)
+{
+    struct search search = {maps, folder, 0, SLC_OK, err};
+    const int code = maps->files->list_folder(maps->files->self, folder, add_found, &search);
+
+    if (code < 0) {
+        return slc_fail_errno(err, -code, folder, "looking for files of names");
+    }
+    if (search.status == SLC_OK && search.found == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s has no file of names: mode-1-TITLE.map or mode-1.map for mode 1",
+                        folder);
+    }
+    return search.status;
+}
+
+enum slc_status slc_name_maps_add(struct slc_name_maps *maps,
+                                  const struct slc_files *files,
+                                  const char *where,
+                                  struct slc_error *err)
+{
+    const char *rest, *title = "", *base;
+    size_t title_bytes = 0;
+    const unsigned mode = read_mode(where, &rest);
+
+    maps->files = slc_files_or_system(files);
+    if (rest == where || *rest != '=') {
+        return add_folder(maps, where, err);
+    }
+    if (mode == 0 || rest[1] == '\0') {
+        return slc_fail(err, SLC_ERR_USAGE, "'%s' is not K=FILE, with a mode K from 1 to %d", where,
+                        SLC_MAX_ORDER);
+    }
+    base = strrchr(rest + 1, '/') != NULL ? strrchr(rest + 1, '/') + 1 : rest + 1;
+    if (is_map(base, &title, &title_bytes) == 0) {
+        title = "";
+        title_bytes = 0;
+    }
+    return add_map(maps, mode - 1, slc_strdup(rest + 1), title,
+                   slc_min_u64(title_bytes, SLC_TITLE_BYTES - 1), err);
+}
+
+void slc_name_maps_destroy(struct slc_name_maps *maps)
+{
+    for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
+        slc_free(maps->path[mode]);
+    }
+    *maps = (struct slc_name_maps){.files = NULL};
+}
+
+enum slc_status
+slc_name_maps_check_order(const struct slc_name_maps *maps, unsigned order, struct slc_error *err)
+{
+    for (unsigned mode = order; mode < SLC_MAX_ORDER; mode++) {
+        if (maps->path[mode] != NULL) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "%s has names for mode %u, but the tensor has %u modes",
+                            maps->path[mode], mode + 1, order);
+        }
+    }
+    return SLC_OK;
+}
+
+/* One map that is read. */
+struct reading {
+    const char *path;
+    uint64_t line;  /* of the last name, from 1 */
+    uint64_t count; /* of names that there should be */
+    unsigned mode;
+    struct slc_names *old; /* that the store has; NULL: none */
+    struct slc_names_writer *writer;
+};
+
+static enum slc_status wrong_count(const struct reading *reading, bool more, struct slc_error *err)
+{
+    enum slc_status status =
+        more ? slc_fail(err, SLC_ERR_INPUT,
+                        "more lines than the %" PRIu64 " indices of mode %u: each line names one; "
+                        "--dims makes the mode longer",
+                        reading->count, reading->mode + 1)
+             : slc_fail(err, SLC_ERR_INPUT,
+                        "%" PRIu64 " names end here, but mode %u has %" PRIu64
+                        " indices: each needs a line, which may be empty",
+                        reading->line, reading->mode + 1, reading->count);
+
+    slc_error_locate_text(err, reading->path, more ? reading->line + 1 : reading->line, 1);
+    return status;
+}
+
+/* Whether the name of an index is the one that it has, if it has one. */
+static enum slc_status check_old(const struct reading *reading,
+                                 uint64_t index,
+                                 const char *name,
+                                 size_t bytes,
+                                 struct slc_error *err)
+{
+    const char *old = NULL;
+    size_t old_bytes = 0;
+    enum slc_status status = SLC_OK;
+
+    if (reading->old == NULL || index >= slc_names_count(reading->old)) {
+        return SLC_OK;
+    }
+    status = slc_names_get(reading->old, index, &old, &old_bytes, err);
+    if (status == SLC_OK && old != NULL && (old_bytes != bytes || memcmp(old, name, bytes) != 0)) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "index %" PRIu64 " of mode %u is called '%.*s' here and '%.60s' in the "
+                          "store: names that the store has stay",
+                          index + 1, reading->mode + 1, (int)slc_min_u64(bytes, 60), name, old);
+    }
+    return status;
+}
+
+/* Adds the names of whole lines. */
+static enum slc_status
+add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_error *err)
+{
+    const char *end = text + bytes;
+
+    while (text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        const char *next = stop != NULL ? stop + 1 : end;
+        const char *last = stop != NULL ? stop : end;
+        enum slc_status status;
+
+        if (last > text && last[-1] == '\r') {
+            last--;
+        }
+        if (reading->line == reading->count) {
+            return wrong_count(reading, true, err);
+        }
+        reading->line++;
+        status = check_old(reading, reading->line - 1, text, (size_t)(last - text), err);
+        if (status == SLC_OK) {
+            status = slc_names_writer_add(reading->writer, text, (size_t)(last - text), err);
+        }
+        if (status != SLC_OK) {
+            if (status == SLC_ERR_INPUT) {
+                slc_error_locate_text(err, reading->path, reading->line, 1);
+            }
+            return status;
+        }
+        text = next;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+read_lines(struct reading *reading, struct slc_input *input, struct slc_error *err)
+{
+    struct slc_buffer piece;
+    enum slc_status status = slc_buffer_create(&piece, PIECE_BYTES, SLC_PAGES_SMALL, err);
+    size_t bytes = 1;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    while (status == SLC_OK && bytes > 0) {
+        status = slc_input_next(input, piece.data, PIECE_BYTES, &bytes, err);
+        if (status == SLC_OK) {
+            status = add_lines(reading, piece.data, bytes, err);
+        }
+    }
+    slc_buffer_destroy(&piece);
+    if (status == SLC_OK) {
+        status = slc_input_check(input, err);
+    }
+    return status == SLC_OK && reading->line < reading->count ? wrong_count(reading, false, err)
+                                                              : status;
+}
+
+enum slc_status slc_name_maps_attach_mode(const struct slc_name_maps *maps,
+                                          unsigned mode,
+                                          struct slc_names *old,
+                                          const char *folder,
+                                          struct slc_manifest *manifest,
+                                          struct slc_error *err)
+{
+    struct reading reading = {
+        .path = maps->path[mode], .count = manifest->dims[mode], .mode = mode, .old = old};
+    struct slc_input *input;
+    enum slc_status status = slc_input_open(maps->files, reading.path, &input, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_names_writer_open(maps->files, folder, mode, &reading.writer, err);
+    if (status == SLC_OK) {
+        status = read_lines(&reading, input, err);
+        if (status == SLC_OK) {
+            status = slc_names_writer_finish(reading.writer,
+                                             &manifest->names[manifest->names_count], err);
+        } else {
+            slc_names_writer_abandon(reading.writer);
+        }
+    }
+    slc_input_close(input);
+    if (status == SLC_OK) {
+        manifest->names_count++;
+        memcpy(manifest->titles[mode], maps->title[mode], SLC_TITLE_BYTES);
+    }
+    return status;
+}
+
+enum slc_status slc_name_maps_attach(void *maps,
+                                     const char *folder,
+                                     struct slc_manifest *manifest,
+                                     struct slc_error *err)
+{
+    const struct slc_name_maps *all = maps;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
+        if (all->path[mode] != NULL) {
+            status = slc_name_maps_attach_mode(all, mode, NULL, folder, manifest, err);
+        }
+    }
+    return status;
+}

@@ -1,0 +1,271 @@
+/*
+ * Rows of a text tensor to arrays of coordinates and values.
+ *
+ * Two readers of the same grammar: parse_row() runs over good rows and only knows "good" or "not
+ * good"; a line that is not good is read again by diagnose(), which names the first fault in it. So
+ * the loop over nonzeros carries no messages, no columns and no counts of fields.
+ *
+ * Cost: about 2 ns per number; one more pass over the coordinates, still in the cache, for their
+ * ranges.
+ */
+#include "convert/ingest/text/text_scan.h"
+
+#include "base/column_range.h"
+#include "base/memory/checked.h"
+#include "convert/ingest/text/number.h"
+
+#include <assert.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+void slc_text_rows_clear(struct slc_text_rows *rows)
+{
+    rows->count = 0;
+    for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
+        rows->smallest[m] = UINT64_MAX;
+        rows->largest[m] = 0;
+    }
+}
+
+/* The start of the next line when only blanks are left on this one, NULL otherwise. */
+static inline const char *end_line(const char *p, const char *end)
+{
+    p = slc_skip_blanks(p, end);
+    if (p < end && *p == '\r') {
+        p++;
+        if (p == end) {
+            return p;
+        }
+        return *p == '\n' ? p + 1 : NULL;
+    }
+    if (p == end) {
+        return p;
+    }
+    return *p == '\n' ? p + 1 : NULL;
+}
+
+/* A value: counts are by far the most frequent, so up to seven digits alone take a short way. */
+static inline const char *parse_value(const char *p, const char *end, double *value)
+{
+    if (end - p >= 8) {
+        uint64_t integer;
+        unsigned digits = slc_digits8(p, &integer);
+
+        if (digits > 0 && digits < 8 && (unsigned char)p[digits] <= ' ') {
+            *value = (double)integer;
+            return p + digits;
+        }
+    }
+    p = slc_parse_f64(p, end, value);
+    return p && fabs(*value) <= DBL_MAX ? p : NULL;
+}
+
+/* Reads a row that starts with a digit at `p` into entry `row`. Returns the next line or NULL. */
+static inline const char *parse_row(const struct slc_text_header *header,
+                                    const char *p,
+                                    const char *end,
+                                    struct slc_text_rows *rows,
+                                    uint32_t row)
+{
+    for (unsigned m = 0; m < header->order; m++) {
+        const char *behind = slc_parse_index(p, end, &rows->coords[m][row]);
+
+        if (!behind) {
+            return NULL;
+        }
+        p = slc_skip_blanks(behind, end);
+        if (p == behind && (m + 1 < header->order || header->has_values)) {
+            return NULL;
+        }
+    }
+    if (!header->has_values) {
+        rows->values[row] = 1.0;
+        return end_line(p, end);
+    }
+    p = parse_value(p, end, &rows->values[row]);
+    return p ? end_line(p, end) : NULL;
+}
+
+/* The line after an empty line or a comment at `p` (blanks skipped), NULL when it is neither. */
+static const char *
+skip_line_without_row(const struct slc_text_header *header, const char *p, const char *end)
+{
+    if (slc_text_is_comment(header->comment, p, end)) {
+        return slc_text_line_at(p, end).next;
+    }
+    return end_line(p, end);
+}
+
+/* Why `field` is no index, as a message at `column`; SLC_OK when it is one. */
+static enum slc_status
+diagnose_index(const struct slc_text_field *field, unsigned mode, struct slc_error *err)
+{
+    char quoted[SLC_QUOTE_BYTES];
+    const char *p = field->begin;
+    uint64_t value;
+
+    while (p < field->end && *p >= '0' && *p <= '9') {
+        p++;
+    }
+    if (p == field->end) {
+        if (slc_parse_index(field->begin, field->end, &value)) {
+            return SLC_OK;
+        }
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "index %s of mode %u is too large: at most %" PRIu64 " is supported",
+                        slc_text_quote(quoted, field), mode + 1, SLC_MAX_MODE_LENGTH);
+    }
+    slc_text_quote(quoted, field);
+    if (*field->begin == '-' && field->end - field->begin > 1 && field->begin[1] >= '0' &&
+        field->begin[1] <= '9') {
+        return slc_fail(err, SLC_ERR_INPUT, "negative index %s of mode %u: indices start at 0 or 1",
+                        quoted, mode + 1);
+    }
+    if (*p == '.' || (p > field->begin && (*p == 'e' || *p == 'E'))) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "expected a whole number as index of mode %u, found %s (is the number of "
+                        "modes right?)",
+                        mode + 1, quoted);
+    }
+    return slc_fail(err, SLC_ERR_INPUT, "expected an index of mode %u, found %s", mode + 1, quoted);
+}
+
+/* Why `field` is no value; SLC_OK when it is one. */
+static enum slc_status diagnose_value(const struct slc_text_field *field, struct slc_error *err)
+{
+    char quoted[SLC_QUOTE_BYTES];
+    struct slc_text_field word = *field;
+    double value;
+    const char *behind = slc_parse_f64(field->begin, field->end, &value);
+
+    slc_text_quote(quoted, field);
+    if (behind == field->end) {
+        if (fabs(value) <= DBL_MAX) {
+            return SLC_OK;
+        }
+        return slc_fail(err, SLC_ERR_INPUT, "value %s is too large: a double ends at %.4g", quoted,
+                        DBL_MAX);
+    }
+    if (*word.begin == '+' || *word.begin == '-') {
+        word.begin++;
+    }
+    if (slc_text_field_is(&word, "nan") || slc_text_field_is(&word, "inf") ||
+        slc_text_field_is(&word, "infinity")) {
+        return slc_fail(err, SLC_ERR_INPUT, "value %s is not finite: values must be numbers",
+                        quoted);
+    }
+    if (word.end - word.begin >= 2 && word.begin[0] == '0' &&
+        (word.begin[1] == 'x' || word.begin[1] == 'X')) {
+        return slc_fail(err, SLC_ERR_INPUT, "hexadecimal value %s: only decimal numbers are read",
+                        quoted);
+    }
+    return slc_fail(err, SLC_ERR_INPUT, "expected a number as value, found %s", quoted);
+}
+
+/* Reads a line that parse_row refused once more and names the first fault and its column. */
+static enum slc_status diagnose(const struct slc_text_header *header,
+                                const char *text,
+                                const char *end,
+                                uint64_t line_number,
+                                struct slc_error *err)
+{
+    struct slc_text_line line = slc_text_line_at(text, end);
+    const char *zero = memchr(line.begin, '\0', (size_t)(line.end - line.begin));
+    const char *p = line.begin;
+    unsigned expected = header->order + (header->has_values ? 1 : 0);
+    struct slc_text_field field = {p, p};
+    uint64_t found = 0;
+    enum slc_status status = SLC_OK;
+
+    if (line.next - line.begin > SLC_LINE_BYTES_MAX) {
+        status = slc_fail(err, SLC_ERR_INPUT, "line of more than %d bytes: no row is that long",
+                          (int)SLC_LINE_BYTES_MAX);
+        slc_error_locate_text(err, NULL, line_number, (uint64_t)SLC_LINE_BYTES_MAX + 1);
+        return status;
+    }
+    if (zero) {
+        status = slc_fail(err, SLC_ERR_INPUT, "zero byte in a line: this is no text");
+        slc_error_locate_text(err, NULL, line_number, (uint64_t)(zero - line.begin) + 1);
+        return status;
+    }
+    while (status == SLC_OK && found < expected && slc_text_field_next(&p, line.end, &field)) {
+        status = found < header->order ? diagnose_index(&field, (unsigned)found, err)
+                                       : diagnose_value(&field, err);
+        found++;
+    }
+    if (status == SLC_OK) {
+        if (slc_text_field_next(&p, line.end, &field)) {
+            found += 1 + slc_text_field_count(p, line.end);
+        }
+        status = slc_fail(err, SLC_ERR_INPUT, "found %" PRIu64 " field%s, expected %u (%u %s%s)",
+                          found, found == 1 ? "" : "s", expected, header->order,
+                          header->order == 1 ? "index" : "indices",
+                          header->has_values ? " and a value" : "");
+    }
+    slc_error_locate_text(err, NULL, line_number, (uint64_t)(field.begin - line.begin) + 1);
+    return status;
+}
+
+/* Widens the ranges by entries first .. count-1. */
+static void update_ranges(struct slc_text_rows *rows, unsigned order, uint32_t first)
+{
+    for (unsigned m = 0; m < order; m++) {
+        slc_column_range(rows->coords[m] + first, rows->count - first, &rows->smallest[m],
+                         &rows->largest[m]);
+    }
+}
+
+enum slc_status slc_text_parse_rows(const struct slc_text_header *header,
+                                    const char *text,
+                                    size_t bytes,
+                                    size_t *position,
+                                    struct slc_text_rows *rows,
+                                    struct slc_error *err)
+{
+    const char *p = text + *position;
+    const char *end = text + bytes;
+    const uint32_t first = rows->count;
+    uint32_t count = first;
+    enum slc_status status = SLC_OK;
+
+    assert(header->order >= 1 && header->order <= SLC_MAX_ORDER);
+    while (p < end && count < rows->capacity) {
+        const char *start = slc_skip_blanks(p, end);
+        const char *next;
+        bool is_row = start < end && *start >= '0' && *start <= '9';
+
+        if (is_row) {
+            next = parse_row(header, start, end, rows, count);
+        } else {
+            next = skip_line_without_row(header, start, end);
+        }
+        if (!next || next - p > SLC_LINE_BYTES_MAX) {
+            status = diagnose(header, p, end, rows->lines + 1, err);
+            break;
+        }
+        count += is_row;
+        rows->lines++;
+        p = next;
+    }
+    rows->count = count;
+    update_ranges(rows, header->order, first);
+    *position = (size_t)(p - text);
+    return status;
+}
+
+uint64_t
+slc_text_field_column(const char *text, size_t bytes, size_t line_start, unsigned field_index)
+{
+    struct slc_text_line line = slc_text_line_at(text + line_start, text + bytes);
+    const char *p = line.begin;
+    struct slc_text_field field = {p, p};
+
+    for (unsigned f = 0; f <= field_index; f++) {
+        if (!slc_text_field_next(&p, line.end, &field)) {
+            break;
+        }
+    }
+    return (uint64_t)(field.begin - line.begin) + 1;
+}

@@ -1,0 +1,443 @@
+/*
+ * See convert/layout/relayout.h. A layout is built in NAME-K.blk.tmp, checked, renamed to
+ * NAME-K.blk and then listed by replacing the manifest; dropping goes the other way. So what the
+ * manifest lists is always there, and a file that it does not list is a leftover, which the next
+ * build goes on with, or lists if it is finished: the journal says so, and is removed last.
+ */
+#include "convert/layout/relayout.h"
+
+#include "base/memory/memory.h"
+#include "convert/layout/restripe_settle.h"
+#include "storage/file/folder_lock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    /* Allocator, buffers of standard output, pages of the program first touched later. */
+    OVERHEAD_BYTES = 3 << 20,
+    THREAD_BYTES = 128 << 10
+};
+
+/* The names of a layout's files in the store. */
+struct names {
+    char file[64]; /* as the manifest has it */
+    char *path;    /* of the finished file .. */
+    char *part;    /* .. and of the one under construction */
+    char *journal; /* that goes with it (storage/block/writer.h) */
+};
+
+static void release_names(struct names *names)
+{
+    slc_free(names->path);
+    slc_free(names->part);
+    slc_free(names->journal);
+    *names = (struct names){.path = NULL};
+}
+
+static enum slc_status make_names(const char *folder,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct names *names,
+                                  struct slc_error *err)
+{
+    char part[72], journal[96];
+
+    (void)snprintf(names->file, sizeof names->file, "%s-%u.blk", slc_layout_name(kind), mode + 1);
+    (void)snprintf(part, sizeof part, "%s.tmp", names->file);
+    (void)snprintf(journal, sizeof journal, "%s.journal", part);
+    names->path = slc_path_join(folder, names->file);
+    names->part = slc_path_join(folder, part);
+    names->journal = slc_path_join(folder, journal);
+    if (names->path == NULL || names->part == NULL || names->journal == NULL) {
+        release_names(names);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for paths");
+    }
+    return SLC_OK;
+}
+
+static enum slc_status sync_store(const struct slc_relayout *layouts, struct slc_error *err)
+{
+    const struct slc_relayout_options *options = &layouts->options;
+    int code = options->files->sync_folder(options->files->self, options->store);
+
+    return code < 0 ? slc_fail_errno(err, -code, options->store, "syncing the folder") : SLC_OK;
+}
+
+/* Removes a file that may not be there; *found is set if it was. */
+static enum slc_status
+remove_file(const struct slc_files *files, const char *path, bool *found, struct slc_error *err)
+{
+    int code = files->unlink(files->self, path);
+
+    *found = *found || code >= 0;
+    return code < 0 && code != -ENOENT ? slc_fail_errno(err, -code, path, "removing the file")
+                                       : SLC_OK;
+}
+
+/* Removes the journals of layouts that are listed: a run that was killed had not come to that. */
+static enum slc_status tidy(const struct slc_relayout *layouts, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &layouts->store.manifest;
+    bool found = false;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
+        const struct slc_store_layout *listed = &manifest->layouts[i];
+        struct names names = {.path = NULL};
+
+        if (listed->layout != SLC_LAYOUT_BLCO) {
+            status = make_names(layouts->options.store, listed->layout, listed->layout_mode, &names,
+                                err);
+        }
+        if (status == SLC_OK && names.path != NULL) {
+            status = remove_file(layouts->options.files, names.journal, &found, err);
+        }
+        release_names(&names);
+    }
+    return status;
+}
+
+enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
+                                  struct slc_relayout *layouts,
+                                  struct slc_error *err)
+{
+    struct slc_relayout opened = {.options = *options, .lock = -1};
+    enum slc_status status;
+    bool taken;
+
+    opened.options.files = slc_files_or_system(options->files);
+    /* For what it says of a folder that is no store. */
+    status = slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
+    if (status == SLC_OK && !options->reads_only && !options->locked) {
+        status = slc_folder_lock(opened.options.files, options->store,
+                                 "another run is changing the layouts of this store, or replacing "
+                                 "it: wait until it is done",
+                                 &opened.lock, &taken, err);
+    }
+    if (status == SLC_OK && !options->reads_only) {
+        /* What a run that was killed changed last may not be on the drive: it is built upon here.
+         */
+        status = sync_store(&opened, err);
+    }
+    if (status == SLC_OK && !options->reads_only) {
+        status = slc_restripe_settle(opened.options.files, options->store, err);
+    }
+    if (status == SLC_OK) {
+        /* Only now: another run may have changed or replaced it before this one had the lock. */
+        status = slc_store_open_within(opened.options.files, options->store, options->memory_bytes,
+                                       &opened.store, err);
+    }
+    if (status == SLC_OK && !options->reads_only) {
+        status = tidy(&opened, err);
+    }
+    if (status != SLC_OK) {
+        slc_relayout_close(&opened);
+        return status;
+    }
+    *layouts = opened;
+    return SLC_OK;
+}
+
+void slc_relayout_close(struct slc_relayout *layouts)
+{
+    if (layouts->options.files != NULL) {
+        slc_folder_unlock(layouts->options.files, &layouts->lock);
+        slc_store_close(&layouts->store);
+    }
+    layouts->options.files = NULL;
+}
+
+static struct slc_sorted_options build_options(const struct slc_relayout *layouts,
+                                               enum slc_layout_kind kind,
+                                               unsigned mode,
+                                               const char *path)
+{
+    const struct slc_relayout_options *options = &layouts->options;
+    /* The open store's index is resident already. */
+    uint64_t beside = slc_memory_resident() + OVERHEAD_BYTES + options->workers * THREAD_BYTES;
+
+    return (struct slc_sorted_options){
+        .files = options->files,
+        .reader = layouts->store.reader,
+        .layout = kind,
+        .mode = mode,
+        .path = path,
+        .keep_journal = true,
+        .workers = options->workers,
+        .memory_bytes = options->memory_bytes > beside ? options->memory_bytes - beside : 0,
+        .budget_bytes = options->memory_bytes,
+        .beside_bytes = beside,
+        .stop = options->stop,
+        .progress = options->progress,
+        .context = options->context,
+        .planned = options->planned,
+        .planned_context = options->planned_context};
+}
+
+enum slc_status slc_relayout_plan(const struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct slc_sorted_plan *plan,
+                                  struct slc_error *err)
+{
+    struct slc_sorted_options options = build_options(layouts, kind, mode, NULL);
+
+    return slc_sorted_plan_make(&options, plan, err);
+}
+
+/* The manifest with a further layout, in its place: by kind, then by mode. */
+static void insert_layout(struct slc_manifest *manifest, const struct slc_store_layout *layout)
+{
+    unsigned at = manifest->layout_count++;
+
+    for (; at > 0; at--) {
+        const struct slc_store_layout *before = &manifest->layouts[at - 1];
+
+        if (before->layout < layout->layout ||
+            (before->layout == layout->layout && before->layout_mode < layout->layout_mode)) {
+            break;
+        }
+        manifest->layouts[at] = *before;
+    }
+    manifest->layouts[at] = *layout;
+}
+
+/* That file is not another layout's: stores of other writers may have names of their own. */
+static enum slc_status check_name(const struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  const struct names *names,
+                                  struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &layouts->store.manifest;
+    bool other = false;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *listed = &manifest->layouts[i];
+
+        other = other || (strcmp(listed->file, names->file) == 0 &&
+                          (listed->layout != kind || listed->layout_mode != mode));
+    }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        other = other || strcmp(manifest->permutations[i].file, names->file) == 0;
+    }
+    if (other) {
+        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
+                       "the store keeps something else in the file that a layout %s-%u has: "
+                       "convert the tensor again",
+                       slc_layout_name(kind), mode + 1);
+        slc_error_locate_file(err, names->path);
+        return SLC_ERR_UNSUPPORTED;
+    }
+    return SLC_OK;
+}
+
+/* The finished file agrees with the manifest as a further layout has to. */
+static enum slc_status check_file(const struct slc_relayout *layouts,
+                                  const struct slc_store_layout *layout,
+                                  const char *path,
+                                  struct slc_error *err)
+{
+    struct slc_reader *reader = NULL;
+    enum slc_status status = slc_reader_open(layouts->options.files, path, &reader, err);
+
+    if (status == SLC_OK) {
+        status = slc_manifest_check_layout(&layouts->store.manifest, layout, reader, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_store_check_keys(&slc_reader_info(layouts->store.reader)->content_keys, reader,
+                                      err);
+    }
+    slc_reader_close(reader);
+    return status;
+}
+
+static enum slc_status
+move_in_place(const struct slc_relayout *layouts, const struct names *names, struct slc_error *err)
+{
+    const struct slc_files *files = layouts->options.files;
+    int code = files->rename(files->self, names->part, names->path);
+
+    if (code < 0) {
+        return slc_fail_errno(err, -code, names->path, "moving the finished layout in place");
+    }
+    return sync_store(layouts, err);
+}
+
+/* Puts `manifest` in the place of the store's, on the drive and here. */
+static enum slc_status write_manifest(struct slc_relayout *layouts,
+                                      const struct slc_manifest *manifest,
+                                      struct slc_error *err)
+{
+    enum slc_status status =
+        slc_manifest_write(layouts->options.files, layouts->options.store, manifest, err);
+
+    if (status == SLC_OK) {
+        layouts->store.manifest = *manifest;
+    }
+    return status;
+}
+
+/* Gives up a file that is not what it has to be, at all its names. */
+static void remove_all(const struct slc_relayout *layouts, const struct names *names)
+{
+    const struct slc_files *files = layouts->options.files;
+
+    (void)files->unlink(files->self, names->part);
+    (void)files->unlink(files->self, names->path);
+    (void)files->unlink(files->self, names->journal);
+}
+
+/* Puts the finished file in its place, unless it is there already, and lists it. */
+static enum slc_status publish(struct slc_relayout *layouts,
+                               const struct names *names,
+                               const struct slc_store_layout *layout,
+                               bool in_place,
+                               struct slc_error *err)
+{
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    enum slc_status status;
+    bool found = false;
+
+    if (manifest == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
+    }
+    *manifest = layouts->store.manifest;
+    insert_layout(manifest, layout);
+    status = check_file(layouts, layout, in_place ? names->path : names->part, err);
+    if (status == SLC_ERR_DAMAGED) {
+        remove_all(layouts, names);
+    }
+    if (status == SLC_OK && !in_place) {
+        status = move_in_place(layouts, names, err);
+    }
+    if (status == SLC_OK) {
+        status = write_manifest(layouts, manifest, err);
+    }
+    slc_free(manifest);
+    /* Needed until here, and no longer; one that a power cut brings back is removed by tidy. */
+    return status == SLC_OK ? remove_file(layouts->options.files, names->journal, &found, err)
+                            : status;
+}
+
+/* Looks for a file that an earlier run had finished. *in_place: it has its name. */
+static enum slc_status take_finished(const struct slc_sorted_options *options,
+                                     const struct names *names,
+                                     struct slc_sorted_report *report,
+                                     bool *in_place,
+                                     bool *finished,
+                                     struct slc_error *err)
+{
+    enum slc_status status = slc_sorted_finished(options, names->path, report, finished, err);
+
+    *in_place = *finished;
+    if (status == SLC_OK && !*finished) {
+        status = slc_sorted_finished(options, names->part, report, finished, err);
+    }
+    return status;
+}
+
+enum slc_status slc_relayout_add(struct slc_relayout *layouts,
+                                 enum slc_layout_kind kind,
+                                 unsigned mode,
+                                 struct slc_sorted_report *report,
+                                 struct slc_error *err)
+{
+    struct slc_sorted_options options;
+    struct names names = {.path = NULL};
+    bool in_place = false, finished = false;
+    enum slc_status status = make_names(layouts->options.store, kind, mode, &names, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    options = build_options(layouts, kind, mode, names.part);
+    status = check_name(layouts, kind, mode, &names, err);
+    if (status == SLC_OK) {
+        /* Of one that was dropped: nothing to go on with. */
+        status = slc_restripe_discard(layouts->options.files, names.path, err);
+    }
+    if (status == SLC_OK) {
+        status = take_finished(&options, &names, report, &in_place, &finished, err);
+    }
+    if (status == SLC_OK && !finished) {
+        status = slc_sorted_build(&options, report, err);
+    }
+    if (status == SLC_OK) {
+        struct slc_store_layout layout = {.layout = kind,
+                                          .layout_mode = mode,
+                                          .codec = slc_reader_info(layouts->store.reader)->codec,
+                                          .file_bytes = report->summary.file_bytes,
+                                          .block_count = report->summary.block_count,
+                                          .index_bytes = report->summary.index_bytes,
+                                          .header_hash = report->summary.header_hash};
+
+        memcpy(layout.file, names.file, sizeof layout.file);
+        status = publish(layouts, &names, &layout, in_place, err);
+    }
+    release_names(&names);
+    return status;
+}
+
+/* The manifest without that layout; false where it does not list it. */
+static bool take_out(struct slc_manifest *manifest, enum slc_layout_kind kind, unsigned mode)
+{
+    const struct slc_store_layout *listed = slc_manifest_find(manifest, kind, mode);
+    size_t at;
+
+    if (listed == NULL) {
+        return false;
+    }
+    at = (size_t)(listed - manifest->layouts);
+    manifest->layout_count--;
+    memmove(&manifest->layouts[at], &manifest->layouts[at + 1],
+            (manifest->layout_count - at) * sizeof manifest->layouts[0]);
+    return true;
+}
+
+enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
+                                  enum slc_layout_kind kind,
+                                  unsigned mode,
+                                  struct slc_error *err)
+{
+    const struct slc_files *files = layouts->options.files;
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    struct names names = {.path = NULL};
+    enum slc_status status;
+    bool found = false;
+
+    if (manifest == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
+    }
+    *manifest = layouts->store.manifest;
+    status = make_names(layouts->options.store, kind, mode, &names, err);
+    if (status == SLC_OK) {
+        status = check_name(layouts, kind, mode, &names, err);
+    }
+    if (status == SLC_OK && take_out(manifest, kind, mode)) {
+        found = true;
+        status = write_manifest(layouts, manifest, err);
+    }
+    slc_free(manifest);
+    if (status == SLC_OK) {
+        status = slc_restripe_discard(files, names.path, err);
+    }
+    if (status == SLC_OK) {
+        status = remove_file(files, names.path, &found, err);
+    }
+    if (status == SLC_OK) {
+        status = remove_file(files, names.part, &found, err);
+    }
+    if (status == SLC_OK) {
+        status = remove_file(files, names.journal, &found, err);
+    }
+    if (status == SLC_OK && !found) {
+        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout %s-%u",
+                          slc_layout_name(kind), mode + 1);
+    }
+    release_names(&names);
+    return status;
+}

@@ -1,0 +1,443 @@
+/*
+ * See convert/layout/restripe.h. Beside a block file P lie, while it is changed, lists of stripes
+ * that come or go, or the file that is put together (convert/layout/restripe_settle.h); what is to
+ * be P becomes it by rename.
+ */
+#include "convert/layout/restripe.h"
+
+#include "base/hash.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/layout/restripe_settle.h"
+#include "storage/file/block_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+static enum slc_status no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+}
+
+/* One change of a layout. */
+struct change {
+    const struct slc_relayout *layouts;
+    const struct slc_files *files;
+    const struct slc_store_layout *listed;
+    char *path;                 /* P .. */
+    char *next;                 /* .. and what becomes it */
+    struct slc_block_file from; /* P, open */
+    struct slc_stripe_list old; /* what P is, if it is a list */
+    bool striped;
+    bool renamed; /* nothing that P was may be taken away before that is on the drive */
+};
+
+static void end_change(struct change *change)
+{
+    slc_block_file_close(&change->from);
+    slc_stripe_list_clear(&change->old);
+    slc_free(change->path);
+    slc_free(change->next);
+}
+
+static enum slc_status begin_change(const struct slc_relayout *layouts,
+                                    enum slc_layout_kind kind,
+                                    unsigned mode,
+                                    const char *suffix,
+                                    struct change *change,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+
+    *change = (struct change){.layouts = layouts,
+                              .files = layouts->options.files,
+                              .listed = slc_manifest_find(&layouts->store.manifest, kind, mode),
+                              .from = SLC_BLOCK_FILE_INIT};
+    if (change->listed == NULL) {
+        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout %s-%u",
+                          slc_layout_name(kind), mode + 1);
+        slc_error_locate_file(err, layouts->options.store);
+        return status;
+    }
+    change->path = slc_path_join(layouts->options.store, change->listed->file);
+    change->next = change->path == NULL ? NULL : slc_restripe_path(change->path, suffix);
+    if (change->next == NULL) {
+        return no_memory(err);
+    }
+    status = slc_stripe_list_load(change->files, change->path, &change->old, &change->striped, err);
+    return status == SLC_OK ? slc_block_file_open(change->files, change->path,
+                                                  "opening a block file", &change->from, err)
+                            : status;
+}
+
+/* Copies the block file to `to`, whole pieces of `unit` around `count` files from `start` on. */
+static enum slc_status copy_bytes(const struct change *change,
+                                  const struct slc_stripe_shape *to_shape,
+                                  const struct slc_block_part *to,
+                                  struct slc_error *err)
+{
+    const struct slc_relayout_options *options = &change->layouts->options;
+    const uint64_t total = change->from.bytes;
+    struct slc_buffer piece = SLC_BUFFER_INIT;
+    enum slc_status status = slc_buffer_create(&piece, SLC_STRIPE_UNIT, SLC_PAGES_SMALL, err);
+
+    for (uint64_t done = 0, now; done < total && status == SLC_OK; done += now) {
+        unsigned part = 0;
+        uint64_t at = done;
+
+        now = slc_min_u64(SLC_STRIPE_UNIT, total - done);
+        if (to_shape != NULL) {
+            now = slc_min_u64(now, slc_stripe_place(to_shape, done, &part, &at));
+        }
+        if (slc_stop_wanted(options->stop)) {
+            status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped while a layout was being moved");
+        }
+        if (status == SLC_OK) {
+            status = slc_block_file_read(&change->from, piece.data, now, done, err);
+        }
+        if (status == SLC_OK) {
+            status = slc_file_write_at(change->files, to[part].fd, to[part].path, piece.data, now,
+                                       at, err);
+        }
+        if (options->progress != NULL) {
+            options->progress(options->context, to_shape != NULL ? "stripe" : "gather", done + now,
+                              total);
+        }
+    }
+    slc_buffer_destroy(&piece);
+    return status;
+}
+
+/* Makes a file that is not there, of `bytes` bytes if the disk has room. */
+static enum slc_status create_file(const struct slc_files *files,
+                                   uint64_t bytes,
+                                   struct slc_block_part *part,
+                                   struct slc_error *err)
+{
+    int code;
+
+    part->fd = files->open(files->self, part->path,
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | SLC_OPEN_OWN, 0666);
+    if (part->fd == -EEXIST) {
+        (void)slc_fail(err, SLC_ERR_IO,
+                       "a file of this name is there already, of a copy of this store: choose "
+                       "another folder, or remove it");
+        slc_error_locate_file(err, part->path);
+        return SLC_ERR_IO;
+    }
+    if (part->fd < 0) {
+        return slc_fail_errno(err, -part->fd, part->path, "creating the file");
+    }
+    code = files->reserve(files->self, part->fd, bytes);
+    return code < 0 && code != -EOPNOTSUPP
+               ? slc_fail_errno(err, -code, part->path, "reserving %" PRIu64 " bytes", bytes)
+               : SLC_OK;
+}
+
+/* Syncs and closes what create_file made; after an error it is only closed. */
+static enum slc_status finish_file(const struct slc_files *files,
+                                   struct slc_block_part *part,
+                                   enum slc_status status,
+                                   struct slc_error *err)
+{
+    int code = 0;
+
+    if (part->fd < 0) {
+        return status;
+    }
+    if (status == SLC_OK && (code = files->sync(files->self, part->fd)) < 0) {
+        status = slc_fail_errno(err, -code, part->path, "syncing the file");
+    }
+    code = files->close(files->self, part->fd);
+    if (status == SLC_OK && code < 0) {
+        status = slc_fail_errno(err, -code, part->path, "closing the file");
+    }
+    return status;
+}
+
+static enum slc_status write_list(const struct change *change,
+                                  const struct slc_stripe_list *list,
+                                  const char *path,
+                                  struct slc_error *err)
+{
+    uint8_t *data = NULL;
+    uint64_t bytes = 0;
+    enum slc_status status = slc_stripe_list_encode(list, &data, &bytes, err);
+
+    if (status == SLC_OK) {
+        status = slc_file_replace(change->files, path, data, bytes, err);
+    }
+    slc_free(data);
+    return status;
+}
+
+/* Writes down that the stripes of P's own list go, once that list is P no longer. */
+static enum slc_status note_leaving(const struct change *change, struct slc_error *err)
+{
+    char *path = slc_restripe_path(change->path, SLC_STRIPES_LEAVING);
+    enum slc_status status = path == NULL ? no_memory(err) : SLC_OK;
+
+    if (status == SLC_OK && change->striped) {
+        status = write_list(change, &change->old, path, err);
+    }
+    slc_free(path);
+    return status;
+}
+
+/* Writes all stripes of a list, and their names, to the drives. */
+static enum slc_status write_stripes(const struct change *change,
+                                     const struct slc_stripe_list *list,
+                                     struct slc_error *err)
+{
+    struct slc_block_part parts[SLC_MAX_STRIPES] = {{.fd = -1}};
+    uint8_t page[SLC_PAGE_BYTES];
+    unsigned made = 0;
+    enum slc_status status = SLC_OK;
+
+    for (; made < list->shape.count && status == SLC_OK; made++) {
+        parts[made] = (struct slc_block_part){
+            slc_stripe_path(&list->shape, change->path, list->folders[made], made), -1};
+        status =
+            parts[made].path == NULL
+                ? no_memory(err)
+                : create_file(change->files, SLC_PAGE_BYTES + slc_stripe_bytes(&list->shape, made),
+                              &parts[made], err);
+        if (status == SLC_OK) {
+            slc_stripe_header_encode(&list->shape, made, page);
+            status = slc_file_write_at(change->files, parts[made].fd, parts[made].path, page,
+                                       sizeof page, 0, err);
+        }
+    }
+    if (status == SLC_OK) {
+        status = copy_bytes(change, &list->shape, parts, err);
+    }
+    for (unsigned k = 0; k < made; k++) {
+        status = finish_file(change->files, &parts[k], status, err);
+        if (status == SLC_OK) {
+            status = slc_name_sync(change->files, parts[k].path, err);
+        }
+        slc_free(parts[k].path);
+    }
+    return status;
+}
+
+/* What is to become P is the layout that the manifest lists. */
+static enum slc_status check_next(const struct change *change, struct slc_error *err)
+{
+    struct slc_reader *reader = NULL;
+    enum slc_status status = slc_reader_open(change->files, change->next, &reader, err);
+
+    if (status == SLC_OK) {
+        status = slc_manifest_check_layout(&change->layouts->store.manifest, change->listed, reader,
+                                           err);
+    }
+    slc_reader_close(reader);
+    return status;
+}
+
+/* The rename that everything hangs on, and the end of the stripes that P was of. */
+static enum slc_status commit(struct change *change, struct slc_error *err)
+{
+    enum slc_status status;
+    int code = change->files->rename(change->files->self, change->next, change->path);
+
+    if (code < 0) {
+        return slc_fail_errno(err, -code, change->path, "moving the layout in place");
+    }
+    change->renamed = true;
+    status = slc_name_sync(change->files, change->path, err);
+    return status == SLC_OK
+               ? slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_LEAVING, err)
+               : status;
+}
+
+/* After an error: what was made goes now, if that can be, and else with the next change. */
+static void give_up(const struct change *change)
+{
+    struct slc_error ignored = SLC_ERROR_INIT;
+
+    if (change->renamed || change->path == NULL) {
+        return;
+    }
+    if (slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_COMING, &ignored) ==
+        SLC_OK) {
+        (void)change->files->unlink(change->files->self, change->next);
+    }
+    (void)(slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_LEAVING, &ignored) ==
+           SLC_OK);
+}
+
+/* Whether the stripes that P lists lie in the given folders, too. */
+static enum slc_status are_there(const struct change *change,
+                                 const struct slc_stripe_list *list,
+                                 bool *there,
+                                 struct slc_error *err)
+{
+    *there = change->striped && change->old.shape.count == list->shape.count;
+    for (unsigned k = 0; *there && k < list->shape.count; k++) {
+        char *path = slc_stripe_path(&change->old.shape, change->path, list->folders[k], k);
+        struct slc_error ignored = SLC_ERROR_INIT;
+        int fd = -1;
+
+        if (path == NULL) {
+            return no_memory(err);
+        }
+        *there =
+            slc_stripe_open(change->files, &change->old.shape, k, path, &fd, &ignored) == SLC_OK;
+        if (fd >= 0) {
+            (void)change->files->close(change->files->self, fd);
+        }
+        slc_free(path);
+    }
+    return SLC_OK;
+}
+
+static bool same_folders(const struct slc_stripe_list *a, const struct slc_stripe_list *b)
+{
+    bool same = a->shape.count == b->shape.count;
+
+    for (unsigned k = 0; same && k < a->shape.count; k++) {
+        same = strcmp(a->folders[k], b->folders[k]) == 0;
+    }
+    return same;
+}
+
+/*
+ * The identity of new stripes: of what is in them, of the store and of the folders, so that the
+ * same command comes to the same names, and two stores do not.
+ */
+static uint64_t identity(const struct change *change, const struct slc_stripe_list *list)
+{
+    uint64_t numbers[] = {list->shape.file_bytes, list->shape.header_hash, list->shape.unit,
+                          list->shape.count};
+    uint64_t id =
+        slc_hash64(numbers, sizeof numbers) ^ slc_hash64(change->path, strlen(change->path));
+
+    for (unsigned k = 0; k < list->shape.count; k++) {
+        const uint64_t pair[] = {id, slc_hash64(list->folders[k], strlen(list->folders[k]))};
+
+        id = slc_hash64(pair, sizeof pair);
+    }
+    return change->striped && id == change->old.shape.id ? id + 1 : id;
+}
+
+static enum slc_status make_list(const struct change *change,
+                                 const char *const *folders,
+                                 unsigned count,
+                                 struct slc_stripe_list *list,
+                                 struct slc_error *err)
+{
+    const uint64_t unit = change->layouts->options.stripe_unit;
+
+    if (count == 0 || count > SLC_MAX_STRIPES) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes; 1 to %d are possible", count,
+                        (int)SLC_MAX_STRIPES);
+    }
+    list->shape = (struct slc_stripe_shape){.file_bytes = change->from.bytes,
+                                            .header_hash = change->listed->header_hash,
+                                            .unit = unit != 0 ? unit : SLC_STRIPE_UNIT,
+                                            .count = count};
+    for (unsigned k = 0; k < count; k++) {
+        list->folders[k] = slc_strdup(folders[k]);
+        if (list->folders[k] == NULL) {
+            return no_memory(err);
+        }
+    }
+    list->shape.id = identity(change, list);
+    return SLC_OK;
+}
+
+/* Writes the stripes of `list` and has it become P. */
+static enum slc_status
+put_stripes(struct change *change, const struct slc_stripe_list *list, struct slc_error *err)
+{
+    enum slc_status status = write_list(change, list, change->next, err);
+
+    if (status == SLC_OK) {
+        status = write_stripes(change, list, err);
+    }
+    if (status == SLC_OK) {
+        status = check_next(change, err);
+    }
+    if (status == SLC_OK) {
+        status = note_leaving(change, err);
+    }
+    return status == SLC_OK ? commit(change, err) : status;
+}
+
+enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
+                                    enum slc_layout_kind kind,
+                                    unsigned mode,
+                                    const char *const *folders,
+                                    unsigned count,
+                                    bool *changed,
+                                    struct slc_error *err)
+{
+    struct slc_stripe_list list = {.shape = {0}};
+    struct change change;
+    bool there = false;
+    enum slc_status status = begin_change(layouts, kind, mode, SLC_STRIPES_COMING, &change, err);
+
+    *changed = false;
+    if (status == SLC_OK) {
+        status = make_list(&change, folders, count, &list, err);
+    }
+    if (status == SLC_OK) {
+        status = are_there(&change, &list, &there, err);
+    }
+    if (status == SLC_OK && there && !same_folders(&change.old, &list)) {
+        /* They were moved. */
+        list.shape = change.old.shape;
+        status = write_list(&change, &list, change.next, err);
+        if (status == SLC_OK) {
+            status = commit(&change, err);
+        }
+    } else if (status == SLC_OK && !there) {
+        status = put_stripes(&change, &list, err);
+        *changed = status == SLC_OK;
+        if (status != SLC_OK) {
+            give_up(&change);
+        }
+    }
+    slc_stripe_list_clear(&list);
+    end_change(&change);
+    return status;
+}
+
+enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
+                                    enum slc_layout_kind kind,
+                                    unsigned mode,
+                                    bool *changed,
+                                    struct slc_error *err)
+{
+    struct change change;
+    struct slc_block_part part = {.fd = -1};
+    enum slc_status status = begin_change(layouts, kind, mode, SLC_STRIPES_GATHERED, &change, err);
+
+    *changed = false;
+    if (status == SLC_OK && change.striped) {
+        part.path = change.next;
+        status = note_leaving(&change, err);
+        if (status == SLC_OK) {
+            status = create_file(change.files, change.from.bytes, &part, err);
+        }
+        if (status == SLC_OK) {
+            status = copy_bytes(&change, NULL, &part, err);
+        }
+        status = finish_file(change.files, &part, status, err);
+        if (status == SLC_OK) {
+            status = check_next(&change, err);
+        }
+        if (status == SLC_OK) {
+            status = commit(&change, err);
+        }
+        *changed = status == SLC_OK;
+        if (status != SLC_OK) {
+            give_up(&change);
+        }
+    }
+    end_change(&change);
+    return status;
+}

@@ -1,0 +1,256 @@
+/*
+ * See convert/layout/restripe_settle.h. Of a list at P.stripes or P.unstripe all stripes are
+ * removed, unless P is the list of the same stripes: then it had become P, or had not ceased to be.
+ * So one rule settles every crash.
+ */
+#include "convert/layout/restripe_settle.h"
+
+#include "base/error/log.h"
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
+#include "storage/file/stripes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SECTOR_BYTES = 512 };
+
+char *slc_restripe_path(const char *path, const char *suffix)
+{
+    const size_t bytes = strlen(path) + strlen(suffix) + 1;
+    char *text = slc_malloc(bytes);
+
+    if (text != NULL) {
+        (void)snprintf(text, bytes, "%s%s", path, suffix);
+    }
+    return text;
+}
+
+static enum slc_status no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+}
+
+static enum slc_status
+remove_file(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    int code = files->unlink(files->self, path);
+
+    return code < 0 && code != -ENOENT ? slc_fail_errno(err, -code, path, "removing the file")
+                                       : SLC_OK;
+}
+
+/*
+ * Whether the open file is that stripe. A power cut may have left any sectors of its header out:
+ * what there is of one must be this stripe's, byte for byte.
+ */
+static bool is_ours(const struct slc_files *files,
+                    int fd,
+                    const struct slc_stripe_shape *shape,
+                    unsigned ordinal)
+{
+    static const uint8_t nothing[SECTOR_BYTES];
+    uint8_t page[SLC_PAGE_BYTES] = {0}, header[SLC_PAGE_BYTES];
+    struct slc_error ignored = SLC_ERROR_INIT;
+    struct slc_file_stat stat;
+    bool ours = true;
+
+    if (files->stat_fd(files->self, fd, &stat) < 0 || stat.kind != 'f' ||
+        slc_file_read_at(files, fd, NULL, page, slc_min_u64(stat.bytes, sizeof page), 0,
+                         &ignored) != SLC_OK) {
+        return false;
+    }
+    slc_stripe_header_encode(shape, ordinal, header);
+    for (size_t at = 0; at < sizeof page; at += SECTOR_BYTES) {
+        ours = ours && (memcmp(page + at, header + at, SECTOR_BYTES) == 0 ||
+                        memcmp(page + at, nothing, SECTOR_BYTES) == 0);
+    }
+    return ours;
+}
+
+/* Has a removal by an earlier run reach the drive. A folder that is gone holds nothing. */
+static enum slc_status
+sync_gone(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    char *folder = slc_path_parent(path);
+    enum slc_status status = folder == NULL ? no_memory(err) : SLC_OK;
+    int code = 0;
+
+    if (status == SLC_OK && (code = files->sync_folder(files->self, folder)) == -ENOENT) {
+        slc_log(SLC_LOG_WARNING, "%s is not here: a stripe in it would stay", folder);
+    } else if (code < 0) {
+        status = slc_fail_errno(err, -code, folder, "syncing the folder");
+    }
+    slc_free(folder);
+    return status;
+}
+
+/* Removes the stripe at `path`; anything else that has its name stays. */
+static enum slc_status remove_stripe(const struct slc_files *files,
+                                     const char *path,
+                                     const struct slc_stripe_shape *shape,
+                                     unsigned ordinal,
+                                     struct slc_error *err)
+{
+    int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_OWN, 0);
+    enum slc_status status = SLC_OK;
+    bool ours;
+
+    if (fd < 0) {
+        return fd == -ENOENT ? sync_gone(files, path, err)
+                             : slc_fail_errno(err, -fd, path, "opening a stripe to remove it");
+    }
+    ours = is_ours(files, fd, shape, ordinal);
+    (void)files->close(files->self, fd);
+    if (ours) {
+        status = remove_file(files, path, err);
+        return status == SLC_OK ? slc_name_sync(files, path, err) : status;
+    }
+    slc_log(SLC_LOG_WARNING, "%s is not the stripe that its name says, and stays", path);
+    return SLC_OK;
+}
+
+/* Removes all stripes of a list that stands, or stood, at `path`. */
+static enum slc_status remove_stripes(const struct slc_files *files,
+                                      const char *path,
+                                      const struct slc_stripe_list *list,
+                                      struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned k = 0; k < list->shape.count && status == SLC_OK; k++) {
+        char *stripe = slc_stripe_path(&list->shape, path, list->folders[k], k);
+
+        status =
+            stripe == NULL ? no_memory(err) : remove_stripe(files, stripe, &list->shape, k, err);
+        slc_free(stripe);
+    }
+    return status;
+}
+
+/* Ends what a list PATH + SUFFIX was left for; without one nothing is done. */
+enum slc_status slc_restripe_settle_list(const struct slc_files *files,
+                                         const char *path,
+                                         const char *suffix,
+                                         struct slc_error *err)
+{
+    char *left = slc_restripe_path(path, suffix);
+    struct slc_stripe_list list = {.shape = {0}}, own = {.shape = {0}};
+    bool found = false, has_own = false;
+    enum slc_status status =
+        left == NULL ? no_memory(err) : slc_stripe_list_load(files, left, &list, &found, err);
+
+    if (status == SLC_OK && found) {
+        status = slc_stripe_list_load(files, path, &own, &has_own, err);
+        if (status == SLC_OK && (!has_own || own.shape.id != list.shape.id)) {
+            status = remove_stripes(files, path, &list, err);
+        }
+        if (status == SLC_OK) {
+            status = remove_file(files, left, err);
+        }
+        if (status == SLC_OK) {
+            status = slc_name_sync(files, left, err);
+        }
+    }
+    slc_stripe_list_clear(&list);
+    slc_stripe_list_clear(&own);
+    slc_free(left);
+    return status;
+}
+
+/* The first name in a folder that a change of stripes leaves. */
+struct leftover {
+    char name[256];
+    const char *suffix;
+    bool list; /* of stripes */
+};
+
+static int find_leftover(void *context, const char *name, char kind)
+{
+    /* The lists first. */
+    static const char *const suffixes[] = {SLC_STRIPES_COMING, SLC_STRIPES_LEAVING,
+                                           SLC_STRIPES_GATHERED, ".stripes.tmp", ".unstripe.tmp"};
+    struct leftover *leftover = context;
+    const size_t length = strlen(name);
+
+    for (size_t i = 0; kind == 'f' && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        const size_t end = strlen(suffixes[i]);
+
+        if (length > end + 4 && length < sizeof leftover->name &&
+            strcmp(name + length - end, suffixes[i]) == 0 &&
+            memcmp(name + length - end - 4, ".blk", 4) == 0) {
+            memcpy(leftover->name, name, length + 1);
+            leftover->suffix = suffixes[i];
+            leftover->list = i < 2;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+enum slc_status
+slc_restripe_settle(const struct slc_files *files, const char *store, struct slc_error *err)
+{
+    /* Each round removes one: a folder where names stay is none of ours. */
+    const unsigned rounds_max = 1000;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned round = 0; round < rounds_max && status == SLC_OK; round++) {
+        struct leftover leftover = {.suffix = NULL};
+        char *path;
+        const int code = files->list_folder(files->self, store, find_leftover, &leftover);
+
+        if (code < 0) {
+            return slc_fail_errno(err, -code, store, "listing the store's folder");
+        }
+        if (leftover.suffix == NULL) {
+            return SLC_OK;
+        }
+        path = slc_path_join(store, leftover.name);
+        if (path == NULL) {
+            return no_memory(err);
+        }
+        if (leftover.list) {
+            path[strlen(path) - strlen(leftover.suffix)] = '\0';
+            status = slc_restripe_settle_list(files, path, leftover.suffix, err);
+            path[strlen(path)] = leftover.suffix[0];
+        }
+        /* A list is gone; what is no list, or had not become one, is of no use. */
+        if (status == SLC_OK) {
+            status = remove_file(files, path, err);
+        }
+        slc_free(path);
+    }
+    return status;
+}
+
+enum slc_status
+slc_restripe_discard(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    struct slc_stripe_list list = {.shape = {0}};
+    bool found = false;
+    enum slc_status status = slc_stripe_list_load(files, path, &list, &found, err);
+    char *left = NULL;
+
+    if (status == SLC_OK && found) {
+        int code;
+
+        left = slc_restripe_path(path, SLC_STRIPES_LEAVING);
+        if (left == NULL) {
+            status = no_memory(err);
+        } else if ((code = files->rename(files->self, path, left)) < 0) {
+            status = slc_fail_errno(err, -code, path, "moving a list of stripes aside");
+        } else {
+            status = slc_name_sync(files, path, err);
+        }
+        if (status == SLC_OK) {
+            status = slc_restripe_settle_list(files, path, SLC_STRIPES_LEAVING, err);
+        }
+    }
+    slc_stripe_list_clear(&list);
+    slc_free(left);
+    return status;
+}

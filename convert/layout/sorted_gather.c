@@ -1,0 +1,542 @@
+/*
+ * See convert/layout/sorted_gather.h.
+ *
+ * A worker decodes a tile, drops what is outside of the ranges, forms keys and finds each nonzero's
+ * range: 24 to 36 bytes of scratch per nonzero of one tile. In its turn it takes places, and then
+ * copies. Most tiles lie in a few ranges of rows, because the order of the layout that is read
+ * sweeps all modes at the same time.
+ *
+ * Cost per nonzero and scan: decoding, a spread per mode, a look-up, one copy of 16 or 24 bytes.
+ */
+#include "convert/layout/sorted_gather.h"
+
+#include "base/hash.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/build/sort/key_tables.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    CHUNK_NNZ = 1024,
+    /* Of the look-up from rows to ranges; 16 KiB of the first-level cache. */
+    TABLE_SIZE = 4096
+};
+
+/* What a worker holds of its tile. */
+struct scratch {
+    uint64_t *lo, *hi; /* keys; hi: NULL where they are not wide */
+    double *values;
+    uint32_t *range; /* of each nonzero, from `first` on */
+    uint32_t count;
+    uint64_t first, last; /* ranges the tile may have nonzeros of */
+    uint32_t *counts;     /* of each range */
+    uint64_t *places;     /* of each range, when the turn has come: where its nonzeros go */
+    uint64_t *columns;    /* of SLC_KEY_BATCH coordinates of each mode */
+};
+
+struct slc_gather {
+    struct slc_gather_options options;
+    const struct slc_layout_info *info;
+    bool wide;
+    struct slc_key_tables tables;
+    struct slc_buffer memory;
+    struct scratch *scratch;
+    uint64_t *next; /* of each range, the place that the next tile gets .. */
+    uint64_t *end;  /* .. and the one behind its last */
+
+    /* The call at hand. */
+    const struct slc_gather_range *ranges;
+    uint64_t count;
+    const struct slc_key_columns *out; /* NULL: nothing is copied */
+    unsigned shift;                    /* rows from the first one on, shifted, are in the table */
+    uint32_t table[TABLE_SIZE + 1];    /* range of the first row of each cell, or the one before */
+    bool by_key;                       /* some ranges do not hold all keys of their rows */
+    bool bounded;                      /* no more nonzeros than the ranges say may come */
+    bool overflow;                     /* a range has more */
+    uint64_t chance;                   /* of a sample, where one is drawn */
+    struct slc_gather_sample *samples;
+    uint64_t room, drawn;
+    atomic_uint_fast64_t done; /* nonzeros of all calls */
+    atomic_bool telling;       /* progress: one thread does at a time */
+};
+
+static uint64_t scratch_bytes(const struct slc_layout_info *info, uint64_t ranges_max)
+{
+    uint64_t words = info->keys.bits > 64 ? 3 : 2;
+
+    return SLC_TILE_NNZ * (words * sizeof(uint64_t) + sizeof(uint32_t)) +
+           ranges_max * sizeof(uint64_t) + (ranges_max + ranges_max % 2) * sizeof(uint32_t) +
+           (uint64_t)info->order * SLC_KEY_BATCH * sizeof(uint64_t);
+}
+
+uint64_t
+slc_gather_memory_bytes(const struct slc_layout_info *info, unsigned workers, uint64_t ranges_max)
+{
+    return sizeof(struct slc_gather) + SLC_KEY_TABLES_BYTES_MAX +
+           slc_buffer_footprint(workers * scratch_bytes(info, ranges_max) +
+                                    2 * ranges_max * sizeof(uint64_t),
+                                SLC_PAGES_SMALL);
+}
+
+static void *carve(uint8_t **memory, uint64_t bytes)
+{
+    void *part = *memory;
+
+    *memory += bytes;
+    return part;
+}
+
+static void lay_out(struct slc_gather *gather)
+{
+    uint8_t *memory = gather->memory.data;
+    uint64_t ranges = gather->options.ranges_max;
+
+    gather->next = carve(&memory, ranges * sizeof(uint64_t));
+    gather->end = carve(&memory, ranges * sizeof(uint64_t));
+    for (unsigned w = 0; w < gather->options.workers; w++) {
+        struct scratch *scratch = &gather->scratch[w];
+
+        scratch->lo = carve(&memory, SLC_TILE_NNZ * sizeof(uint64_t));
+        scratch->hi = gather->wide ? carve(&memory, SLC_TILE_NNZ * sizeof(uint64_t)) : NULL;
+        scratch->values = carve(&memory, SLC_TILE_NNZ * sizeof(double));
+        scratch->places = carve(&memory, ranges * sizeof(uint64_t));
+        scratch->columns = carve(&memory, gather->info->order * SLC_KEY_BATCH * sizeof(uint64_t));
+        scratch->range = carve(&memory, SLC_TILE_NNZ * sizeof(uint32_t));
+        scratch->counts = carve(&memory, (ranges + ranges % 2) * sizeof(uint32_t));
+    }
+}
+
+enum slc_status slc_gather_create(const struct slc_gather_options *options,
+                                  struct slc_gather **gather,
+                                  struct slc_error *err)
+{
+    struct slc_gather *made = slc_calloc(1, sizeof *made);
+    enum slc_status status;
+
+    if (made == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros");
+    }
+    made->options = *options;
+    made->info = slc_reader_info(options->reader);
+    made->wide = made->info->keys.bits > 64;
+    made->scratch = slc_calloc(options->workers, sizeof *made->scratch);
+    status = made->scratch == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros")
+                                   : slc_key_tables_init(&made->tables, options->keys, err);
+    if (status == SLC_OK) {
+        status =
+            slc_buffer_create(&made->memory,
+                              options->workers * scratch_bytes(made->info, options->ranges_max) +
+                                  2 * options->ranges_max * sizeof(uint64_t),
+                              SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        slc_gather_destroy(made);
+        return status;
+    }
+    lay_out(made);
+    *gather = made;
+    return SLC_OK;
+}
+
+void slc_gather_destroy(struct slc_gather *gather)
+{
+    if (gather == NULL) {
+        return;
+    }
+    slc_key_tables_destroy(&gather->tables);
+    slc_buffer_destroy(&gather->memory);
+    slc_free(gather->scratch);
+    slc_free(gather);
+}
+
+/* Of ranges low .. high, the last that begins at or before `row`, or else `low`. */
+static uint64_t
+find_between(const struct slc_gather *gather, uint64_t row, uint64_t low, uint64_t high)
+{
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+
+        if (gather->ranges[middle].first_row <= row) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/*
+ * The same of all ranges, for a row from the first range's first to the last one's last: of those
+ * with the same rows the last.
+ */
+static inline uint64_t find_rows(const struct slc_gather *gather, uint64_t row)
+{
+    uint64_t cell = (row - gather->ranges[0].first_row) >> gather->shift;
+
+    return find_between(gather, row, gather->table[cell], gather->table[cell + 1]);
+}
+
+/* Of the ranges with the same rows as `last`, the first in this call. */
+static inline uint64_t first_sibling(const struct slc_gather *gather, uint64_t last)
+{
+    return last - slc_min_u64(last, gather->ranges[last].sibling);
+}
+
+/* The range of a nonzero; false where it is in none. */
+static bool find_range(const struct slc_gather *gather, uint64_t row, slc_u128 key, uint64_t *range)
+{
+    uint64_t high = find_rows(gather, row);
+    uint64_t low = first_sibling(gather, high);
+
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+
+        if (gather->ranges[middle].first_key <= key) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    *range = low;
+    return key >= gather->ranges[low].first_key && key <= gather->ranges[low].last_key;
+}
+
+/* table[c]: the last range that begins in a cell before c, or the first one. */
+static void fill_table(struct slc_gather *gather)
+{
+    uint64_t first = gather->ranges[0].first_row;
+    uint64_t span = gather->ranges[gather->count - 1].last_row - first;
+    uint64_t at = 0;
+
+    for (gather->shift = 0; span >> gather->shift >= TABLE_SIZE;) {
+        gather->shift++;
+    }
+    for (uint64_t cell = 0; cell <= TABLE_SIZE; cell++) {
+        while (at + 1 < gather->count &&
+               (gather->ranges[at + 1].first_row - first) >> gather->shift < cell) {
+            at++;
+        }
+        gather->table[cell] = (uint32_t)at;
+    }
+}
+
+/* Where all keys of a row are in one range: counts nonzeros at `at` and behind for theirs. */
+static void count_by_row(const struct slc_gather *gather,
+                         struct scratch *scratch,
+                         const uint64_t *rows,
+                         uint32_t at,
+                         uint32_t count)
+{
+    if (scratch->first == scratch->last) {
+        memset(scratch->range + at, 0, count * sizeof *scratch->range);
+        scratch->counts[0] += count;
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t range = (uint32_t)(find_rows(gather, rows[i]) - scratch->first);
+
+        scratch->range[at + i] = range;
+        scratch->counts[range]++;
+    }
+}
+
+/* The same by row and key; drops those that are in no range. Returns how many are left. */
+static uint32_t count_by_key(const struct slc_gather *gather,
+                             struct scratch *scratch,
+                             const uint64_t *rows,
+                             uint32_t at,
+                             uint32_t count)
+{
+    uint32_t left = at;
+
+    for (uint32_t i = at; i < at + count; i++) {
+        const uint64_t lo = scratch->lo[i], hi = gather->wide ? scratch->hi[i] : 0;
+        uint64_t range;
+
+        if (!find_range(gather, rows[i - at], slc_key_join(lo, hi), &range) ||
+            (gather->samples != NULL && slc_content_term(lo, hi, 0) > gather->chance)) {
+            continue;
+        }
+        range -= scratch->first;
+        scratch->lo[left] = lo;
+        if (gather->wide) {
+            scratch->hi[left] = hi;
+        }
+        scratch->values[left] = scratch->values[i];
+        scratch->range[left++] = (uint32_t)range;
+        scratch->counts[range]++;
+    }
+    return left - at;
+}
+
+/* Keeps those of nonzeros begin .. begin + count - 1 of a chunk that lie in the ranges. */
+static void keep(const struct slc_gather *gather,
+                 struct scratch *scratch,
+                 const struct slc_tile_view *tile,
+                 const struct slc_chunk_view *chunk,
+                 uint32_t begin,
+                 uint32_t count)
+{
+    const unsigned mode = gather->options.mode;
+    const uint64_t first_row = gather->ranges[0].first_row;
+    const uint64_t span = gather->ranges[gather->count - 1].last_row - first_row;
+    const double *values = chunk->values;
+    const uint64_t *columns[SLC_MAX_ORDER];
+    uint32_t kept[SLC_KEY_BATCH], kept_count = 0;
+    uint32_t at = scratch->count;
+
+    for (uint32_t i = begin; i < begin + count; i++) {
+        /* What lies before the first row wraps to more than the span. */
+        kept[kept_count] = i;
+        kept_count += tile->corner[mode] + chunk->offset[mode][i] - first_row <= span;
+    }
+    for (unsigned n = 0; n < tile->order; n++) {
+        uint64_t *column = scratch->columns + (size_t)n * SLC_KEY_BATCH;
+
+        for (uint32_t i = 0; i < kept_count; i++) {
+            /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript): so many are set */
+            column[i] = tile->corner[n] + chunk->offset[n][kept[i]];
+        }
+        columns[n] = column;
+    }
+    slc_key_tables_form(&gather->tables, columns, 0, kept_count, 0, scratch->lo + at,
+                        gather->wide ? scratch->hi + at : NULL);
+    for (uint32_t i = 0; i < kept_count; i++) {
+        /* As above: NOLINTNEXTLINE(clang-analyzer-core.uninitialized.ArraySubscript) */
+        scratch->values[at + i] = values[kept[i]];
+    }
+    if (gather->by_key) {
+        kept_count = count_by_key(gather, scratch, columns[mode], at, kept_count);
+    } else {
+        count_by_row(gather, scratch, columns[mode], at, kept_count);
+    }
+    scratch->count += kept_count;
+}
+
+/* True where the tile may have nonzeros of some ranges, which it finds out. */
+static bool meets_ranges(const struct slc_gather *gather,
+                         const struct slc_tile_view *tile,
+                         struct scratch *scratch)
+{
+    const struct slc_gather_range *ranges = gather->ranges;
+    const unsigned mode = gather->options.mode;
+    uint64_t first = slc_max_u64(tile->corner[mode], ranges[0].first_row);
+    uint64_t last =
+        slc_min_u64(tile->corner[mode] + tile->extent[mode], ranges[gather->count - 1].last_row);
+
+    scratch->count = 0;
+    scratch->first = 0;
+    scratch->last = 0;
+    if (first > last) {
+        scratch->counts[0] = 0;
+        return false;
+    }
+    scratch->first = first_sibling(gather, find_rows(gather, first));
+    scratch->last = find_rows(gather, last);
+    memset(scratch->counts, 0, (scratch->last - scratch->first + 1) * sizeof *scratch->counts);
+    return true;
+}
+
+static enum slc_status
+decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    const struct slc_gather *gather = context;
+    struct scratch *scratch = &gather->scratch[worker];
+    struct slc_chunk_view chunk = {.nnz = 1};
+    enum slc_status status = SLC_OK;
+
+    if (!meets_ranges(gather, tile, scratch)) {
+        return SLC_OK;
+    }
+    while (chunk.nnz > 0 && status == SLC_OK) {
+        status = tile->next(tile, CHUNK_NNZ, &chunk, err);
+        for (uint32_t begin = 0; begin < chunk.nnz && status == SLC_OK; begin += SLC_KEY_BATCH) {
+            keep(gather, scratch, tile, &chunk, begin,
+                 (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk.nnz - begin));
+        }
+    }
+    return status;
+}
+
+/* Adds the nonzeros that a tile left to the sample. */
+static void take_samples(struct slc_gather *gather, const struct scratch *scratch)
+{
+    for (uint32_t i = 0; i < scratch->count && gather->drawn < gather->room; i++) {
+        gather->samples[gather->drawn++] = (struct slc_gather_sample){
+            slc_key_join(scratch->lo[i], gather->wide ? scratch->hi[i] : 0),
+            scratch->first + scratch->range[i]};
+    }
+}
+
+static bool settle(void *context, unsigned worker)
+{
+    struct slc_gather *gather = context;
+    struct scratch *scratch = &gather->scratch[worker];
+
+    for (uint64_t r = scratch->first; r <= scratch->last; r++) {
+        scratch->places[r - scratch->first] = gather->next[r];
+        gather->next[r] += scratch->counts[r - scratch->first];
+        /* Nothing is copied out of bounds: a file that grew meanwhile is found out at the end. */
+        gather->overflow |= gather->bounded && gather->next[r] > gather->end[r];
+    }
+    if (gather->samples != NULL) {
+        take_samples(gather, scratch);
+    }
+    if (gather->overflow) {
+        scratch->count = 0;
+    }
+    return !gather->overflow;
+}
+
+static void copy_run(const struct slc_gather *gather, const struct scratch *scratch)
+{
+    const struct slc_key_columns *out = gather->out;
+    uint64_t to = scratch->places[0];
+
+    memcpy(out->lo + to, scratch->lo, scratch->count * sizeof *out->lo);
+    memcpy(out->values + to, scratch->values, scratch->count * sizeof *out->values);
+    if (gather->wide) {
+        memcpy(out->hi + to, scratch->hi, scratch->count * sizeof *out->hi);
+    }
+}
+
+static void scatter(const struct slc_gather *gather, const struct scratch *scratch)
+{
+    const struct slc_key_columns *out = gather->out;
+
+    for (uint32_t i = 0; i < scratch->count; i++) {
+        uint64_t to = scratch->places[scratch->range[i]]++;
+
+        out->lo[to] = scratch->lo[i];
+        out->values[to] = scratch->values[i];
+        if (gather->wide) {
+            out->hi[to] = scratch->hi[i];
+        }
+    }
+}
+
+static void deliver(void *context, unsigned worker)
+{
+    struct slc_gather *gather = context;
+    const struct scratch *scratch = &gather->scratch[worker];
+    uint64_t done;
+
+    if (gather->out == NULL) {
+        return;
+    }
+    done = atomic_fetch_add(&gather->done, scratch->count) + scratch->count;
+    if (scratch->first == scratch->last) {
+        copy_run(gather, scratch);
+    } else {
+        scatter(gather, scratch);
+    }
+    if (gather->options.progress != NULL && !atomic_exchange(&gather->telling, true)) {
+        gather->options.progress(gather->options.context, "gathering", done, gather->info->nnz);
+        atomic_store(&gather->telling, false);
+    }
+}
+
+/* One scan for `ranges`, whose places begin at next and end at end. */
+static enum slc_status run(struct slc_gather *gather,
+                           const struct slc_gather_range *ranges,
+                           uint64_t count,
+                           struct slc_error *err)
+{
+    const struct slc_gather_options *options = &gather->options;
+
+    assert(count >= 1 && count <= options->ranges_max);
+    gather->ranges = ranges;
+    gather->count = count;
+    gather->by_key = gather->samples != NULL;
+    for (uint64_t r = 0; r < count; r++) {
+        gather->by_key |= ranges[r].first_key > 0 || ranges[r].last_key < ~(slc_u128)0;
+    }
+    fill_table(gather);
+    gather->overflow = false;
+    return slc_tile_scan(&(struct slc_tile_scan_options){.files = options->files,
+                                                         .reader = options->reader,
+                                                         .workers = options->workers,
+                                                         .mode = options->mode,
+                                                         .first_row = ranges[0].first_row,
+                                                         .last_row = ranges[count - 1].last_row,
+                                                         .stop = options->stop},
+                         &(struct slc_tile_steps){gather, decode, settle, deliver}, err);
+}
+
+enum slc_status slc_gather_ranges(struct slc_gather *gather,
+                                  const struct slc_gather_range *ranges,
+                                  uint64_t count,
+                                  const struct slc_key_columns *out,
+                                  struct slc_error *err)
+{
+    enum slc_status status;
+    uint64_t place = 0;
+    bool whole = true;
+
+    for (uint64_t r = 0; r < count; r++) {
+        gather->next[r] = place;
+        place += ranges[r].nnz;
+        gather->end[r] = place;
+    }
+    gather->out = out;
+    gather->bounded = true;
+    gather->samples = NULL;
+    status = run(gather, ranges, count, err);
+    for (uint64_t r = 0; r < count; r++) {
+        whole = whole && gather->next[r] == gather->end[r];
+    }
+    if (status == SLC_OK && !whole) {
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "rows %" PRIu64 " to %" PRIu64 " of mode %u hold another number of "
+                          "nonzeros than when they were counted: the file was altered meanwhile",
+                          ranges[0].first_row + 1, ranges[count - 1].last_row + 1,
+                          gather->options.mode + 1);
+        slc_error_locate_file(err, slc_reader_path(gather->options.reader));
+    }
+    return status;
+}
+
+enum slc_status slc_gather_count(struct slc_gather *gather,
+                                 struct slc_gather_range *ranges,
+                                 uint64_t count,
+                                 struct slc_error *err)
+{
+    enum slc_status status;
+
+    memset(gather->next, 0, count * sizeof *gather->next);
+    gather->out = NULL;
+    gather->bounded = false;
+    gather->samples = NULL;
+    status = run(gather, ranges, count, err);
+    for (uint64_t r = 0; r < count && status == SLC_OK; r++) {
+        ranges[r].nnz = gather->next[r];
+    }
+    return status;
+}
+
+enum slc_status slc_gather_sample(struct slc_gather *gather,
+                                  const struct slc_gather_range *ranges,
+                                  uint64_t count,
+                                  uint64_t chance,
+                                  struct slc_gather_sample *samples,
+                                  uint64_t room,
+                                  uint64_t *drawn,
+                                  struct slc_error *err)
+{
+    enum slc_status status;
+
+    memset(gather->next, 0, count * sizeof *gather->next);
+    gather->out = NULL;
+    gather->bounded = false;
+    gather->chance = chance;
+    gather->samples = samples;
+    gather->room = room;
+    gather->drawn = 0;
+    status = run(gather, ranges, count, err);
+    *drawn = gather->drawn;
+    return status;
+}

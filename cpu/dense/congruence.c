@@ -1,0 +1,238 @@
+/* See congruence.h. */
+#include "cpu/dense/congruence.h"
+
+#include "base/memory/checked.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+/* Rows that one call of BLAS takes, whose counts are ints. */
+enum { PANEL_ROWS = 1 << 20 };
+
+uint64_t slc_congruence_memory_bytes(uint32_t rank)
+{
+    const uint64_t square = (uint64_t)rank * rank;
+
+    return (2 * square + 4 * (uint64_t)rank) * sizeof(double) +
+           (2 * (uint64_t)rank + 3) * (sizeof(double) + sizeof(uint32_t));
+}
+
+enum slc_status
+slc_congruence_create(struct slc_congruence *congruence, uint32_t rank, struct slc_error *err)
+{
+    const size_t square = (size_t)rank * rank;
+
+    memset(congruence, 0, sizeof *congruence);
+    congruence->products = slc_calloc(2 * square + 4 * (size_t)rank, sizeof(double));
+    if (congruence->products == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to compare two models of rank %u", rank);
+    }
+    congruence->rank = rank;
+    congruence->norms[0] = congruence->products + square;
+    congruence->norms[1] = congruence->norms[0] + rank;
+    congruence->scratch = congruence->norms[1] + rank;
+    for (size_t i = 0; i < square + 2 * (size_t)rank; i++) {
+        congruence->products[i] = 1.0;
+    }
+    return SLC_OK;
+}
+
+void slc_congruence_destroy(struct slc_congruence *congruence)
+{
+    slc_free(congruence->products);
+    memset(congruence, 0, sizeof *congruence);
+}
+
+/* Sums of squares of the columns, into `sums`. */
+static void column_squares(const struct slc_matrix *matrix, double *sums)
+{
+    memset(sums, 0, matrix->cols * sizeof *sums);
+    for (uint64_t i = 0; i < matrix->rows; i++) {
+        const double *row = slc_matrix_row_f64(matrix, i);
+
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            sums[r] += row[r] * row[r];
+        }
+    }
+}
+
+void slc_congruence_add(struct slc_congruence *congruence,
+                        const struct slc_matrix *one,
+                        const struct slc_matrix *two)
+{
+    const uint32_t rank = congruence->rank;
+    const int r = (int)rank;
+    double *cross = congruence->scratch, *left = cross + (size_t)rank * rank, *right = left + rank;
+
+    assert(one->rows == two->rows && one->cols == rank && two->cols == rank);
+    assert(one->type == SLC_F64 && two->type == SLC_F64);
+    memset(cross, 0, (size_t)rank * rank * sizeof *cross);
+    for (uint64_t i = 0; i < one->rows; i += PANEL_ROWS) {
+        const uint64_t rows = slc_min_u64(one->rows - i, PANEL_ROWS);
+
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, r, r, (int)rows, 1.0,
+                    slc_matrix_row_f64(one, i), (int)one->pitch, slc_matrix_row_f64(two, i),
+                    (int)two->pitch, 1.0, cross, r);
+    }
+    column_squares(one, left);
+    column_squares(two, right);
+    for (uint32_t a = 0; a < rank; a++) {
+        congruence->norms[0][a] *= sqrt(left[a]);
+        congruence->norms[1][a] *= sqrt(right[a]);
+        for (uint32_t b = 0; b < rank; b++) {
+            const double norms = sqrt(left[a]) * sqrt(right[b]);
+            const size_t at = (size_t)a * rank + b;
+            const double cosine = norms > 0.0 ? fabs(cross[at]) / norms : 0.0;
+
+            congruence->products[at] *= cosine < 1.0 ? cosine : 1.0;
+        }
+    }
+    congruence->modes++;
+}
+
+/* 1 where two weights are equal, towards 0 the more they differ. */
+static double weight_likeness(double one, double two)
+{
+    const double most = fmax(fabs(one), fabs(two));
+
+    return most > 0.0 && isfinite(most) ? fmax(0.0, 1.0 - fabs(one - two) / most) : 0.0;
+}
+
+enum slc_status slc_congruence_score(struct slc_congruence *congruence,
+                                     const double *lambda_one,
+                                     const double *lambda_two,
+                                     double *score,
+                                     uint32_t *match,
+                                     struct slc_error *err)
+{
+    const uint32_t rank = congruence->rank;
+    double *gains = congruence->scratch;
+    uint32_t *own = slc_malloc(rank * sizeof *own);
+    double sum = 0.0;
+    enum slc_status status;
+
+    if (own == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to match %u components", rank);
+    }
+    for (uint32_t a = 0; a < rank; a++) {
+        for (uint32_t b = 0; b < rank; b++) {
+            const size_t at = (size_t)a * rank + b;
+
+            gains[at] =
+                congruence->products[at] * weight_likeness(lambda_one[a] * congruence->norms[0][a],
+                                                           lambda_two[b] * congruence->norms[1][b]);
+        }
+    }
+    status = slc_assignment(rank, gains, own, err);
+    for (uint32_t a = 0; a < rank && status == SLC_OK; a++) {
+        sum += gains[(size_t)a * rank + own[a]];
+    }
+    if (status == SLC_OK) {
+        *score = sum / rank;
+        if (match != NULL) {
+            memcpy(match, own, rank * sizeof *own);
+        }
+    }
+    slc_free(own);
+    return status;
+}
+
+/*
+ * Of the Hungarian method. Rows and columns count from 1; column 0 stands for the row that is being
+ * assigned.
+ */
+struct assignment {
+    uint32_t size;
+    const double *gains;
+    double *row_price, *column_price;
+    double *slack;    /* of each column, over the rows of the tree */
+    uint32_t *owner;  /* of each column: its row; 0: none */
+    uint32_t *before; /* of each column: the one that the path came from */
+    bool *reached;
+};
+
+/* Lets the row of the last column reached look at all others; the best of them. */
+static uint32_t nearest(struct assignment *work, uint32_t from, double *step)
+{
+    const uint32_t row = work->owner[from];
+    uint32_t best = 0;
+
+    *step = INFINITY;
+    for (uint32_t j = 1; j <= work->size; j++) {
+        const double cost = -work->gains[(size_t)(row - 1) * work->size + j - 1] -
+                            work->row_price[row] - work->column_price[j];
+
+        if (work->reached[j]) {
+            continue;
+        }
+        if (cost < work->slack[j]) {
+            work->slack[j] = cost;
+            work->before[j] = from;
+        }
+        if (work->slack[j] < *step) {
+            *step = work->slack[j];
+            best = j;
+        }
+    }
+    return best;
+}
+
+/* Assigns `row`, moving others along the cheapest path. */
+static void assign_row(struct assignment *work, uint32_t row)
+{
+    uint32_t at = 0;
+
+    work->owner[0] = row;
+    for (uint32_t j = 0; j <= work->size; j++) {
+        work->slack[j] = INFINITY;
+        work->reached[j] = false;
+    }
+    do {
+        double step;
+        uint32_t next;
+
+        work->reached[at] = true;
+        next = nearest(work, at, &step);
+        for (uint32_t j = 0; j <= work->size; j++) {
+            if (work->reached[j]) {
+                work->row_price[work->owner[j]] += step;
+                work->column_price[j] -= step;
+            } else {
+                work->slack[j] -= step;
+            }
+        }
+        at = next;
+    } while (work->owner[at] != 0);
+    for (uint32_t from; at != 0; at = from) {
+        from = work->before[at];
+        work->owner[at] = work->owner[from];
+    }
+}
+
+enum slc_status
+slc_assignment(uint32_t size, const double *gains, uint32_t *match, struct slc_error *err)
+{
+    const size_t count = (size_t)size + 1;
+    double *prices = slc_calloc(count, 3 * sizeof *prices + 2 * sizeof(uint32_t) + sizeof(bool));
+    struct assignment work = {.size = size, .gains = gains};
+
+    if (prices == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to match %u components", size);
+    }
+    work.row_price = prices;
+    work.column_price = prices + count;
+    work.slack = work.column_price + count;
+    work.owner = (uint32_t *)(void *)(work.slack + count);
+    work.before = work.owner + count;
+    work.reached = (bool *)(void *)(work.before + count);
+    for (uint32_t row = 1; row <= size; row++) {
+        assign_row(&work, row);
+    }
+    for (uint32_t j = 1; j <= size; j++) {
+        match[work.owner[j] - 1] = j - 1;
+    }
+    slc_free(prices);
+    return SLC_OK;
+}

@@ -1,0 +1,253 @@
+/* Dense algebra: scratch, cutting of rows, panels in f64. */
+#include "cpu/dense/dense.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "cpu/dense/dense_kernels.h"
+#include "cpu/dense/dense_state.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifdef SLC_HAVE_OPENBLAS
+#include <cblas.h>
+
+/*
+ * What OpenBLAS calls before a fork: ends its threads. Weak, since the OpenBLAS of a system may be
+ * exchanged for one that never had any.
+ */
+extern int blas_thread_shutdown_(void) __attribute__((weak));
+
+/*
+ * Workers call BLAS side by side, so BLAS itself has to stay on the calling thread. Where it does
+ * so already it is not told again: it would start the threads that slc_dense_alone has ended.
+ */
+static void silence_blas_threads(void)
+{
+    if (openblas_get_num_threads() != 1) {
+        openblas_set_num_threads(1);
+    }
+}
+
+void slc_dense_alone(void)
+{
+    silence_blas_threads();
+    if (blas_thread_shutdown_ != NULL) {
+        (void)blas_thread_shutdown_();
+    }
+}
+
+/* What 0.3.21 asks for, by mmap and then by malloc, on x86-64: 128 MiB, a page and a header. */
+static const uint64_t blas_buffer_bytes = UINT64_C(129) << 20;
+
+/*
+ * OpenBLAS takes a buffer for each thread at its first call, keeps it, and where it cannot be had
+ * tries for ever. So there has to be room for all that are to come, in the address space and where
+ * memory is not lent beyond what there is.
+ */
+static enum slc_status find_blas_room(unsigned workers, struct slc_error *err)
+{
+    static _Atomic unsigned found;
+    const size_t bytes = (size_t)(workers * blas_buffer_bytes);
+    void *room;
+
+    if (workers <= atomic_load(&found)) {
+        return SLC_OK;
+    }
+    room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                -1, 0);
+    if (room == MAP_FAILED) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "OpenBLAS needs an address space of %" PRIu64 " MiB beside all else, for "
+                        "%u threads: raise the limit (ulimit -v, h_vmem of a queue) or take fewer",
+                        (uint64_t)bytes >> 20, workers);
+    }
+    (void)munmap(room, bytes);
+    atomic_store(&found, workers);
+    return SLC_OK;
+}
+
+const char *slc_dense_library(void)
+{
+    return openblas_get_config();
+}
+#else
+static enum slc_status find_blas_room(unsigned workers, struct slc_error *err)
+{
+    (void)workers;
+    (void)err;
+    return SLC_OK;
+}
+
+static void silence_blas_threads(void)
+{
+}
+
+const char *slc_dense_library(void)
+{
+    return "";
+}
+
+void slc_dense_alone(void)
+{
+}
+#endif
+
+struct slc_row_cut slc_row_cut(uint64_t rows, uint64_t panel_rows, uint64_t groups_max)
+{
+    const uint64_t panels = slc_div_up_u64(rows, panel_rows);
+    struct slc_row_cut cut = {rows, panel_rows, panel_rows, 0};
+
+    if (panels > 0) {
+        cut.group_rows = slc_div_up_u64(panels, slc_min_u64(panels, groups_max)) * panel_rows;
+        cut.groups = slc_div_up_u64(rows, cut.group_rows);
+    }
+    return cut;
+}
+
+uint64_t slc_panel_rows(uint32_t cols)
+{
+    return slc_min_u64(SLC_PANEL_ELEMENTS / cols, SLC_PANEL_ROWS);
+}
+
+/* Elements of the three areas; false where they cannot be counted. */
+struct areas {
+    uint64_t grams, columns, panel, total;
+};
+
+static bool areas_of(unsigned workers, uint32_t rank_max, uint64_t rows_max, struct areas *areas)
+{
+    /* Blocks of rows are as wide as whole vectors. */
+    const uint64_t width = slc_block_width(rank_max);
+    const uint64_t square = width * width;
+    const uint64_t groups = slc_min_u64(slc_div_up_u64(rows_max, SLC_GRAM_ROWS), SLC_DENSE_GROUPS);
+    uint64_t all_rows;
+
+    if (rank_max < 1 || rank_max > SLC_MAX_RANK || workers < 1 || workers > SLC_MAX_THREADS) {
+        return false;
+    }
+    if (!slc_mul_u64(rows_max, rank_max, &all_rows)) {
+        all_rows = UINT64_MAX;
+    }
+    areas->grams = slc_max_u64(square, slc_min_u64(SLC_GRAM_ELEMENTS, groups * square));
+    areas->columns = SLC_COLUMN_ELEMENTS * width;
+    /* A panel of fewer columns never has more elements, and none has more than the matrix. */
+    areas->panel = slc_min_u64((uint64_t)SLC_PANEL_ROWS * rank_max, SLC_PANEL_ELEMENTS);
+    areas->panel = slc_min_u64(areas->panel, all_rows);
+    /* Panels start on cache lines, as the other areas do. */
+    areas->panel = (areas->panel + 7) / 8 * 8;
+    areas->total = areas->grams + areas->columns + 2 * workers * areas->panel;
+    return true;
+}
+
+uint64_t slc_dense_memory_bytes(unsigned workers, uint32_t rank_max, uint64_t rows_max)
+{
+    struct areas areas;
+
+    if (!areas_of(workers, rank_max, rows_max, &areas)) {
+        return UINT64_MAX;
+    }
+    return slc_buffer_footprint(areas.total * sizeof(double), SLC_PAGES_SMALL) +
+           sizeof(struct slc_dense);
+}
+
+enum slc_status slc_dense_create(unsigned workers,
+                                 uint32_t rank_max,
+                                 uint64_t rows_max,
+                                 struct slc_dense **dense,
+                                 struct slc_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct slc_dense *made;
+    struct areas areas;
+    enum slc_status status;
+
+    *dense = NULL;
+    if (!areas_of(workers, rank_max, rows_max, &areas)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "dense algebra for rank %u on %u threads: 1 to %d and 1 to %d are possible",
+                        rank_max, workers, SLC_MAX_RANK, SLC_MAX_THREADS);
+    }
+    (void)pthread_once(&once, silence_blas_threads);
+    status = find_blas_room(workers, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    made = slc_calloc(1, sizeof *made);
+    if (made == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the dense algebra's record");
+    }
+    status = slc_buffer_create(&made->buffer, areas.total * sizeof(double), SLC_PAGES_SMALL, err);
+    if (status != SLC_OK) {
+        slc_free(made);
+        return status;
+    }
+    made->workers = workers;
+    made->rank_max = rank_max;
+    made->rows_max = rows_max;
+    made->grams = made->buffer.data;
+    made->columns = made->grams + areas.grams;
+    made->panels = made->columns + areas.columns;
+    made->panel_elements = areas.panel;
+    *dense = made;
+    return SLC_OK;
+}
+
+void slc_dense_destroy(struct slc_dense *dense)
+{
+    if (dense != NULL) {
+        slc_buffer_destroy(&dense->buffer);
+        slc_free(dense);
+    }
+}
+
+enum slc_status slc_dense_check(const struct slc_dense *dense,
+                                const struct slc_matrix *matrix,
+                                struct slc_error *err)
+{
+    if (matrix->cols < 1 || matrix->cols > dense->rank_max || matrix->rows > dense->rows_max) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a matrix of %llu x %u exceeds the %llu x %u that scratch was taken for",
+                        (unsigned long long)matrix->rows, matrix->cols,
+                        (unsigned long long)dense->rows_max, dense->rank_max);
+    }
+    return SLC_OK;
+}
+
+void slc_dense_load(const struct slc_matrix *matrix,
+                    uint64_t begin,
+                    uint64_t end,
+                    uint32_t column,
+                    uint32_t cols,
+                    double *to)
+{
+    for (uint64_t i = begin; i < end; i++, to += cols) {
+        if (matrix->type == SLC_F64) {
+            memcpy(to, slc_matrix_row_f64(matrix, i) + column, cols * sizeof *to);
+        } else {
+            const float *from = slc_matrix_row_f32(matrix, i) + column;
+            for (uint32_t r = 0; r < cols; r++) {
+                to[r] = (double)from[r];
+            }
+        }
+    }
+}
+
+void slc_dense_store(struct slc_matrix *matrix, uint64_t begin, uint64_t end, const double *from)
+{
+    const uint32_t cols = matrix->cols;
+
+    for (uint64_t i = begin; i < end; i++, from += cols) {
+        if (matrix->type == SLC_F64) {
+            memcpy(slc_matrix_row_f64(matrix, i), from, cols * sizeof *from);
+        } else {
+            float *to = slc_matrix_row_f32(matrix, i);
+            for (uint32_t r = 0; r < cols; r++) {
+                to[r] = (float)from[r];
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+/* Column-wise operations of the decompositions: norms, scaling, reordering, filling. */
+#include "base/memory/checked.h"
+#include "base/random.h"
+#include "base/thread/team.h"
+#include "cpu/dense/dense_state.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/*
+ * Sums of squares above this have lost nothing to squares below the smallest normal number
+ * (2.2e-308), however many rows there are. Components that die out in CP-ALS do get smaller.
+ */
+#define SQUARES_LEAST 1e-270
+
+/* One sweep over the rows; what is not needed by an operation stays empty. */
+struct column_sweep {
+    struct slc_dense *dense;
+    struct slc_matrix *matrix;  /* written to */
+    const struct slc_matrix *a; /* read */
+    const double *scale;
+    const uint32_t *order;
+    uint64_t seed, stream;
+    struct slc_row_cut cut;
+};
+
+static void scale_row(struct slc_matrix *matrix, uint64_t row, const double *scale)
+{
+    if (matrix->type == SLC_F64) {
+        double *values = slc_matrix_row_f64(matrix, row);
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            values[r] *= scale[r];
+        }
+    } else {
+        float *values = slc_matrix_row_f32(matrix, row);
+        for (uint32_t r = 0; r < matrix->cols; r++) {
+            values[r] = (float)((double)values[r] * scale[r]);
+        }
+    }
+}
+
+void slc_dense_scale_rows(struct slc_matrix *matrix,
+                          uint64_t begin,
+                          uint64_t end,
+                          const double *scale)
+{
+    assert(begin <= end && end <= matrix->rows);
+    for (uint64_t i = begin; i < end; i++) {
+        scale_row(matrix, i, scale);
+    }
+}
+
+static void scale_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+
+    (void)worker;
+    slc_dense_scale_rows(sweep->matrix, begin, end, sweep->scale);
+}
+
+enum slc_status slc_dense_scale(struct slc_dense *dense,
+                                struct slc_matrix *matrix,
+                                const double *scale,
+                                struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .matrix = matrix, .scale = scale};
+    const enum slc_status status = slc_dense_check(dense, matrix, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, scale_rows, &sweep, err);
+}
+
+/*
+ * Sums of squares and the entry of largest magnitude (the first of equals), per group. With `scale`
+ * of the entries divided by it.
+ */
+static void norm_groups(void *context, uint64_t first, uint64_t last, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    const uint32_t cols = sweep->a->cols;
+    double *row = slc_dense_panel(sweep->dense, worker, 0);
+
+    for (uint64_t group = first; group < last; group++) {
+        const uint64_t limit = slc_group_end(&sweep->cut, group);
+        double *sums = sweep->dense->columns + group * 2 * cols;
+        double *largest = sums + cols;
+
+        memset(sums, 0, 2 * (uint64_t)cols * sizeof *sums);
+        for (uint64_t i = group * sweep->cut.group_rows; i < limit; i++) {
+            slc_dense_load(sweep->a, i, i + 1, 0, cols, row);
+            for (uint32_t r = 0; r < cols && sweep->scale != NULL; r++) {
+                row[r] /= sweep->scale[r];
+            }
+            for (uint32_t r = 0; r < cols; r++) {
+                sums[r] += row[r] * row[r];
+                largest[r] = fabs(row[r]) > fabs(largest[r]) ? row[r] : largest[r];
+            }
+        }
+    }
+}
+
+static double sum_of_groups(const struct column_sweep *sweep, uint32_t column)
+{
+    const uint32_t cols = sweep->a->cols;
+    double total = 0.0;
+
+    for (uint64_t group = 0; group < sweep->cut.groups; group++) {
+        total += sweep->dense->columns[group * 2 * cols + column];
+    }
+    return total;
+}
+
+static double largest_of_groups(const struct column_sweep *sweep, uint32_t column)
+{
+    const uint32_t cols = sweep->a->cols;
+    double largest = 0.0;
+
+    for (uint64_t group = 0; group < sweep->cut.groups; group++) {
+        const double candidate = sweep->dense->columns[(group * 2 + 1) * cols + column];
+
+        largest = fabs(candidate) > fabs(largest) ? candidate : largest;
+    }
+    return largest;
+}
+
+/* The columns' 2-norms by dividing them by their largest magnitudes first. */
+static enum slc_status scaled_norms(struct column_sweep *sweep,
+                                    const double *largest,
+                                    double *norms,
+                                    struct slc_error *err)
+{
+    const uint32_t cols = sweep->a->cols;
+    enum slc_status status;
+
+    for (uint32_t r = 0; r < cols; r++) {
+        norms[r] = largest[r] == 0.0 ? 1.0 : fabs(largest[r]);
+    }
+    sweep->scale = norms;
+    status = slc_team_for(sweep->dense->workers, sweep->cut.groups, 1, norm_groups, sweep, err);
+    for (uint32_t r = 0; status == SLC_OK && r < cols; r++) {
+        norms[r] *= sqrt(sum_of_groups(sweep, r));
+    }
+    return status;
+}
+
+enum slc_status slc_dense_column_norms(struct slc_dense *dense,
+                                       const struct slc_matrix *matrix,
+                                       double *norms,
+                                       double *signs,
+                                       struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .a = matrix};
+    enum slc_status status = slc_dense_check(dense, matrix, err);
+    bool in_range = true;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    sweep.cut = slc_row_cut(matrix->rows, slc_panel_rows(matrix->cols), SLC_DENSE_GROUPS);
+    status = slc_team_for(dense->workers, sweep.cut.groups, 1, norm_groups, &sweep, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        const double squares = sum_of_groups(&sweep, r);
+
+        signs[r] = largest_of_groups(&sweep, r);
+        norms[r] = sqrt(squares);
+        in_range = in_range && (signs[r] == 0.0 || (squares > SQUARES_LEAST && isfinite(squares)));
+    }
+    if (!in_range) {
+        status = scaled_norms(&sweep, signs, norms, err);
+    }
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        signs[r] = signs[r] < 0.0 ? -1.0 : 1.0;
+    }
+    return status;
+}
+
+static void permute_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    struct slc_matrix *matrix = sweep->matrix;
+    double *old = slc_dense_panel(sweep->dense, worker, 0);
+
+    for (uint64_t i = begin; i < end; i++) {
+        slc_dense_load(matrix, i, i + 1, 0, matrix->cols, old);
+        if (matrix->type == SLC_F64) {
+            double *row = slc_matrix_row_f64(matrix, i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                row[r] = old[sweep->order[r]];
+            }
+        } else {
+            float *row = slc_matrix_row_f32(matrix, i);
+            for (uint32_t r = 0; r < matrix->cols; r++) {
+                row[r] = (float)old[sweep->order[r]];
+            }
+        }
+    }
+}
+
+enum slc_status slc_dense_permute(struct slc_dense *dense,
+                                  struct slc_matrix *matrix,
+                                  const uint32_t *order,
+                                  struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .matrix = matrix, .order = order};
+    const enum slc_status status = slc_dense_check(dense, matrix, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint32_t r = 0; r < matrix->cols; r++) {
+        assert(order[r] < matrix->cols);
+    }
+    return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, permute_rows, &sweep, err);
+}
+
+static void fill_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct column_sweep *sweep = context;
+    struct slc_matrix *matrix = sweep->matrix;
+    const uint32_t cols = matrix->cols;
+
+    (void)worker;
+    for (uint64_t i = begin; i < end; i++) {
+        for (uint32_t r = 0; r < cols; r++) {
+            const double value = slc_random_f64(sweep->seed, sweep->stream, i * cols + r);
+
+            if (matrix->type == SLC_F64) {
+                slc_matrix_row_f64(matrix, i)[r] = value;
+            } else {
+                slc_matrix_row_f32(matrix, i)[r] = (float)value;
+            }
+        }
+    }
+}
+
+enum slc_status slc_dense_fill_uniform(struct slc_dense *dense,
+                                       struct slc_matrix *matrix,
+                                       uint64_t seed,
+                                       uint64_t stream,
+                                       struct slc_error *err)
+{
+    struct column_sweep sweep = {.dense = dense, .matrix = matrix, .seed = seed, .stream = stream};
+    const enum slc_status status = slc_dense_check(dense, matrix, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, fill_rows, &sweep, err);
+}

@@ -1,0 +1,92 @@
+/*
+ * What the files of dense algebra share: scratch, and how rows are cut.
+ *
+ * Rows are cut into panels, and runs of whole panels into at most SLC_DENSE_GROUPS groups. Both
+ * follow from the number of rows and the rank alone. Each group sums its panels in order and groups
+ * are added up in order: the sum has one shape, whatever the number of workers, and its partial
+ * results take bounded memory, whatever the number of rows.
+ */
+#ifndef SLC_CPU_DENSE_STATE_H
+#define SLC_CPU_DENSE_STATE_H
+
+#include "base/memory/memory.h"
+#include "cpu/dense/dense.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SLC_DENSE_GROUPS = 64,
+    /* Columns of a block of a Gram matrix: 128 x 128 sums and both panels stay in cache. */
+    SLC_GRAM_BLOCK = 128,
+    SLC_GRAM_ROWS = 512,
+    /* Elements of a panel at most, 1 MiB, and rows. */
+    SLC_PANEL_ELEMENTS = 131072,
+    SLC_PANEL_ROWS = 1024,
+    /* Elements of all partial Gram matrices, 8 MiB, unless one alone is larger. */
+    SLC_GRAM_ELEMENTS = 1048576,
+    /* Per column: two partial results of each group; also eigenvalues and LAPACK's workspace. */
+    SLC_COLUMN_ELEMENTS = 2 * SLC_DENSE_GROUPS
+};
+
+struct slc_dense {
+    unsigned workers;
+    uint32_t rank_max;
+    uint64_t rows_max;
+    struct slc_buffer buffer;
+    double *grams;           /* partial Gram matrices, or eigenvectors */
+    double *columns;         /* SLC_COLUMN_ELEMENTS * rank_max */
+    double *panels;          /* two panels per worker */
+    uint64_t panel_elements; /* of one panel */
+};
+
+/* Rows cut into groups of panels. */
+struct slc_row_cut {
+    uint64_t rows;
+    uint64_t panel_rows;
+    uint64_t group_rows; /* a multiple of panel_rows */
+    uint64_t groups;
+};
+
+struct slc_row_cut slc_row_cut(uint64_t rows, uint64_t panel_rows, uint64_t groups_max);
+
+static inline uint64_t slc_group_end(const struct slc_row_cut *cut, uint64_t group)
+{
+    const uint64_t end = (group + 1) * cut->group_rows;
+
+    return end < cut->rows ? end : cut->rows;
+}
+
+static inline uint64_t slc_panel_end(const struct slc_row_cut *cut, uint64_t row, uint64_t limit)
+{
+    const uint64_t end = row + cut->panel_rows;
+
+    return end < limit ? end : limit;
+}
+
+/* Rows of a panel of whole rows, for `cols` columns. */
+uint64_t slc_panel_rows(uint32_t cols);
+
+/* One of the worker's two panels. */
+static inline double *
+slc_dense_panel(const struct slc_dense *dense, unsigned worker, unsigned which)
+{
+    return dense->panels + (2 * (uint64_t)worker + which) * dense->panel_elements;
+}
+
+/* SLC_ERR_USAGE when the matrix is larger than the scratch was made for. */
+enum slc_status slc_dense_check(const struct slc_dense *dense,
+                                const struct slc_matrix *matrix,
+                                struct slc_error *err) SLC_NODISCARD;
+
+/* Columns [column, column + cols) of rows [begin, end) as f64, contiguous. */
+void slc_dense_load(const struct slc_matrix *matrix,
+                    uint64_t begin,
+                    uint64_t end,
+                    uint32_t column,
+                    uint32_t cols,
+                    double *to);
+/* The reverse, for whole rows. */
+void slc_dense_store(struct slc_matrix *matrix, uint64_t begin, uint64_t end, const double *from);
+
+#endif

@@ -1,0 +1,406 @@
+/*
+ * MTTKRP on the CPU: a job, and the tiles that are added to it.
+ *
+ * Workers pull chunks of decoded nonzeros out of their tile and run rank-panel kernels over them
+ * (kernels.h). What differs between strategies is where the sums go: straight into the output
+ * (DIRECT; COLUMNS, where workers add different columns of the same tiles; ROWS, where they add
+ * tiles that have no row in common, but for split ones: split_rows.c), into a copy per worker that
+ * mttkrp_end adds up (PRIVATE; private.c), or into tile-local sums that are committed under locks
+ * or in tile order (partial.c, commit.c).
+ *
+ * Cost: about one 64-byte load per vector of each factor row; all scratch is taken in mttkrp_begin
+ * and kept for the next job.
+ */
+#include "cpu/mttkrp/mttkrp.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Larger outputs gain from being zeroed by all workers. */
+#define LARGE_BYTES (UINT64_C(4) << 20)
+
+/*
+ * Nonzeros of a chunk at R = 1. Where work on a nonzero is a handful of loads, coordinates and
+ * values have to leave most of the first-level cache to the rows: 2.8 against 3.2 ns a nonzero with
+ * whole chunks (four modes, f64, AVX-512).
+ */
+enum { COLUMN_CHUNK_NNZ = 2 * SLC_GROUP_NNZ };
+
+/* What workers divide columns by: rows begin at cache lines, and so do their panels. */
+enum { COLUMN_UNIT_BYTES = 64 };
+
+/* For order 1: always row 0 of the row of ones. */
+static const uint32_t zero_offsets[SLC_CHUNK_NNZ + 16];
+
+static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    unsigned char *data = context;
+
+    (void)worker;
+    memset(data + begin, 0, end - begin);
+}
+
+/* Sets the sums to zero, all workers together where they are large. */
+static enum slc_status zero_sums(const struct slc_cpu_backend *cpu, struct slc_error *err)
+{
+    const bool wide = cpu->layout.wide_bytes > 0;
+    const uint64_t bytes = cpu->job.output->rows * (wide ? cpu->sum_stride : cpu->stride);
+
+    if (bytes < LARGE_BYTES || cpu->job.workers == 1) {
+        if (bytes > 0) {
+            memset(cpu->sums, 0, bytes);
+        }
+        return SLC_OK;
+    }
+    return slc_team_for(cpu->job.workers, bytes, LARGE_BYTES / 2, zero_bytes, cpu->sums, err);
+}
+
+/*
+ * Rows are prefetched when the factors together outgrow half of the last-level cache. Below that a
+ * processor that runs ahead of the loads hides them by itself, and prefetching costs 5 to 30 % (3
+ * to 5 ns a nonzero); beyond it, it gains 15 % (34 against 40 ns, 3 x 1 M rows, R = 16).
+ */
+static bool factors_exceed_cache(const struct slc_mttkrp_job *job)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned m = 0; m < job->order; m++) {
+        if (m != job->mode &&
+            !slc_add_u64(bytes, job->factors[m]->rows * slc_mttkrp_stride(job, job->output->type),
+                         &bytes)) {
+            return true;
+        }
+    }
+    return bytes > slc_cpu_cache_bytes() / 2;
+}
+
+static void set_ones(struct slc_cpu_backend *cpu)
+{
+    memset(cpu->ones, 0, sizeof cpu->ones);
+    for (uint32_t r = 0; r < cpu->job.rank; r++) {
+        if (cpu->type == SLC_F32) {
+            ((float *)(void *)cpu->ones)[r] = 1.0F;
+        } else {
+            ((double *)(void *)cpu->ones)[r] = 1.0;
+        }
+    }
+}
+
+static void reset_state(struct slc_cpu_backend *cpu)
+{
+    const uint64_t stripe_bytes = 16384; /* added to memory in about 2 us, while others may wait */
+
+    memset(cpu->workers, 0, cpu->job.workers * sizeof cpu->workers[0]);
+    cpu->lock_rows = slc_max_u64(stripe_bytes / cpu->stride, 1);
+    cpu->order_rows = slc_max_u64(slc_div_up_u64(cpu->job.output->rows, SLC_ORDER_STRIPES), 1);
+    (void)pthread_mutex_lock(&cpu->order_mutex);
+    for (unsigned s = 0; s < SLC_ORDER_STRIPES; s++) {
+        cpu->passed[s] = cpu->job.first_tile;
+    }
+    cpu->waiters = 0;
+    cpu->aborted = false;
+    (void)pthread_mutex_unlock(&cpu->order_mutex);
+}
+
+void slc_mttkrp_set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job)
+{
+    struct slc_conflict_choice choice;
+
+    cpu->job = *job;
+    cpu->type = job->output->type;
+    cpu->stride = slc_mttkrp_stride(job, cpu->type);
+    cpu->sum_stride = slc_mttkrp_sum_stride(job, cpu->type);
+    slc_mttkrp_choose(job, cpu->type, job->output->rows, &choice);
+    cpu->conflict = choice.chosen;
+    cpu->kernels = slc_kernels();
+    cpu->prefetch = factors_exceed_cache(job);
+}
+
+enum slc_status
+slc_mttkrp_reserve(struct slc_cpu_backend *cpu, uint64_t bytes, struct slc_error *err)
+{
+    if (bytes <= cpu->scratch.bytes) {
+        return SLC_OK;
+    }
+    slc_buffer_destroy(&cpu->scratch);
+    return slc_buffer_create(&cpu->scratch, bytes, slc_mttkrp_pages(bytes), err);
+}
+
+enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
+                                 const struct slc_mttkrp_job *job,
+                                 struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    enum slc_status status = slc_mttkrp_check_job(job, err);
+
+    cpu->running = false;
+    if (status == SLC_OK && job->conflict == SLC_CONFLICT_OWNED) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "the strategy \"owned\" takes no tiles: it computes from copies");
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_mttkrp_set_job(cpu, job);
+    slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
+    status = slc_mttkrp_reserve(cpu, slc_mttkrp_total_bytes(&cpu->layout, job), err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    cpu->sums = cpu->layout.wide_bytes > 0 ? cpu->scratch.data : job->output->buffer.data;
+    if (job->order == 1) {
+        set_ones(cpu);
+    }
+    reset_state(cpu);
+    if (cpu->conflict == SLC_CONFLICT_ROWS) {
+        slc_split_rows_begin(cpu);
+    }
+    slc_trial_begin(&cpu->trial, job, job->output->rows * cpu->sum_stride);
+    status = zero_sums(cpu, err);
+    cpu->running = status == SLC_OK;
+    return status;
+}
+
+void slc_mttkrp_span_init(const struct slc_cpu_backend *cpu,
+                          const struct slc_tile_view *tile,
+                          unsigned char *output,
+                          struct slc_mttkrp_span *span)
+{
+    unsigned count = 0;
+
+    memset(span, 0, sizeof *span);
+    for (unsigned m = 0; m < cpu->job.order; m++) {
+        if (m != cpu->job.mode) {
+            const unsigned char *rows = cpu->job.factors[m]->buffer.data;
+            span->factor[count++] = rows + tile->corner[m] * cpu->stride;
+        }
+    }
+    if (count == 0) {
+        span->factor[0] = cpu->ones;
+        span->offset[0] = zero_offsets;
+        count = 1;
+    }
+    span->factor_count = count;
+    span->prefetch = cpu->prefetch;
+    span->stride = cpu->stride;
+    span->row_bytes = cpu->stride;
+    span->output = output;
+}
+
+/* Leaves other columns out of a span of whole rows. */
+static void span_narrow(const struct slc_cpu_backend *cpu,
+                        struct slc_columns columns,
+                        struct slc_mttkrp_span *span)
+{
+    for (unsigned m = 0; m < span->factor_count; m++) {
+        span->factor[m] += columns.begin;
+    }
+    span->output = slc_columns_of(cpu, columns, span->output);
+    span->row_bytes = columns.bytes;
+}
+
+void slc_mttkrp_accumulate_as(const struct slc_cpu_backend *cpu, const struct slc_mttkrp_span *span)
+{
+    slc_panels_add(cpu->kernels, cpu->type, span);
+}
+
+void slc_mttkrp_accumulate(const struct slc_cpu_backend *cpu, struct slc_mttkrp_span *span)
+{
+    uint32_t changes = 1;
+
+    for (uint32_t i = 1; i < span->nnz; i++) {
+        changes += span->rows[i] != span->rows[i - 1];
+    }
+    /*
+     * Short runs cost more in mispredicted branches than they save in loads and stores:
+     * measured 5.4 against 3.0 ns a nonzero where runs of two were merged (N = 4, R = 16, AVX-512).
+     */
+    span->merge_runs = changes <= span->nnz / 8;
+    slc_mttkrp_accumulate_as(cpu, span);
+}
+
+enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
+                                    struct slc_tile_view *tile,
+                                    unsigned char *output,
+                                    struct slc_columns columns,
+                                    struct slc_error *err)
+{
+    const uint32_t most = cpu->job.output->cols == 1 ? COLUMN_CHUNK_NNZ : SLC_CHUNK_NNZ;
+    struct slc_mttkrp_span span;
+    struct slc_chunk_view chunk;
+
+    /* Order 1 has no other mode that runs could share. */
+    if (tile->next_fibers != NULL && cpu->job.order > 1) {
+        const enum slc_status status = slc_mttkrp_add_fibers(cpu, tile, output, columns, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    slc_mttkrp_span_init(cpu, tile, output, &span);
+    span_narrow(cpu, columns, &span);
+    for (;;) {
+        const enum slc_status status = tile->next(tile, most, &chunk, err);
+        unsigned factor = 0;
+
+        if (status != SLC_OK || chunk.nnz == 0) {
+            return status;
+        }
+        assert(chunk.nnz <= most);
+        for (unsigned m = 0; m < cpu->job.order; m++) {
+            if (m != cpu->job.mode) {
+                span.offset[factor++] = chunk.offset[m];
+            }
+        }
+        span.nnz = chunk.nnz;
+        span.rows = chunk.offset[cpu->job.mode];
+        span.values = chunk.values;
+        slc_mttkrp_accumulate(cpu, &span);
+    }
+}
+
+struct slc_columns slc_worker_columns(const struct slc_cpu_backend *cpu, unsigned worker)
+{
+    const uint64_t lines = slc_div_up_u64(cpu->stride, COLUMN_UNIT_BYTES);
+    const uint64_t begin = lines * worker / cpu->job.workers * COLUMN_UNIT_BYTES;
+    const uint64_t end = lines * (worker + 1) / cpu->job.workers * COLUMN_UNIT_BYTES;
+
+    return (struct slc_columns){begin, slc_min_u64(end, cpu->stride) - begin};
+}
+
+/* Adds a worker's columns of a tile, which it decodes only where it has some. */
+static enum slc_status add_columns(struct slc_cpu_backend *cpu,
+                                   unsigned worker,
+                                   struct slc_tile_view *tile,
+                                   struct slc_error *err)
+{
+    const struct slc_columns columns = slc_worker_columns(cpu, worker);
+
+    return columns.bytes == 0
+               ? SLC_OK
+               : slc_mttkrp_add_tile(cpu, tile,
+                                     cpu->sums + tile->corner[cpu->job.mode] * cpu->sum_stride,
+                                     columns, err);
+}
+
+/* Adds a tile by one strategy. */
+static enum slc_status add_tile_as(struct slc_cpu_backend *cpu,
+                                   enum slc_conflict conflict,
+                                   unsigned worker,
+                                   struct slc_tile_view *tile,
+                                   struct slc_error *err)
+{
+    const uint64_t corner_at = tile->corner[cpu->job.mode] * cpu->sum_stride;
+    unsigned char *output;
+
+    switch (conflict) {
+    case SLC_CONFLICT_PRIVATE:
+        output = slc_private_sums(cpu, worker, tile) + corner_at;
+        break;
+    case SLC_CONFLICT_ROWS:
+        output = slc_split_rows_sums(cpu, tile);
+        break;
+    case SLC_CONFLICT_LOCKED:
+    case SLC_CONFLICT_ORDERED:
+        return slc_mttkrp_partial_tile(cpu, worker, tile, err);
+    case SLC_CONFLICT_COLUMNS:
+        return add_columns(cpu, worker, tile, err);
+    case SLC_CONFLICT_AUTO:
+    case SLC_CONFLICT_DIRECT:
+    default:
+        output = cpu->sums + corner_at;
+        break;
+    }
+    return slc_mttkrp_add_tile(cpu, tile, output, slc_all_columns(cpu), err);
+}
+
+/* Adds a tile by the strategy whose turn it is, and tells the trial what it took. */
+static enum slc_status try_tile(struct slc_cpu_backend *cpu,
+                                unsigned worker,
+                                struct slc_tile_view *tile,
+                                struct slc_error *err)
+{
+    const uint64_t copied_before = cpu->workers[worker].copied_bytes;
+    struct slc_trial_turn *turn;
+    const enum slc_conflict conflict = slc_trial_take(&cpu->trial, &turn);
+    uint64_t start_ns;
+    enum slc_status status;
+
+    if (turn == NULL) {
+        return add_tile_as(cpu, conflict, worker, tile, err);
+    }
+    if (conflict == SLC_CONFLICT_PRIVATE) {
+        (void)slc_private_sums(cpu, worker,
+                               tile); /* so that adding the tile finds its rows set up */
+    }
+    start_ns = cpu->trial.clock_ns();
+    status = add_tile_as(cpu, conflict, worker, tile, err);
+    if (status == SLC_OK) {
+        slc_trial_give(&cpu->trial, turn, tile->nnz, cpu->trial.clock_ns() - start_ns,
+                       cpu->workers[worker].copied_bytes - copied_before);
+    }
+    return status;
+}
+
+enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
+                                unsigned worker,
+                                struct slc_tile_view *tile,
+                                struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    const enum slc_status status = slc_mttkrp_check_tile(cpu, worker, tile, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    return cpu->trial.on ? try_tile(cpu, worker, tile, err)
+                         : add_tile_as(cpu, cpu->conflict, worker, tile, err);
+}
+
+void slc_mttkrp_rows(struct slc_backend *backend, uint64_t begin, uint64_t end)
+{
+    const struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    assert(cpu->running && cpu->conflict == SLC_CONFLICT_ROWS && end <= cpu->job.output->rows);
+    /* Sums of f64 are the output itself. */
+    if (cpu->layout.wide_bytes > 0) {
+        slc_private_round(cpu, begin, end);
+    }
+}
+
+void slc_mttkrp_abort(struct slc_backend *backend)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+
+    (void)pthread_mutex_lock(&cpu->order_mutex);
+    cpu->aborted = true;
+    (void)pthread_cond_broadcast(&cpu->order_changed);
+    (void)pthread_mutex_unlock(&cpu->order_mutex);
+}
+
+enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    enum slc_status status = SLC_OK;
+
+    if (!cpu->running) {
+        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could end");
+    }
+    cpu->running = false;
+    if (cpu->aborted) {
+        return slc_fail(err, SLC_ERR_INTERRUPTED, "the MTTKRP was stopped before its end");
+    }
+    if (cpu->conflict == SLC_CONFLICT_ROWS) {
+        slc_split_rows_finish(cpu);
+    }
+    if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->trial.on || cpu->layout.wide_bytes > 0) {
+        status = slc_private_finish(cpu, err);
+    }
+    if (cpu->trial.on && status == SLC_OK) {
+        slc_trial_end(&cpu->trial);
+    }
+    return status;
+}

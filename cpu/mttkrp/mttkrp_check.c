@@ -1,0 +1,128 @@
+/* Jobs and tiles that a caller may not give: refused before anything is touched. */
+#include "cpu/mttkrp/mttkrp.h"
+
+static enum slc_status check_matrix(const struct slc_mttkrp_job *job,
+                                    const struct slc_matrix *matrix,
+                                    unsigned mode,
+                                    struct slc_error *err)
+{
+    const enum slc_value_type type = job->output->type;
+
+    if (matrix == NULL || matrix->type != type || matrix->cols != job->rank ||
+        matrix->pitch != slc_matrix_pitch(type, job->rank)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the matrix of mode %u does not fit this MTTKRP: it has to be of the "
+                        "output's type with %u columns",
+                        mode + 1, job->rank);
+    }
+    return SLC_OK;
+}
+
+static bool may_be_tried(const struct slc_mttkrp_job *job)
+{
+    const enum slc_conflict other =
+        job->rival == SLC_CONFLICT_LOCKED ? SLC_CONFLICT_PRIVATE : SLC_CONFLICT_LOCKED;
+
+    return !job->deterministic && job->conflict == other &&
+           (job->rival == SLC_CONFLICT_LOCKED || job->rival == SLC_CONFLICT_PRIVATE);
+}
+
+static enum slc_status check_strategy(const struct slc_mttkrp_job *job, struct slc_error *err)
+{
+    if (job->conflict == SLC_CONFLICT_DIRECT && !job->deterministic && job->workers > 1) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategy \"direct\" is for one thread, but there are %u",
+                        job->workers);
+    }
+    if (job->conflict == SLC_CONFLICT_COLUMNS && job->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategy \"columns\" takes every tile as often as there are threads, "
+                        "a deterministic job once");
+    }
+    if (job->rival != SLC_CONFLICT_AUTO && !may_be_tried(job)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategies \"%s\" and \"%s\" cannot be tried against one another: "
+                        "only private and locked can, and neither in a deterministic job",
+                        slc_conflict_name(job->conflict), slc_conflict_name(job->rival));
+    }
+    if (job->conflict == SLC_CONFLICT_ROWS && job->partitions == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategy \"rows\" is for a layout sorted by mode %u", job->mode + 1);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_mttkrp_check_job(const struct slc_mttkrp_job *job, struct slc_error *err)
+{
+    if (job->order < 1 || job->order > SLC_MAX_ORDER || job->mode >= job->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "mode %u of %u is not one of 1 to at most %d",
+                        job->mode + 1, job->order, SLC_MAX_ORDER);
+    }
+    if (job->rank < 1 || job->rank > SLC_MAX_RANK) {
+        return slc_fail(err, SLC_ERR_USAGE, "the rank is %u; it can be 1 to %d", job->rank,
+                        SLC_MAX_RANK);
+    }
+    if (job->workers < 1 || job->workers > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads were asked for; 1 to %d are possible",
+                        job->workers, SLC_MAX_THREADS);
+    }
+    if (job->output == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "the MTTKRP has no output matrix");
+    }
+    for (unsigned m = 0; m < job->order; m++) {
+        const enum slc_status status =
+            check_matrix(job, m == job->mode ? job->output : job->factors[m], m, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return check_strategy(job, err);
+}
+
+enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
+                                       const struct slc_tile_view *tile,
+                                       struct slc_error *err)
+{
+    for (unsigned m = 0; m < job->order; m++) {
+        const struct slc_matrix *matrix = m == job->mode ? job->output : job->factors[m];
+
+        if (tile->corner[m] >= matrix->rows ||
+            tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
+                            "has %llu rows",
+                            (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
+                            (unsigned long long)tile->corner[m] + tile->extent[m], m + 1,
+                            (unsigned long long)matrix->rows);
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_mttkrp_check_tile(const struct slc_cpu_backend *cpu,
+                                      unsigned worker,
+                                      const struct slc_tile_view *tile,
+                                      struct slc_error *err)
+{
+    if (!cpu->running || worker >= cpu->job.workers || tile->order != cpu->job.order ||
+        tile->value_type != cpu->type) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "tile %llu (order %u, worker %u) is not of the MTTKRP that was begun",
+                        (unsigned long long)tile->ordinal, tile->order, worker);
+    }
+    if (cpu->conflict == SLC_CONFLICT_ROWS &&
+        (tile->partition >= cpu->job.partitions ||
+         (tile->continued && tile->extent[cpu->job.mode] != 0))) {
+        return slc_fail(err, SLC_ERR_USAGE, "tile %llu is of partition %llu of %llu%s",
+                        (unsigned long long)tile->ordinal, (unsigned long long)tile->partition,
+                        (unsigned long long)cpu->job.partitions,
+                        tile->continued ? " and continues more than one row" : "");
+    }
+    if (tile->nnz > SLC_TILE_NNZ || tile->nnz > cpu->job.nnz) {
+        return slc_fail(
+            err, SLC_ERR_USAGE, "tile %llu has %u nonzeros, but there are %llu altogether",
+            (unsigned long long)tile->ordinal, tile->nnz, (unsigned long long)cpu->job.nnz);
+    }
+    return slc_mttkrp_check_reach(&cpu->job, tile, err);
+}

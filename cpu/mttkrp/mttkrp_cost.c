@@ -1,0 +1,195 @@
+/*
+ * What each strategy is expected to cost, from the shape of a job alone.
+ *
+ * All strategies decode a nonzero and multiply its rows; they differ in what their sums cost:
+ *
+ *   private   every piece of a worker's copy that its tiles reach is zeroed and added up once
+ *   locked    a tile's window of rows is zeroed and committed; or, where its nonzeros are too few
+ *             for that, the tile is sorted and its rows are committed
+ *   columns   every worker decodes all nonzeros, and computes a share of their columns
+ *
+ * The rows that a tile spans follow from the order of keys (base/key.h): a tile is one of nnz /
+ * SLC_TILE_NNZ equal pieces of that order, so the highest bits of the keys are the same all over
+ * it, and a mode's rows are halved by each of them that belongs to the mode.
+ */
+#include "base/key.h"
+#include "base/memory/checked.h"
+#include "cpu/mttkrp/mttkrp.h"
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * Constants, in ns: measured with 2 and 4 workers, R = 16 and 32, f64, on nine tensors. That of
+ * copies is 0.15 where they stay in the last-level cache, 0.27 to 0.38 from memory.
+ */
+#define COPY_NS_PER_BYTE   0.35 /* zeroed, added up; mapped now and then */
+#define WINDOW_NS_PER_BYTE 0.2
+#define SORT_NS_PER_NNZ    6.0 /* staged, sorted and gathered */
+/* Decoding and the kernel where rows lie in a cache. */
+#define TILE_NS_PER_NNZ 1.5
+#define ROW_NS_PER_BYTE 0.01
+#define LINE_BYTES      64.0 /* of sums, which workers divide columns by */
+
+/*
+ * What a trial may cost by the predictions, as a part of the pass. They name the faster strategy
+ * where keys spread like random ones; words and their neighbours do not: a mode of 4.8 M of them
+ * took 16 ns by sorted tiles where 32 were predicted, and 12 to 18 by copies where 9 were. So what
+ * can be afforded is tried, not only what is close.
+ */
+#define TRIAL_COST_MAX 0.05
+/* A trial's tiles are at most this part of the pass, so that there is a rest to judge by. */
+enum { TRIAL_PART = 4 };
+/* Sums that cost less than this share of the rest are not worth a trial. */
+#define NEGLIGIBLE 0.05
+
+/* A job in numbers that its costs depend on. */
+struct shape {
+    double nnz, rows, row_bytes, workers;
+    double tiles, tile_nnz, tile_rows;
+};
+
+/* Rows of the output that a tile spans. */
+static double tile_rows(const struct slc_mttkrp_job *job, uint64_t output_rows, double tiles)
+{
+    const unsigned top = tiles > 1.0 ? (unsigned)ceil(log2(tiles)) : 0;
+    uint64_t dims[SLC_MAX_ORDER];
+    struct slc_key_layout layout;
+    unsigned halved = 0;
+
+    for (unsigned m = 0; m < job->order; m++) {
+        dims[m] = m == job->mode ? output_rows : job->factors[m]->rows;
+    }
+    if (slc_key_layout_init(&layout, job->order, dims, NULL) != SLC_OK || top > layout.bits) {
+        return (double)output_rows;
+    }
+    for (unsigned bit = layout.bits - top; bit < layout.bits; bit++) {
+        const uint64_t mask =
+            bit < 64 ? layout.mask_lo[job->mode] >> bit : layout.mask_hi[job->mode] >> (bit - 64);
+
+        halved += (unsigned)(mask & 1U);
+    }
+    return fmax(1.0, ldexp((double)output_rows, -(int)halved));
+}
+
+static struct shape
+shape_of(const struct slc_mttkrp_job *job, enum slc_value_type type, uint64_t output_rows)
+{
+    struct shape shape = {.nnz = (double)slc_max_u64(job->nnz, 1),
+                          .rows = (double)output_rows,
+                          .row_bytes = (double)slc_mttkrp_sum_stride(job, type),
+                          .workers = (double)slc_max_u64(job->workers, 1)};
+
+    shape.tiles = fmax(1.0, shape.nnz / SLC_TILE_NNZ);
+    shape.tile_nnz = fmin(shape.nnz, SLC_TILE_NNZ);
+    shape.tile_rows = tile_rows(job, output_rows, shape.tiles);
+    return shape;
+}
+
+static double base_ns(const struct slc_mttkrp_job *job, const struct shape *shape)
+{
+    return TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * shape->row_bytes;
+}
+
+/* Bytes of copies that tiles reach, if each worker has `tiles` of them. */
+static double copied_bytes(const struct shape *shape, double copies, double tiles)
+{
+    return copies * fmin(shape->rows, tiles * shape->tile_rows) * shape->row_bytes;
+}
+
+/* Worker 0 adds to the output itself. */
+static double private_ns(const struct shape *shape)
+{
+    return COPY_NS_PER_BYTE *
+           copied_bytes(shape, shape->workers - 1, shape->tiles / shape->workers) / shape->nnz;
+}
+
+static double locked_ns(const struct shape *shape)
+{
+    const double rows = shape->tile_rows;
+
+    if (slc_mttkrp_dense((uint64_t)rows, (uint64_t)shape->tile_nnz,
+                         (uint64_t)(SLC_WINDOW_BYTES / shape->row_bytes))) {
+        return WINDOW_NS_PER_BYTE * rows * shape->row_bytes / shape->tile_nnz;
+    }
+    /* Rows that tile_nnz nonzeros hit when they fall on `rows` at random. */
+    return SORT_NS_PER_NNZ + WINDOW_NS_PER_BYTE * shape->row_bytes *
+                                 (rows * -expm1(-shape->tile_nnz / rows)) / shape->tile_nnz;
+}
+
+/* What every worker computes of a row, all workers together: whole cache lines. */
+static double columns_ns(const struct slc_mttkrp_job *job, const struct shape *shape)
+{
+    const double lines = ceil(shape->row_bytes / LINE_BYTES);
+    const double share_bytes = ceil(lines / shape->workers) * LINE_BYTES;
+
+    return shape->workers * (TILE_NS_PER_NNZ + ROW_NS_PER_BYTE * job->order * share_bytes);
+}
+
+/* Half of a trial's tiles go to the slower strategy; and copies may be made for it alone. */
+static double trial_cost(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
+                         const struct shape *shape)
+{
+    const double tiles = SLC_TRIAL_TILES_PER_WORKER / 2.0;
+    const double slower = costs[1].predicted_ns / costs[0].predicted_ns - 1.0;
+    const double copies = copied_bytes(shape, shape->workers, tiles);
+    const double cost = tiles * shape->workers / shape->tiles * slower;
+
+    return costs[0].conflict == SLC_CONFLICT_PRIVATE
+               ? cost
+               : cost + COPY_NS_PER_BYTE * copies / (shape->nnz * costs[0].predicted_ns);
+}
+
+/* Whether trying the second of two strategies may pay for itself. */
+static bool worth_trying(const struct slc_conflict_cost costs[SLC_CONFLICT_CANDIDATES],
+                         double base,
+                         const struct shape *shape)
+{
+    const double tiles = SLC_TRIAL_TILES_PER_WORKER * shape->workers;
+
+    return costs[1].predicted_ns >= (1.0 + NEGLIGIBLE) * base &&
+           shape->tiles >= TRIAL_PART * tiles && trial_cost(costs, shape) <= TRIAL_COST_MAX;
+}
+
+void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
+                       enum slc_value_type type,
+                       uint64_t output_rows,
+                       struct slc_conflict_choice *choice)
+{
+    struct slc_conflict_cost *costs = choice->costs;
+    struct shape shape;
+    double base, copies, locked, columns;
+
+    memset(choice, 0, sizeof *choice);
+    if (job->conflict == SLC_CONFLICT_ROWS ||
+        (job->conflict == SLC_CONFLICT_AUTO && job->partitions > 0)) {
+        choice->chosen = SLC_CONFLICT_ROWS;
+        return;
+    }
+    if (job->deterministic || job->conflict != SLC_CONFLICT_AUTO) {
+        choice->chosen = job->deterministic ? SLC_CONFLICT_ORDERED : job->conflict;
+        return;
+    }
+    shape = shape_of(job, type, output_rows);
+    base = base_ns(job, &shape);
+    if (job->workers <= 1) {
+        /* Measured against tile-local sums: never slower, up to 1.6 times as fast. */
+        choice->chosen = SLC_CONFLICT_DIRECT;
+        choice->cost_count = 1;
+        costs[0] = (struct slc_conflict_cost){SLC_CONFLICT_DIRECT, base, 0.0};
+        return;
+    }
+    copies = base + private_ns(&shape);
+    locked = base + locked_ns(&shape);
+    choice->cost_count = SLC_CONFLICT_CANDIDATES;
+    costs[copies > locked] = (struct slc_conflict_cost){SLC_CONFLICT_PRIVATE, copies, 0.0};
+    costs[copies <= locked] = (struct slc_conflict_cost){SLC_CONFLICT_LOCKED, locked, 0.0};
+    choice->chosen = costs[0].conflict;
+    columns = columns_ns(job, &shape);
+    if (columns < locked) {
+        choice->spare = (struct slc_conflict_cost){SLC_CONFLICT_COLUMNS, columns, 0.0};
+    }
+    if (worth_trying(costs, base, &shape)) {
+        choice->rival = costs[1].conflict;
+    }
+}

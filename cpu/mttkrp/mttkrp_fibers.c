@@ -1,0 +1,121 @@
+/*
+ * A tile whose nonzeros come in runs of one mode's fibers: the coordinates that a run shares are
+ * decoded once, and the product of their factor rows is formed once (SPLATT's trees save the same
+ * work; Smith et al., IPDPS 2015, section III).
+ *
+ * Measured, one thread, R = 16, all modes, runs against the plain order: flights-4d 23.0 against
+ * 54.0 ms (63 nonzeros a run), cmudict 9.5 against 16.8 (24), gitlog 10.8 against 18.9 (5).
+ */
+#include "base/memory/checked.h"
+#include "cpu/mttkrp/mttkrp.h"
+
+#include <string.h>
+
+enum {
+    /* From this mean length of runs on, several sums side by side pay for adding them up. */
+    LONG_RUN = 16,
+    /*
+     * Nonzeros that are decoded at a time: with one offset and one value each, more of them fit the
+     * first-level cache than with an offset for each mode, and what decoding does once for each
+     * chunk weighs less (7 to 9 % of decoding on flights-4d, gitlog and cmudict).
+     */
+    FIBERS_CHUNK_NNZ = 2 * SLC_CHUNK_NNZ
+};
+
+/*
+ * A run costs a branch that is mispredicted at its end, some 20 cycles, and saves in each nonzero
+ * but one the rows of the other modes: about 2.5 cycles for 128 bytes of a row. So runs pay from 6
+ * nonzeros on with three modes and R = 16 (measured: 2.8 against 3.0 ms at 3.2, kg-fb15k-237), from
+ * 4 with four modes, from 3 with five (46 against 55 ms at 2.9, five letters of text).
+ */
+static bool worth_runs(const struct slc_cpu_backend *cpu, const struct slc_fiber_view *fibers)
+{
+    const uint64_t row_units = slc_max_u64(cpu->stride / 128, 1);
+    const uint64_t saved = row_units * (5 * (uint64_t)(cpu->job.order - 1) - 2);
+    const uint64_t cost = 40;
+
+    return (fibers->nnz - fibers->runs) * saved >= fibers->runs * cost;
+}
+
+bool slc_mttkrp_long_runs(uint32_t nnz, uint32_t runs)
+{
+    return nnz / LONG_RUN >= runs;
+}
+
+static void span_init(const struct slc_cpu_backend *cpu,
+                      const struct slc_tile_view *tile,
+                      const struct slc_fiber_view *fibers,
+                      unsigned char *output,
+                      struct slc_columns columns,
+                      struct slc_fiber_span *span)
+{
+    memset(span, 0, sizeof *span);
+    span->runs = fibers->runs;
+    span->prefetch = cpu->prefetch;
+    span->long_runs = slc_mttkrp_long_runs(fibers->nnz, fibers->runs);
+    span->stride = cpu->stride;
+    span->row_bytes = columns.bytes;
+    span->begin = fibers->begin;
+    span->values = fibers->values;
+    span->run_offset = fibers->offset[fibers->mode];
+    span->rows = fibers->offset[cpu->job.mode];
+    span->output = slc_columns_of(cpu, columns, output);
+    for (unsigned m = 0; m < cpu->job.order; m++) {
+        const unsigned char *rows;
+
+        if (m == cpu->job.mode) {
+            continue;
+        }
+        rows = cpu->job.factors[m]->buffer.data;
+        rows += tile->corner[m] * cpu->stride + columns.begin;
+        if (m == fibers->mode) {
+            span->run_factor = rows;
+        } else {
+            span->offset[span->factor_count] = fibers->offset[m];
+            span->factor[span->factor_count++] = rows;
+        }
+    }
+}
+
+void slc_mttkrp_accumulate_fibers(const struct slc_cpu_backend *cpu,
+                                  const struct slc_fiber_span *span)
+{
+    slc_panels_add_fibers(cpu->kernels, cpu->type, span);
+}
+
+void slc_mttkrp_accumulate_groups(const struct slc_cpu_backend *cpu,
+                                  const struct slc_group_span *span)
+{
+    const unsigned class =
+        (span->varying < SLC_VARYING_CLASSES ? span->varying : SLC_VARYING_CLASSES) - 1;
+    slc_group_fn *const *widths =
+        cpu->type == SLC_F32 ? cpu->kernels->groups->f32[class] : cpu->kernels->groups->f64[class];
+
+    for (uint64_t column = 0; column < span->stride;) {
+        const unsigned width = slc_panel_log2(cpu->kernels, cpu->type, span->stride - column);
+
+        widths[width](span, column);
+        column += UINT64_C(1) << width;
+    }
+}
+
+enum slc_status slc_mttkrp_add_fibers(const struct slc_cpu_backend *cpu,
+                                      struct slc_tile_view *tile,
+                                      unsigned char *output,
+                                      struct slc_columns columns,
+                                      struct slc_error *err)
+{
+    struct slc_fiber_view fibers;
+    struct slc_fiber_span span;
+    enum slc_status status;
+
+    do {
+        status = tile->next_fibers(tile, FIBERS_CHUNK_NNZ, &fibers, err);
+        if (status != SLC_OK || fibers.nnz == 0) {
+            return status;
+        }
+        span_init(cpu, tile, &fibers, output, columns, &span);
+        slc_mttkrp_accumulate_fibers(cpu, &span);
+    } while (worth_runs(cpu, &fibers));
+    return SLC_OK;
+}

@@ -1,0 +1,43 @@
+/*
+ * What a job has summed up so far, for somebody who keeps it and goes on with it later.
+ *
+ * All strategies but two have it in the output, or in its wide copy, after every tile. Private
+ * copies are added up for this; of rows that are split over partitions the pieces stay apart, for
+ * they are added up in the end, in their order.
+ *
+ * Cost: that of adding copies up; else nothing that grows with the output.
+ */
+#include "cpu/mttkrp/mttkrp.h"
+
+enum slc_status
+slc_mttkrp_state(struct slc_backend *backend, struct slc_mttkrp_state *state, struct slc_error *err)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    const bool wide = cpu->layout.wide_bytes > 0;
+    enum slc_status status = SLC_OK;
+
+    if (!cpu->running) {
+        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun whose sums could be kept");
+    }
+    if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->trial.on) {
+        status = slc_private_gather(cpu, err);
+    }
+    state->count = 1;
+    state->region[0].data = cpu->sums;
+    state->region[0].bytes = cpu->job.output->rows * (wide ? cpu->sum_stride : cpu->stride);
+    state->region[0].word_bytes = wide ? sizeof(double) : slc_value_bytes(cpu->type);
+    if (cpu->conflict == SLC_CONFLICT_ROWS) {
+        slc_split_rows_state(cpu, state);
+    }
+    return status;
+}
+
+enum slc_status slc_mttkrp_resume(struct slc_backend *backend, struct slc_error *err)
+{
+    const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
+
+    if (!cpu->running) {
+        return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could go on");
+    }
+    return cpu->conflict == SLC_CONFLICT_ROWS ? slc_split_rows_check(cpu, err) : SLC_OK;
+}

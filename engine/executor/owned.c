@@ -1,0 +1,59 @@
+/* Loading copies: one pass whose tiles go to the backend; see owned.h. */
+#include "engine/executor/owned.h"
+
+#include <string.h>
+
+void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape)
+{
+    memset(shape, 0, sizeof *shape);
+    shape->order = info->order;
+    shape->nnz = info->nnz;
+    shape->tile_nnz = SLC_TILE_NNZ;
+    memcpy(shape->dims, info->dims, info->order * sizeof info->dims[0]);
+}
+
+/* What a pass that loads carries to its tiles. */
+struct load {
+    struct slc_backend *backend;
+    const struct slc_stop *stop;
+};
+
+static enum slc_status
+add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    const struct load *load = context;
+
+    if (slc_stop_wanted(load->stop)) {
+        return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before all tiles were copied");
+    }
+    return load->backend->ops->owned_tile(load->backend, worker, tile, err);
+}
+
+enum slc_status slc_owned_load(struct slc_stream *stream,
+                               struct slc_backend *backend,
+                               const struct slc_layout_info *info,
+                               enum slc_value_type type,
+                               unsigned workers,
+                               const struct slc_matrix *factors,
+                               const struct slc_stop *stop,
+                               struct slc_error *err)
+{
+    struct load load = {backend, stop};
+    const struct slc_pass pass = {.tile = add_tile, .context = &load};
+    struct slc_tensor_shape shape;
+    enum slc_status status;
+
+    slc_owned_shape(info, &shape);
+    status = backend->ops->owned_begin(backend, &shape, type, workers, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_stream_pass(stream, &pass, err);
+    if (status == SLC_OK) {
+        status = backend->ops->owned_end(backend, factors, stop, err);
+    }
+    if (status != SLC_OK) {
+        backend->ops->owned_drop(backend);
+    }
+    return status;
+}

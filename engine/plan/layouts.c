@@ -1,0 +1,99 @@
+/* Opening the layouts of a store; see engine/plan/layouts.h. */
+#include "engine/plan/layouts.h"
+
+#include <string.h>
+
+const char *slc_layout_choice_name(enum slc_layout_choice choice)
+{
+    switch (choice) {
+    case SLC_LAYOUTS_AUTO:
+        return "auto";
+    case SLC_LAYOUTS_BLCO:
+        return "blco";
+    case SLC_LAYOUTS_SORTED:
+        return "sorted";
+    }
+    return "?";
+}
+
+bool slc_layout_choice_parse(const char *name, enum slc_layout_choice *choice)
+{
+    for (enum slc_layout_choice c = SLC_LAYOUTS_AUTO; c <= SLC_LAYOUTS_SORTED; c++) {
+        if (strcmp(name, slc_layout_choice_name(c)) == 0) {
+            *choice = c;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Opens the layout sorted by `mode` behind those that are open; *room is what it leaves. */
+static enum slc_status open_sorted(const struct slc_store *store,
+                                   unsigned mode,
+                                   uint64_t *room,
+                                   struct slc_layouts *layouts,
+                                   struct slc_error *err)
+{
+    struct slc_reader *reader;
+    enum slc_status status =
+        slc_store_open_layout(store, SLC_LAYOUT_SORTED, mode, *room, &reader, err);
+    uint64_t bytes;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    layouts->reader[layouts->count++] = reader;
+    bytes = slc_reader_memory_bytes(reader);
+    *room = *room > bytes ? *room - bytes : 0;
+    return SLC_OK;
+}
+
+enum slc_status slc_layouts_open(const struct slc_store *store,
+                                 enum slc_layout_choice choice,
+                                 uint32_t modes,
+                                 uint64_t memory_bytes,
+                                 struct slc_layouts *layouts,
+                                 struct slc_error *err)
+{
+    uint64_t room = memory_bytes;
+    enum slc_status status = SLC_OK;
+
+    *layouts = slc_layouts_one(store->reader);
+    for (unsigned n = 0; n < store->manifest.order && status == SLC_OK; n++) {
+        if ((modes >> n & 1U) == 0 || choice == SLC_LAYOUTS_BLCO) {
+            continue;
+        }
+        if (slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) != NULL) {
+            status = open_sorted(store, n, &room, layouts, err);
+        } else if (choice == SLC_LAYOUTS_SORTED) {
+            status = slc_fail(err, SLC_ERR_USAGE,
+                              "the store has no layout sorted by mode %u: make it (sluice layout "
+                              "%s --sorted %u), or ask for the layouts auto or blco",
+                              n + 1, store->path, n + 1);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_layouts_close(layouts);
+    }
+    return status;
+}
+
+void slc_layouts_close(struct slc_layouts *layouts)
+{
+    for (unsigned l = 1; l < layouts->count; l++) {
+        slc_reader_close(layouts->reader[l]);
+    }
+    memset(layouts, 0, sizeof *layouts);
+}
+
+unsigned slc_layouts_sorted_by(const struct slc_layouts *layouts, unsigned mode)
+{
+    for (unsigned l = 0; l < layouts->count; l++) {
+        const struct slc_layout_info *info = slc_reader_info(layouts->reader[l]);
+
+        if (info->layout == SLC_LAYOUT_SORTED && info->layout_mode == mode) {
+            return l;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,593 @@
+/*
+ * See engine/product/contract.h. One scan of the store: workers contract tiles (contract_tile.h),
+ * whose sums are written as they come where they come in the order of the result, and sorted where
+ * not; where no mode is left, one number per tile is added up, in the order of the file.
+ */
+#include "engine/product/contract.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "engine/product/contract_internal.h"
+#include "storage/model/npy.h"
+#include "storage/scan/tile_scan.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    /* Records, paths, the scratch memory of reading an array. */
+    OVERHEAD_BYTES = 1 << 20
+};
+
+static enum slc_status check_options(const struct slc_contract_options *options,
+                                     struct slc_error *err)
+{
+    if (options->threads == 0 || options->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->threads,
+                        SLC_MAX_THREADS);
+    }
+    return SLC_OK;
+}
+
+/* Which modes are contracted and which are left. */
+static enum slc_status divide_modes(struct slc_contract_run *c, struct slc_error *err)
+{
+    const struct slc_contract_options *options = c->options;
+    const unsigned order = c->info->order;
+    bool contracted[SLC_MAX_ORDER] = {false};
+
+    c->job.order = order;
+    for (unsigned k = 0; k < options->vector_count; k++) {
+        const unsigned mode = options->vectors[k].mode;
+
+        if (mode >= order) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "mode %u does not exist; the tensor has modes 1 to %u", mode + 1,
+                            order);
+        }
+        if (contracted[mode]) {
+            return slc_fail(err, SLC_ERR_USAGE, "mode %u has two vectors; one can be given",
+                            mode + 1);
+        }
+        contracted[mode] = true;
+        c->job.vector_mode[c->job.vector_count++] = mode;
+    }
+    for (unsigned mode = 0; mode < order; mode++) {
+        if (!contracted[mode]) {
+            c->report->dims[c->job.kept_count] = c->info->dims[mode];
+            c->job.kept_mode[c->job.kept_count++] = mode;
+        }
+    }
+    c->report->order = c->job.kept_count;
+    if (c->job.kept_count == 0 && options->output != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "every mode has a vector: the result is a number, not the store %s",
+                        options->output);
+    }
+    if (c->job.kept_count > 0 && options->output == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u of %u modes have no vector: the result is a tensor, and needs a store "
+                        "to be written to",
+                        c->job.kept_count, order);
+    }
+    return SLC_OK;
+}
+
+/* What vectors and the numbers of relabelled modes take. */
+static uint64_t operand_bytes(const struct slc_contract_run *c)
+{
+    const struct slc_manifest *manifest = &c->store.manifest;
+    uint64_t bytes = 0;
+
+    for (unsigned k = 0; k < c->job.vector_count; k++) {
+        const uint64_t length = c->info->dims[c->job.vector_mode[k]];
+
+        if (!slc_add_u64(bytes, slc_matrix_footprint(SLC_F64, length, 1), &bytes)) {
+            return UINT64_MAX;
+        }
+    }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        const uint64_t length = c->info->dims[manifest->permutations[i].mode];
+
+        if (!slc_add_u64(bytes, slc_labels_memory_bytes(length), &bytes)) {
+            return UINT64_MAX;
+        }
+    }
+    return bytes;
+}
+
+static uint64_t fixed_bytes(const struct slc_contract_run *c)
+{
+    uint64_t bytes;
+
+    return slc_add_u64(c->report->process_bytes + OVERHEAD_BYTES + slc_names_carry_bytes(&c->names),
+                       operand_bytes(c), &bytes)
+               ? bytes
+               : UINT64_MAX / 2;
+}
+
+/* What so many threads come to; 0: the least that works. */
+static enum slc_status
+use_threads(struct slc_contract_run *run, unsigned threads, struct slc_error *err)
+{
+    const struct slc_tile_products *products = run->products;
+    struct slc_products_plan plan = {.workers = threads > 0 ? threads : 1};
+    enum slc_status status = SLC_OK;
+
+    if (products != NULL) {
+        uint32_t modes = 0;
+
+        for (unsigned k = 0; k < run->job.vector_count; k++) {
+            modes |= UINT32_C(1) << run->job.vector_mode[k];
+        }
+        status = products->plan(products->self, run->reader, modes, 1, threads, &plan, err);
+    }
+    run->threads = threads > 0 ? threads : 1;
+    run->workers = plan.workers;
+    run->products_bytes = plan.host_bytes;
+    return status;
+}
+
+enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
+                                         slc_contract_needs_fn *needs_of,
+                                         const void *context,
+                                         uint64_t *least,
+                                         uint64_t *needs,
+                                         struct slc_error *err)
+{
+    unsigned threads = run->options->threads;
+    enum slc_status status = use_threads(run, 0, err);
+
+    *least = needs_of(run, context);
+    while (status == SLC_OK) {
+        status = use_threads(run, threads, err);
+        *needs = needs_of(run, context);
+        if (*needs <= run->budget_bytes || threads-- == 0) {
+            break;
+        }
+    }
+    return status;
+}
+
+uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run)
+{
+    const struct slc_tile_supply *supply = run->options->supply;
+    const unsigned workers = run->workers;
+
+    return (supply != NULL ? supply->memory_bytes(supply->self, run->reader, workers, true)
+                           : slc_tile_scan_memory_bytes(run->info, workers)) +
+           slc_buffer_footprint(workers * slc_contract_tile_bytes(&run->job), SLC_PAGES_SMALL) +
+           run->products_bytes;
+}
+
+void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes)
+{
+    const struct slc_tile_supply *supply = run->options->supply;
+
+    run->spare_bytes = 0;
+    if (supply != NULL) {
+        const uint64_t least = supply->memory_bytes(supply->self, run->reader, run->workers, true);
+        const uint64_t most = supply->memory_bytes(supply->self, run->reader, run->workers, false);
+
+        run->spare_bytes = slc_min_u64(bytes, most - least);
+    }
+}
+
+static void tell(const struct slc_contract_run *run, uint64_t done)
+{
+    if (run->options->progress != NULL) {
+        run->options->progress(run->options->context, "multiply", done, run->info->tile_count);
+    }
+}
+
+enum slc_status slc_contract_scan(struct slc_contract_run *run,
+                                  const struct slc_tile_steps *steps,
+                                  struct slc_error *err)
+{
+    const struct slc_tile_supply *supply = run->options->supply;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    /* The first worker, which tells the rest, may come when the others have taken every tile. */
+    tell(run, run->tiles_done);
+    if (supply != NULL) {
+        status = supply->run(supply->self, run->reader, run->workers,
+                             supply->memory_bytes(supply->self, run->reader, run->workers, true) +
+                                 run->spare_bytes,
+                             steps, err);
+    } else {
+        status = slc_tile_scan(&(struct slc_tile_scan_options){.files = run->store.files,
+                                                               .reader = run->reader,
+                                                               .workers = run->workers,
+                                                               .last_row = UINT64_MAX,
+                                                               .stop = run->options->stop},
+                               steps, err);
+    }
+    run->report->scan_seconds = slc_seconds_since(start_ns);
+    return status;
+}
+
+enum slc_status
+slc_contract_fail_budget(const struct slc_contract_run *run, uint64_t least, struct slc_error *err)
+{
+    least = slc_min_u64(least, run->least_ordered);
+    if (run->job.vector_count == 0) {
+        return slc_fail_budget(err, run->budget_bytes, least + SLC_CONTRACT_MARGIN,
+                               "sorting the nonzeros of this tensor");
+    }
+    return slc_fail_budget(err, run->budget_bytes, least + SLC_CONTRACT_MARGIN,
+                           "multiplying this tensor (%" PRIu64 " MiB for vectors)",
+                           slc_div_up_u64(operand_bytes(run), UINT64_C(1) << 20));
+}
+
+/* vector[i] = vector[label[i]], cycle by cycle; leaves marks in the labels. */
+static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
+{
+    double *value = slc_matrix_row_f64(vector, 0);
+
+    for (uint64_t start = 0; start < labels->length; start++) {
+        const double first = value[start];
+        uint64_t at = start;
+
+        while ((labels->label[at] & SLC_LABEL_MARK) == 0) {
+            const uint32_t from = labels->label[at];
+
+            labels->label[at] |= SLC_LABEL_MARK;
+            value[at] = from == start ? first : value[from];
+            at = from;
+        }
+    }
+}
+
+/* Vectors of relabelled modes in the numbering of the store, and numbers for what is left. */
+static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &c->store.manifest;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < manifest->permutation_count && status == SLC_OK; i++) {
+        const struct slc_store_permutation *listed = &manifest->permutations[i];
+        struct slc_labels *labels = &c->labels[listed->mode];
+
+        status = slc_store_labels(&c->store, listed, labels, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        slc_labels_invert(labels);
+        c->job.index[listed->mode] = labels->label;
+        for (unsigned k = 0; k < c->job.vector_count; k++) {
+            if (c->job.vector_mode[k] == listed->mode) {
+                permute_vector(&c->vectors[k], labels);
+                slc_labels_destroy(labels);
+                c->job.index[listed->mode] = NULL;
+            }
+        }
+    }
+    return status;
+}
+
+/* Vector k, read or copied: it may be put in another order. */
+static enum slc_status take_vector(struct slc_contract_run *run, unsigned k, struct slc_error *err)
+{
+    const char *path = run->options->vectors[k].path;
+    const uint64_t length = run->info->dims[run->job.vector_mode[k]];
+
+    return path != NULL
+               ? slc_npy_read(run->store.files, path, SLC_F64, length, 1, &run->vectors[k], err)
+               : slc_matrix_create_from(&run->vectors[k], SLC_F64, length, 1,
+                                        run->options->vectors[k].values, err);
+}
+
+/* Products with the vectors, each by its mode. */
+static enum slc_status open_products(struct slc_contract_run *run, struct slc_error *err)
+{
+    const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
+    enum slc_status status = SLC_OK;
+
+    if (run->products == NULL) {
+        return SLC_OK;
+    }
+    for (unsigned k = 0; k < run->job.vector_count; k++) {
+        matrices[run->job.vector_mode[k]] = &run->vectors[k];
+    }
+    status = run->products->open(run->products->self, matrices, err);
+    run->products_open = status == SLC_OK;
+    return status;
+}
+
+enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned k = 0; k < run->job.vector_count && status == SLC_OK; k++) {
+        status = take_vector(run, k, err);
+        run->job.vector[k] = run->vectors[k].buffer.data;
+    }
+    if (status == SLC_OK) {
+        status = read_labels(run, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&run->memory, run->workers * slc_contract_tile_bytes(&run->job),
+                                   SLC_PAGES_SMALL, err);
+    }
+    return status == SLC_OK ? open_products(run, err) : status;
+}
+
+void slc_contract_release(struct slc_contract_run *run)
+{
+    if (run->products_open) {
+        run->products->close(run->products->self);
+        run->products_open = false;
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_matrix_destroy(&run->vectors[n]);
+        slc_labels_destroy(&run->labels[n]);
+    }
+    slc_buffer_destroy(&run->memory);
+    slc_buffer_destroy(&run->sums);
+}
+
+enum slc_status slc_contract_one(struct slc_contract_run *run,
+                                 unsigned worker,
+                                 struct slc_tile_view *tile,
+                                 slc_contract_sink_fn *sink,
+                                 void *context,
+                                 struct slc_error *err)
+{
+    const uint64_t done = __atomic_add_fetch(&run->tiles_done, 1, __ATOMIC_RELAXED);
+    struct slc_contract_given given = {.products = run->products};
+    char *memory = run->memory.data;
+    enum slc_status status = SLC_OK;
+
+    if (worker == 0) {
+        tell(run, done);
+    }
+    if (run->products != NULL) {
+        status = run->products->take(run->products->self, worker, tile, &given.fibers, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_contract_tile(&run->job, tile, given.fibers.count > 0 ? &given : NULL,
+                               memory + worker * slc_contract_tile_bytes(&run->job), sink, context,
+                               worker, &run->worker[worker].zeros, err);
+    if (run->products != NULL) {
+        run->products->leave(run->products->self, worker);
+    }
+    return status;
+}
+
+static enum slc_status
+add_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
+{
+    struct slc_contract_run *c = context;
+
+    (void)err;
+    for (uint32_t i = 0; i < entries->count; i++) {
+        c->worker[worker].tile_sum += entries->values[i];
+    }
+    return SLC_OK;
+}
+
+/* Every tile has a place for its sum, so that they may come in any order. */
+static enum slc_status
+sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct slc_contract_run *c = context;
+    double *sums = c->sums.data;
+    enum slc_status status;
+
+    c->worker[worker].tile_sum = 0;
+    status = slc_contract_one(c, worker, tile, add_sums, c, err);
+    sums[tile->ordinal] = c->worker[worker].tile_sum;
+    return status;
+}
+
+static uint64_t sums_bytes(const struct slc_contract_run *c)
+{
+    return c->info->tile_count * sizeof(double);
+}
+
+static uint64_t bytes_for_number(const struct slc_contract_run *c, const void *context)
+{
+    (void)context;
+    return c->fixed_bytes + slc_buffer_footprint(sums_bytes(c), SLC_PAGES_SMALL) +
+           slc_contract_scan_bytes(c);
+}
+
+static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc_error *err)
+{
+    const struct slc_tile_steps steps = {.context = c, .decode = sum_tile};
+    uint64_t least, needs;
+    enum slc_status status =
+        slc_contract_fit_threads(c, bytes_for_number, NULL, &least, &needs, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->report->least_bytes = least + SLC_CONTRACT_MARGIN;
+    if (needs > c->budget_bytes) {
+        return slc_contract_fail_budget(c, least, err);
+    }
+    slc_contract_spare(c, c->budget_bytes - needs);
+    if (c->options->dry_run) {
+        return SLC_OK;
+    }
+    status = slc_contract_start(c, err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&c->sums, sums_bytes(c), SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_contract_scan(c, &steps, err);
+    }
+    for (uint64_t t = 0; t < c->info->tile_count && status == SLC_OK; t++) {
+        c->report->scalar += ((const double *)c->sums.data)[t];
+    }
+    if (status == SLC_OK && !isfinite(c->report->scalar)) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the products add up to %g, beyond the range of f64: scale the vectors",
+                          c->report->scalar);
+    }
+    return status;
+}
+
+/*
+ * The layout with whole fibers of a mode that has a vector, the first one's that has any: its runs
+ * leave the fewest sums, be they sorted or not. Elsewhere `blco`, with runs where tiles have those
+ * of a mode with a vector.
+ */
+static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_error *err)
+{
+    struct slc_reader *reader = NULL;
+    const struct slc_fiber_run *fibers;
+
+    for (unsigned k = 0; k < c->job.vector_count && reader == NULL; k++) {
+        const enum slc_status status =
+            slc_store_open_fibers(&c->store, c->job.vector_mode[k], c->budget_bytes, &reader, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    c->reader = reader != NULL ? reader : c->store.reader;
+    c->info = slc_reader_info(c->reader);
+    c->report->layout = c->info->layout;
+    c->report->layout_mode = c->info->layout_mode;
+    c->report->layout_fibers = c->info->fiber_count;
+    c->report->layout_fibers_possible = 1;
+    for (unsigned n = 0; n < c->info->order; n++) {
+        c->report->layout_fibers_possible *=
+            n != c->info->layout_mode ? (double)c->info->dims[n] : 1;
+    }
+    c->report->layout_blocks = c->info->block_count;
+    c->report->layout_bytes = c->info->file_bytes;
+    fibers = &c->info->keys.run;
+    c->job.dots = c->options->dots;
+    for (unsigned k = 0; k < c->job.vector_count; k++) {
+        if (fibers->bits > 0 && fibers->mode == c->job.vector_mode[k]) {
+            c->job.fiber_tiles = true;
+            c->job.fiber_vector = k;
+        }
+    }
+    return SLC_OK;
+}
+
+/* What the index of the layout tells of the indices that occur. */
+static void find_used(struct slc_contract_run *c)
+{
+    for (unsigned k = 0; k < c->job.vector_count && c->info->nnz > 0; k++) {
+        const unsigned mode = c->job.vector_mode[k];
+
+        c->report->used[k].relabelled = (c->info->relabelled_modes >> mode & 1) != 0;
+        c->report->used[k].first = UINT64_MAX;
+        for (uint64_t b = 0; b < c->info->block_count; b++) {
+            struct slc_block_entry entry;
+
+            slc_reader_entry(c->reader, b, &entry);
+            c->report->used[k].first = slc_min_u64(c->report->used[k].first, entry.min[mode]);
+            c->report->used[k].last = slc_max_u64(c->report->used[k].last, entry.max[mode]);
+        }
+    }
+}
+
+/* The most nonzeros that the result can have: its cells, nonzeros of the store, or whole fibers. */
+static uint64_t most_sums(const struct slc_contract_run *c)
+{
+    uint64_t most = c->info->nnz;
+    uint64_t cells = 1;
+
+    if (c->info->layout == SLC_LAYOUT_FIBER) {
+        most = c->info->fiber_count;
+    }
+    for (unsigned k = 0; k < c->job.kept_count; k++) {
+        if (!slc_mul_u64(cells, c->report->dims[k], &cells)) {
+            return most;
+        }
+    }
+    return slc_min_u64(most, cells);
+}
+
+static enum slc_status contract(struct slc_contract_run *c, struct slc_error *err)
+{
+    struct slc_key_layout layout;
+    bool keeps_order;
+    enum slc_status status = divide_modes(c, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = choose_layout(c, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    find_used(c);
+    if (c->options->names && c->job.kept_count > 0) {
+        slc_names_carry_init(&c->names, c->options->files, c->store.path, &c->store.manifest);
+        c->names.stop = c->options->stop;
+        memcpy(c->names.modes, c->job.kept_mode, c->job.kept_count * sizeof c->names.modes[0]);
+    }
+    c->report->sums_most = most_sums(c);
+    c->report->process_bytes = slc_memory_resident();
+    c->fixed_bytes = fixed_bytes(c);
+    c->least_ordered = UINT64_MAX;
+    c->products = c->job.vector_count > 0 ? c->options->products : NULL;
+    c->fibers = c->options->fibers;
+    c->run = c->options->run;
+    keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
+    if (keeps_order) {
+        /* Sorting, asked for or for want of memory, ends in the same order then. */
+        c->fibers = layout.run.bits > 0 ? SLC_FIBERS_GIVEN : SLC_FIBERS_NONE;
+        c->run = layout.run;
+    }
+    if (c->job.kept_count == 0) {
+        status = contract_to_number(c, err);
+    } else {
+        if (keeps_order && !c->options->sort) {
+            status = slc_contract_fits_ordered(c, &layout, &c->report->ordered, err);
+        }
+        if (status == SLC_OK) {
+            status = c->report->ordered ? slc_contract_ordered(c, &layout, err)
+                                        : slc_contract_sorted(c, err);
+        }
+    }
+    c->report->threads = c->threads;
+    c->report->workers = c->workers;
+    for (unsigned w = 0; w < c->workers; w++) {
+        c->report->zero_sums += c->worker[w].zeros;
+    }
+    return status;
+}
+
+enum slc_status slc_contract(const struct slc_contract_options *options,
+                             struct slc_contract_report *report,
+                             struct slc_error *err)
+{
+    enum slc_status status = check_options(options, err);
+    struct slc_contract_run *c;
+
+    *report = (struct slc_contract_report){.order = 0};
+    if (status != SLC_OK) {
+        return status;
+    }
+    c = slc_calloc(1, sizeof *c);
+    if (c == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to multiply a tensor");
+    }
+    c->options = options;
+    c->report = report;
+    c->budget_bytes =
+        options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
+    status = slc_store_open_within(options->files, options->store, c->budget_bytes, &c->store, err);
+    if (status == SLC_OK) {
+        c->reader = c->store.reader;
+        c->info = slc_reader_info(c->reader);
+        report->nnz = c->info->nnz;
+        status = contract(c, err);
+        slc_contract_release(c);
+        slc_store_close_layout(&c->store, c->reader);
+        slc_store_close(&c->store);
+    }
+    slc_free(c);
+    return status;
+}

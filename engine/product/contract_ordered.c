@@ -1,0 +1,355 @@
+/*
+ * The result of a contraction where its sums come in the order of its keys: the key of what is left
+ * is that of the nonzero without its lowest bits, which all belong to contracted modes. Then a
+ * fiber's nonzeros are neighbours, and nothing is sorted or spilled: every worker forms the keys of
+ * its tile's sums, the first and last of which may go on in other tiles, and puts them where they
+ * belong (ordered.h). Cost: one reading of the store, one writing of the result.
+ */
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/version.h"
+#include "convert/build/build_folder.h"
+#include "convert/build/build_manifest.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/sort/key_tables.h"
+#include "engine/product/contract_internal.h"
+#include "engine/product/ordered.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    /* Key tables, the writer's index, paths, records of pieces. */
+    SMALL_OBJECTS_BYTES = 1 << 20
+};
+
+/* The sums of a worker's tile. */
+struct piece {
+    struct slc_ordered_piece sums; /* of key_lo .. values */
+    struct slc_ordered_place place;
+    uint64_t *key_lo;
+    uint64_t *key_hi; /* NULL where keys have 64 bits at most */
+    double *values;
+    bool failed; /* to reserve a place */
+};
+
+struct ordering {
+    struct slc_contract_run *run;
+    const struct slc_key_layout *layout;
+    struct slc_build_folder folder;
+    struct slc_key_tables tables;
+    struct slc_writer *writer;
+    struct slc_tiles *tiles;
+    struct slc_ordered *ordered;
+    struct slc_buffer memory; /* of all pieces */
+    struct piece *pieces;     /* one per worker */
+    uint64_t entries;
+};
+
+/* A mode's run in the numbering of the modes that are left; none where that mode is contracted. */
+static struct slc_fiber_run inherited_run(const struct slc_contract_run *run)
+{
+    const struct slc_fiber_run *source = &run->info->keys.run;
+
+    for (unsigned k = 0; k < run->job.kept_count; k++) {
+        if (run->job.kept_mode[k] == source->mode) {
+            return (struct slc_fiber_run){k, source->bits};
+        }
+    }
+    return (struct slc_fiber_run){0, 0};
+}
+
+static slc_u128 mask_of(const struct slc_key_layout *layout, unsigned mode)
+{
+    return slc_key_join(layout->mask_lo[mode], layout->mask_hi[mode]);
+}
+
+bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key_layout *layout)
+{
+    const struct slc_contract_options *options = run->options;
+    const struct slc_key_layout *source = &run->info->keys;
+    struct slc_fiber_run wanted = {0, 0};
+    unsigned dropped;
+
+    if (options->relabel != SLC_RELABEL_NONE) {
+        return false;
+    }
+    if (options->fibers != SLC_FIBERS_NONE) {
+        wanted = options->fibers == SLC_FIBERS_GIVEN ? options->run : inherited_run(run);
+    }
+    if (slc_key_layout_init_run(layout, run->job.kept_count, run->report->dims, wanted, NULL) !=
+        SLC_OK) {
+        return false; /* what is wrong is said where it is built */
+    }
+    dropped = source->bits - layout->bits;
+    for (unsigned k = 0; k < run->job.kept_count; k++) {
+        const unsigned mode = run->job.kept_mode[k];
+
+        if (run->report->dims[k] > SLC_ORDERED_MODE_MAX ||
+            slc_manifest_permutation(&run->store.manifest, mode) != NULL ||
+            mask_of(layout, k) != (dropped < 128 ? mask_of(source, mode) >> dropped : 0) ||
+            mask_of(layout, k) << (dropped % 128) != mask_of(source, mode)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint64_t piece_bytes(const struct slc_key_layout *layout)
+{
+    return SLC_TILE_NNZ * ((layout->bits > 64 ? 2 : 1) * sizeof(uint64_t) + sizeof(double));
+}
+
+/* What run->workers take in all. */
+static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
+{
+    const struct slc_key_layout *layout = context;
+    const unsigned workers = run->workers;
+    const uint64_t fixed =
+        run->fixed_bytes + SMALL_OBJECTS_BYTES + slc_build_writer_bytes(run->options->block_bytes);
+    const uint64_t encoder = slc_encoder_memory_bytes(layout, run->options->codec);
+
+    return fixed + slc_contract_scan_bytes(run) + workers * encoder +
+           slc_buffer_footprint(workers * piece_bytes(layout), SLC_PAGES_SMALL) +
+           slc_ordered_bytes(layout, workers);
+}
+
+enum slc_status slc_contract_fits_ordered(struct slc_contract_run *run,
+                                          const struct slc_key_layout *layout,
+                                          bool *fits,
+                                          struct slc_error *err)
+{
+    uint64_t least;
+    const enum slc_status status =
+        slc_contract_fit_threads(run, needed_bytes, layout, &least, &run->least_ordered, err);
+
+    *fits = status == SLC_OK && run->least_ordered <= run->budget_bytes;
+    run->report->least_bytes = least + SLC_CONTRACT_MARGIN;
+    if (*fits) {
+        slc_contract_spare(run, run->budget_bytes - run->least_ordered);
+    }
+    return status;
+}
+
+/* Appends sums to the worker's piece. */
+static enum slc_status
+take_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
+{
+    const struct ordering *ordering = context;
+    struct piece *piece = &ordering->pieces[worker];
+    const uint32_t have = piece->sums.count;
+
+    (void)err;
+    for (uint32_t begin = 0; begin < entries->count; begin += SLC_KEY_BATCH) {
+        const uint32_t count = (uint32_t)slc_min_u64(entries->count - begin, SLC_KEY_BATCH);
+
+        slc_key_tables_form(&ordering->tables, entries->coords, begin, count, 0,
+                            piece->key_lo + have + begin,
+                            piece->key_hi != NULL ? piece->key_hi + have + begin : NULL);
+    }
+    memcpy(piece->values + have, entries->values, entries->count * sizeof *piece->values);
+    piece->sums.count += entries->count;
+    return SLC_OK;
+}
+
+static enum slc_status
+sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct ordering *ordering = context;
+
+    ordering->pieces[worker].sums.count = 0;
+    return slc_contract_one(ordering->run, worker, tile, take_sums, ordering, err);
+}
+
+static bool reserve(void *context, unsigned worker)
+{
+    struct ordering *ordering = context;
+    struct piece *piece = &ordering->pieces[worker];
+    struct slc_error err = SLC_ERROR_INIT;
+    bool go_on;
+
+    ordering->entries += piece->sums.count;
+    piece->failed =
+        slc_ordered_reserve(ordering->ordered, &piece->sums, &piece->place, &err) != SLC_OK;
+    slc_tiles_lock(ordering->tiles);
+    if (piece->failed) {
+        slc_tiles_fail(ordering->tiles, &err);
+    }
+    go_on = !slc_tiles_failed(ordering->tiles);
+    slc_tiles_unlock(ordering->tiles);
+    return go_on;
+}
+
+static void deliver(void *context, unsigned worker)
+{
+    const struct ordering *ordering = context;
+    const struct piece *piece = &ordering->pieces[worker];
+
+    if (!piece->failed) {
+        slc_ordered_deliver(ordering->ordered, worker, &piece->sums, &piece->place);
+    }
+}
+
+static enum slc_status take_pieces(struct ordering *ordering, struct slc_error *err)
+{
+    const unsigned workers = ordering->run->workers;
+    const bool wide = ordering->layout->bits > 64;
+    enum slc_status status = slc_buffer_create(
+        &ordering->memory, workers * piece_bytes(ordering->layout), SLC_PAGES_SMALL, err);
+    uint64_t *at = ordering->memory.data;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    ordering->pieces = slc_calloc(workers, sizeof *ordering->pieces);
+    if (ordering->pieces == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to multiply with %u threads", workers);
+    }
+    for (unsigned w = 0; w < workers; w++) {
+        struct piece *piece = &ordering->pieces[w];
+
+        piece->key_lo = at;
+        at += SLC_TILE_NNZ;
+        piece->key_hi = wide ? at : NULL;
+        at += wide ? SLC_TILE_NNZ : 0;
+        piece->values = (double *)(void *)at;
+        at += SLC_TILE_NNZ;
+        piece->sums.key_lo = piece->key_lo;
+        piece->sums.key_hi = piece->key_hi;
+        piece->sums.values = piece->values;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status open_output(struct ordering *ordering, struct slc_error *err)
+{
+    const struct slc_contract_options *options = ordering->run->options;
+    char *path = slc_path_join(ordering->folder.part, SLC_BLCO_NAME);
+    enum slc_status status =
+        path == NULL
+            ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the block file")
+            : slc_writer_open(&(struct slc_writer_options){.files = ordering->folder.files,
+                                                           .path = path,
+                                                           .layout = SLC_LAYOUT_BLCO,
+                                                           .order = ordering->layout->order,
+                                                           .dims = ordering->run->report->dims,
+                                                           .run = ordering->layout->run,
+                                                           .codec = options->codec,
+                                                           .block_bytes = options->block_bytes},
+                              &ordering->writer, err);
+
+    slc_free(path);
+    if (status == SLC_OK) {
+        status = slc_tiles_create(&(struct slc_tiles_options){.layout = ordering->layout,
+                                                              .codec = options->codec,
+                                                              .workers = ordering->run->workers,
+                                                              .writer = ordering->writer},
+                                  &ordering->tiles, err);
+    }
+    if (status == SLC_OK) {
+        status =
+            slc_ordered_create(&(struct slc_ordered_options){.layout = ordering->layout,
+                                                             .dims = ordering->run->report->dims,
+                                                             .workers = ordering->run->workers,
+                                                             .tiles = ordering->tiles},
+                               &ordering->ordered, err);
+    }
+    return status;
+}
+
+static enum slc_status scan(struct ordering *ordering, struct slc_error *err)
+{
+    const struct slc_tile_steps steps = {
+        .context = ordering, .decode = sum_tile, .in_turn = reserve, .deliver = deliver};
+    const enum slc_status status = slc_contract_scan(ordering->run, &steps, err);
+
+    return status == SLC_OK ? slc_tiles_status(ordering->tiles, err) : status;
+}
+
+/* The rest of the sums, the end of the block file and the manifest; publishes the store. */
+static enum slc_status finish(struct ordering *ordering, struct slc_error *err)
+{
+    struct slc_contract_run *run = ordering->run;
+    struct slc_builder_report *report = &run->report->build;
+    struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
+    struct slc_ordered_counts counts = {.zeros = 0};
+    enum slc_status status = slc_ordered_finish(ordering->ordered, &counts, err);
+    struct slc_writer *writer = ordering->writer;
+    uint64_t start_ns;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_tiles_seconds(ordering->tiles, &report->encode_seconds, &report->write_seconds);
+    report->entries = ordering->entries;
+    report->duplicates = counts.duplicates;
+    report->explicit_zeros = counts.zeros;
+    report->fibers.run = ordering->layout->run;
+    ordering->writer = NULL;
+    start_ns = slc_clock_ns();
+    status = slc_writer_finish(writer, &report->summary, err);
+    report->write_seconds += slc_seconds_since(start_ns);
+    (void)snprintf(origin.source, sizeof origin.source, "%s", run->options->store);
+    if (status == SLC_OK) {
+        status = slc_build_manifest_write(
+            &(struct slc_build_manifest){.files = ordering->folder.files,
+                                         .folder = ordering->folder.part,
+                                         .order = ordering->layout->order,
+                                         .dims = run->report->dims,
+                                         .codec = run->options->codec,
+                                         .duplicates = SLC_DUPLICATES_SUM,
+                                         .attach = run->options->names ? slc_names_carry : NULL,
+                                         .attached = &run->names,
+                                         .report = report},
+            &origin, err);
+    }
+    if (status == SLC_OK && run->options->publishing != NULL) {
+        run->options->publishing();
+    }
+    return status == SLC_OK ? slc_build_folder_publish(&ordering->folder, err) : status;
+}
+
+static void release(struct ordering *ordering)
+{
+    slc_ordered_destroy(ordering->ordered);
+    slc_tiles_destroy(ordering->tiles);
+    slc_writer_abandon(ordering->writer);
+    slc_key_tables_destroy(&ordering->tables);
+    slc_free(ordering->pieces);
+    slc_buffer_destroy(&ordering->memory);
+    slc_build_folder_end(&ordering->folder);
+}
+
+enum slc_status slc_contract_ordered(struct slc_contract_run *run,
+                                     const struct slc_key_layout *layout,
+                                     struct slc_error *err)
+{
+    struct ordering ordering = {.run = run, .layout = layout};
+    enum slc_status status;
+
+    if (run->options->dry_run) {
+        return SLC_OK;
+    }
+    status = slc_contract_start(run, err);
+    if (status == SLC_OK) {
+        status = slc_build_folder_begin(&ordering.folder, run->store.files, run->options->output,
+                                        run->options->overwrite, false, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_key_tables_init(&ordering.tables, layout, err);
+    }
+    if (status == SLC_OK) {
+        status = take_pieces(&ordering, err);
+    }
+    if (status == SLC_OK) {
+        status = open_output(&ordering, err);
+    }
+    if (status == SLC_OK) {
+        status = scan(&ordering, err);
+    }
+    if (status == SLC_OK) {
+        status = finish(&ordering, err);
+    }
+    release(&ordering);
+    return status;
+}

@@ -1,0 +1,217 @@
+/*
+ * The result of a contraction by a builder, which sorts sums and adds up those of a fiber that the
+ * order of the store keeps apart. Some tiles, spread over the file, are looked at before, for the
+ * builder's splitters.
+ */
+#include "base/memory/checked.h"
+#include "base/version.h"
+#include "engine/product/contract_internal.h"
+#include "storage/scan/tile_scan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SAMPLE_ROWS = 32768,
+    SAMPLE_TILES = 16,
+    /* Of the memory that is left, reading may take this part: a sort gains more by the rest. */
+    SPARE_PART = 4
+};
+
+struct sorting {
+    struct slc_contract_run *run;
+    struct slc_builder *builder;
+    struct slc_buffer sample;
+    uint32_t sampled; /* coordinates in each column of the sample */
+    uint32_t stretch; /* of these, from one tile, at most */
+    uint64_t zeros;   /* of the sample: they are counted later */
+};
+
+static uint64_t sample_bytes(const struct slc_contract_run *run)
+{
+    return run->job.kept_count * (uint64_t)SAMPLE_ROWS * sizeof(uint64_t);
+}
+
+/* What run->workers take beside the builder. */
+static uint64_t bytes_beside(const struct slc_contract_run *run)
+{
+    return run->fixed_bytes + slc_buffer_footprint(sample_bytes(run), SLC_PAGES_SMALL) +
+           slc_contract_scan_bytes(run);
+}
+
+/* With the least builder of the options that `context` is. */
+static uint64_t needed_bytes(const struct slc_contract_run *run, const void *context)
+{
+    struct slc_builder_options build = *(const struct slc_builder_options *)context;
+
+    build.workers = run->workers;
+    build.beside_bytes = bytes_beside(run);
+    return build.beside_bytes + slc_builder_memory_min(&build, run->job.kept_count);
+}
+
+/* As many workers as asked where they fit beside the least builder, which gets the rest. */
+static enum slc_status divide_memory(struct slc_contract_run *run,
+                                     struct slc_builder_options *build,
+                                     struct slc_error *err)
+{
+    uint64_t least, needs;
+    const enum slc_status status =
+        slc_contract_fit_threads(run, needed_bytes, build, &least, &needs, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    run->report->least_bytes = SLC_CONTRACT_MARGIN + slc_min_u64(run->least_ordered, least);
+    if (needs > run->budget_bytes) {
+        return slc_contract_fail_budget(run, least, err);
+    }
+    slc_contract_spare(run, (run->budget_bytes - needs) / SPARE_PART);
+    build->workers = run->workers;
+    build->beside_bytes = bytes_beside(run) + run->spare_bytes;
+    build->memory_bytes = run->budget_bytes - build->beside_bytes;
+    return SLC_OK;
+}
+
+static enum slc_status
+push_sums(void *context, unsigned worker, const struct slc_entries *entries, struct slc_error *err)
+{
+    struct sorting *sorting = context;
+
+    return slc_builder_push(sorting->builder, worker, entries, err);
+}
+
+static enum slc_status
+push_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct sorting *sorting = context;
+
+    return slc_contract_one(sorting->run, worker, tile, push_sums, sorting, err);
+}
+
+/* The first sums of a tile, as many as its share of the sample holds. */
+static enum slc_status sample_sums(void *context,
+                                   unsigned worker,
+                                   const struct slc_entries *entries,
+                                   struct slc_error *err)
+{
+    struct sorting *sorting = context;
+    const uint32_t room =
+        sorting->stretch - (uint32_t)slc_min_u64(sorting->stretch, entries->first);
+    const uint32_t count = (uint32_t)slc_min_u64(entries->count, room);
+
+    (void)worker;
+    (void)err;
+    for (unsigned k = 0; k < sorting->run->job.kept_count; k++) {
+        memcpy((uint64_t *)sorting->sample.data + (uint64_t)k * SAMPLE_ROWS + sorting->sampled,
+               entries->coords[k], count * sizeof(uint64_t));
+    }
+    sorting->sampled += count;
+    return SLC_OK;
+}
+
+static enum slc_status
+sample_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct sorting *sorting = context;
+
+    return slc_contract_tile(&sorting->run->job, tile, NULL, sorting->run->memory.data, sample_sums,
+                             sorting, worker, &sorting->zeros, err);
+}
+
+static bool one_tile(void *context, unsigned worker)
+{
+    (void)context;
+    (void)worker;
+    return false;
+}
+
+/* Some tiles, spread evenly over the file, tell the builder where the sums will lie. */
+static enum slc_status give_sample(struct sorting *sorting, struct slc_error *err)
+{
+    const struct slc_contract_run *run = sorting->run;
+    const uint64_t tiles = slc_min_u64(run->info->tile_count, SAMPLE_TILES);
+    struct slc_entries sample = {.order = run->job.kept_count};
+    enum slc_status status =
+        slc_buffer_create(&sorting->sample, sample_bytes(run), SLC_PAGES_SMALL, err);
+
+    sorting->stretch = tiles > 0 ? (uint32_t)(SAMPLE_ROWS / tiles) : 0;
+    for (uint64_t t = 0; t < tiles && status == SLC_OK; t++) {
+        const struct slc_tile_scan_options scan = {.files = run->store.files,
+                                                   .reader = run->reader,
+                                                   .workers = 1,
+                                                   .last_row = UINT64_MAX,
+                                                   .first_tile = run->info->tile_count * t / tiles};
+
+        status = slc_tile_scan(&scan,
+                               &(struct slc_tile_steps){
+                                   .context = sorting, .decode = sample_tile, .in_turn = one_tile},
+                               err);
+    }
+    for (unsigned k = 0; k < run->job.kept_count; k++) {
+        sample.coords[k] = (uint64_t *)sorting->sample.data + (uint64_t)k * SAMPLE_ROWS;
+    }
+    sample.count = sorting->sampled;
+    if (status == SLC_OK && sample.count > 0) {
+        status =
+            slc_builder_sample(sorting->builder, &sample, (uint32_t)tiles, run->info->nnz, err);
+    }
+    slc_buffer_destroy(&sorting->sample);
+    return status;
+}
+
+static enum slc_status scan(struct sorting *sorting, struct slc_error *err)
+{
+    return slc_contract_scan(
+        sorting->run, &(struct slc_tile_steps){.context = sorting, .decode = push_tile}, err);
+}
+
+enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_error *err)
+{
+    const struct slc_contract_options *options = run->options;
+    struct slc_builder_options build = {.files = options->files,
+                                        .output = options->output,
+                                        .publishing = options->publishing,
+                                        .stop = options->stop,
+                                        .attach = options->names ? slc_names_carry : NULL,
+                                        .attached = &run->names,
+                                        .progress = options->progress,
+                                        .context = options->context,
+                                        .temp_folder = options->temp_folder,
+                                        .overwrite = options->overwrite,
+                                        .codec = options->codec,
+                                        .value = SLC_VALUE_AUTO,
+                                        .duplicates = SLC_DUPLICATES_SUM,
+                                        .block_bytes = options->block_bytes,
+                                        .max_temp = options->max_temp,
+                                        .fibers = run->fibers,
+                                        .run = run->run,
+                                        .relabel = options->relabel};
+    struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
+    struct sorting sorting = {.run = run};
+    enum slc_status status = divide_memory(run, &build, err);
+
+    if (run->options->dry_run) {
+        return status;
+    }
+    if (status == SLC_OK) {
+        status = slc_contract_start(run, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_builder_create(&build, run->job.kept_count, &sorting.builder, err);
+    }
+    if (status == SLC_OK) {
+        status = give_sample(&sorting, err);
+    }
+    if (status == SLC_OK) {
+        status = scan(&sorting, err);
+    }
+    if (status != SLC_OK) {
+        slc_builder_abandon(sorting.builder);
+        return status;
+    }
+    /* Before a store is sorted in their place. */
+    slc_contract_release(run);
+    (void)snprintf(origin.source, sizeof origin.source, "%s", options->store);
+    return slc_builder_finish(sorting.builder, 0, run->report->dims, &origin, &run->report->build,
+                              err);
+}

@@ -1,0 +1,323 @@
+/*
+ * See engine/product/contract_tile.h. A chunk that fits the first-level cache becomes terms: its
+ * nonzeros, or the dot products of its fiber runs, times what the vectors have for them. Sums of a
+ * product that was formed elsewhere are terms already. Terms are cut into runs of equal
+ * coordinates, one mode after the other, and summed run by run, in their order. A run that reaches
+ * over the end of a chunk goes on in the next one. Sorting what comes out, or encoding it, costs
+ * several times as much.
+ */
+#include "engine/product/contract_tile.h"
+
+#include "base/memory/checked.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CHUNK_NNZ = 1024,
+    /* Sums that are handed on together, at most: a push has costs of its own. */
+    ROWS = 4096,
+    /* Two 20-digit numbers more than the longest list of coordinates. */
+    FIBER_BYTES = (SLC_MAX_ORDER + 2) * 22
+};
+
+/* Terms of a chunk, and where they belong. */
+struct terms {
+    uint32_t count; /* 0: the tile is at its end */
+    const uint32_t *offset[SLC_MAX_ORDER];
+};
+
+/* A worker's memory. */
+struct work {
+    const struct slc_contraction *contraction;
+    struct slc_tile_view *tile;
+    unsigned worker;
+    struct slc_contract_given *given; /* NULL: the tile is decoded */
+    uint32_t taken;                   /* of the fibers given */
+    uint64_t *coords[SLC_MAX_ORDER];  /* ROWS of each kept mode */
+    double *sums;                     /* ROWS */
+    double *product;                  /* CHUNK_NNZ terms */
+    uint32_t *differs;                /* CHUNK_NNZ: whether a term begins a run */
+    uint32_t count;                   /* sums held */
+    uint64_t zeros;
+    bool open; /* a run that the next chunk may go on with: */
+    uint32_t open_offset[SLC_MAX_ORDER];
+    double open_sum;
+};
+
+uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction)
+{
+    return (contraction->kept_count + UINT64_C(1)) * ROWS * sizeof(uint64_t) +
+           CHUNK_NNZ * (sizeof(double) + sizeof(uint32_t));
+}
+
+static void divide_memory(struct work *work, void *memory)
+{
+    uint64_t *at = memory;
+    void *rest;
+
+    for (unsigned k = 0; k < work->contraction->kept_count; k++, at += ROWS) {
+        work->coords[k] = at;
+    }
+    rest = at;
+    work->sums = rest;
+    work->product = work->sums + ROWS;
+    rest = work->product + CHUNK_NNZ;
+    work->differs = rest;
+}
+
+/* The index in the input of what stands `offset` from the tile's corner. */
+static inline uint64_t
+index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode, uint32_t offset)
+{
+    const uint64_t coord = tile->corner[mode] + offset;
+
+    return index != NULL ? index[coord] : coord;
+}
+
+/* Multiplies the terms by what the vectors have for them, all but vector number `done`. */
+static void multiply(struct work *work, const struct terms *terms, unsigned done)
+{
+    const struct slc_contraction *contraction = work->contraction;
+
+    for (unsigned k = 0; k < contraction->vector_count; k++) {
+        const unsigned mode = contraction->vector_mode[k];
+        const uint32_t *offset = terms->offset[mode];
+        const double *vector = contraction->vector[k] + work->tile->corner[mode];
+
+        for (uint32_t i = 0; k != done && i < terms->count; i++) {
+            work->product[i] *= vector[offset[i]];
+        }
+    }
+}
+
+static enum slc_status next_nonzeros(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    struct slc_chunk_view chunk;
+    const enum slc_status status = work->tile->next(work->tile, CHUNK_NNZ, &chunk, err);
+
+    if (status == SLC_OK) {
+        terms->count = chunk.nnz;
+        memcpy(terms->offset, chunk.offset, work->tile->order * sizeof *terms->offset);
+        memcpy(work->product, chunk.values, chunk.nnz * sizeof *work->product);
+        multiply(work, terms, SLC_MAX_ORDER);
+    }
+    return status;
+}
+
+static enum slc_status next_runs(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    const unsigned k = contraction->fiber_vector;
+    struct slc_fiber_view fibers;
+    const enum slc_status status = work->tile->next_fibers(work->tile, CHUNK_NNZ, &fibers, err);
+
+    if (status == SLC_OK) {
+        terms->count = fibers.nnz > 0 ? fibers.runs : 0;
+        memcpy(terms->offset, fibers.offset, work->tile->order * sizeof *terms->offset);
+    }
+    if (status == SLC_OK && terms->count > 0) {
+        assert(fibers.mode == contraction->vector_mode[k]);
+        contraction->dots(&fibers, contraction->vector[k] + work->tile->corner[fibers.mode],
+                          work->product);
+        multiply(work, terms, k);
+    }
+    return status;
+}
+
+static enum slc_status next_given(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    const struct slc_tile_products *products = work->given->products;
+    struct slc_device_fibers *fibers = &work->given->fibers;
+
+    while (work->taken == fibers->count && fibers->more) {
+        const enum slc_status status = products->more(products->self, work->worker, fibers, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        work->taken = 0;
+    }
+    terms->count = (uint32_t)slc_min_u64(fibers->count - work->taken, CHUNK_NNZ);
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        const unsigned mode = contraction->kept_mode[k];
+
+        terms->offset[mode] = fibers->offset[mode] + work->taken;
+    }
+    memcpy(work->product, fibers->sums + work->taken, terms->count * sizeof *work->product);
+    work->taken += terms->count;
+    return SLC_OK;
+}
+
+static enum slc_status next_terms(struct work *work, struct terms *terms, struct slc_error *err)
+{
+    if (work->given != NULL) {
+        return next_given(work, terms, err);
+    }
+    return work->contraction->fiber_tiles && work->tile->next_fibers != NULL
+               ? next_runs(work, terms, err)
+               : next_nonzeros(work, terms, err);
+}
+
+static void find_runs(struct work *work, const struct terms *terms)
+{
+    const struct slc_contraction *contraction = work->contraction;
+
+    memset(work->differs, 0, terms->count * sizeof *work->differs);
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        const uint32_t *offset = terms->offset[contraction->kept_mode[k]];
+
+        for (uint32_t i = 1; i < terms->count; i++) {
+            work->differs[i] |= offset[i] ^ offset[i - 1];
+        }
+    }
+}
+
+/* The fiber of sum `row`, counting from 1, with a star for each mode that is contracted. */
+static void describe(const struct work *work, uint32_t row, char *text)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    size_t used = 0;
+    unsigned k = 0;
+
+    for (unsigned mode = 0; mode < contraction->order; mode++) {
+        const char *comma = mode == 0 ? "" : ", ";
+
+        if (k < contraction->kept_count && contraction->kept_mode[k] == mode) {
+            used += (size_t)snprintf(text + used, FIBER_BYTES - used, "%s%" PRIu64, comma,
+                                     work->coords[k++][row] + 1);
+        } else {
+            used += (size_t)snprintf(text + used, FIBER_BYTES - used, "%s*", comma);
+        }
+    }
+}
+
+/* Appends the sum of the open run, if there is one and it is not zero. */
+static enum slc_status close_run(struct work *work, struct slc_error *err)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    const double sum = work->open_sum;
+
+    if (!work->open) {
+        return SLC_OK;
+    }
+    work->open = false;
+    if (sum == 0) {
+        work->zeros++;
+        return SLC_OK;
+    }
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        const unsigned mode = contraction->kept_mode[k];
+
+        work->coords[k][work->count] =
+            index_of(work->tile, contraction->index[mode], mode, work->open_offset[k]);
+    }
+    if (!isfinite(sum)) {
+        char fiber[FIBER_BYTES];
+
+        describe(work, work->count, fiber);
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the products at (%s), counting from 1, add up to %g, beyond the range of "
+                        "f64: scale the vectors",
+                        fiber, sum);
+    }
+    work->sums[work->count++] = sum;
+    return SLC_OK;
+}
+
+/* Whether the chunk's first term belongs to the open run. */
+static bool goes_on(const struct work *work, const struct terms *terms)
+{
+    const struct slc_contraction *contraction = work->contraction;
+
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        if (work->open_offset[k] != terms->offset[contraction->kept_mode[k]][0]) {
+            return false;
+        }
+    }
+    return work->open;
+}
+
+/* Terms begin .. end - 1, which agree, become the open run, or the first of them go on with it. */
+static enum slc_status append_run(struct work *work,
+                                  const struct terms *terms,
+                                  uint32_t begin,
+                                  uint32_t end,
+                                  struct slc_error *err)
+{
+    const struct slc_contraction *contraction = work->contraction;
+    enum slc_status status;
+    double sum = work->product[begin];
+
+    for (uint32_t i = begin + 1; i < end; i++) {
+        sum += work->product[i];
+    }
+    if (begin == 0 && goes_on(work, terms)) {
+        work->open_sum += sum;
+        return SLC_OK;
+    }
+    status = close_run(work, err);
+    work->open = true;
+    work->open_sum = sum;
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        work->open_offset[k] = terms->offset[contraction->kept_mode[k]][begin];
+    }
+    return status;
+}
+
+static enum slc_status
+append_terms(struct work *work, const struct terms *terms, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint32_t begin = 0;
+
+    find_runs(work, terms);
+    for (uint32_t i = 1; i <= terms->count && status == SLC_OK; i++) {
+        if (i == terms->count || work->differs[i] != 0) {
+            status = append_run(work, terms, begin, i, err);
+            begin = i;
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
+                                  struct slc_tile_view *tile,
+                                  struct slc_contract_given *given,
+                                  void *memory,
+                                  slc_contract_sink_fn *sink,
+                                  void *context,
+                                  unsigned worker,
+                                  uint64_t *zeros,
+                                  struct slc_error *err)
+{
+    struct work work = {.contraction = contraction, .tile = tile, .worker = worker, .given = given};
+    struct slc_entries entries = {.order = contraction->kept_count, .sequence = tile->ordinal};
+    struct terms terms = {.count = 1};
+    enum slc_status status = SLC_OK;
+
+    divide_memory(&work, memory);
+    for (unsigned k = 0; k < contraction->kept_count; k++) {
+        entries.coords[k] = work.coords[k];
+    }
+    entries.values = work.sums;
+    while (status == SLC_OK && terms.count > 0) {
+        status = next_terms(&work, &terms, err);
+        if (status == SLC_OK) {
+            status = terms.count > 0 ? append_terms(&work, &terms, err) : close_run(&work, err);
+        }
+        if (status == SLC_OK && work.count > 0 &&
+            (terms.count == 0 || ROWS - work.count <= CHUNK_NNZ)) {
+            entries.count = work.count;
+            status = sink(context, worker, &entries, err);
+            entries.first += work.count;
+            work.count = 0;
+        }
+    }
+    *zeros += work.zeros;
+    return status;
+}

@@ -1,0 +1,66 @@
+/*
+ * Contraction of tiles with vectors: every nonzero is multiplied by the entries of the vectors at
+ * its coordinates, neighbours that agree in all other modes are added up, and the sums are handed
+ * on with the coordinates that are left. Where tiles keep fibers of a contracted mode together, a
+ * run of a fiber is one dot product.
+ */
+#ifndef SLC_CONVERT_CONTRACT_TILE_H
+#define SLC_CONVERT_CONTRACT_TILE_H
+
+#include "base/block.h"
+#include "base/device.h"
+#include "base/error/error.h"
+#include "base/memory/limits.h"
+#include "base/tile_supply.h"
+#include "convert/build/builder.h"
+
+#include <stdint.h>
+
+/* What is contracted with what. Borrowed, and only read by workers. */
+struct slc_contraction {
+    unsigned order;
+    unsigned vector_count;
+    unsigned vector_mode[SLC_MAX_ORDER];
+    const double *vector[SLC_MAX_ORDER]; /* by indices of the store */
+    unsigned kept_count;
+    unsigned kept_mode[SLC_MAX_ORDER];
+    const uint32_t *index[SLC_MAX_ORDER]; /* of a label, per kept relabelled mode; elsewhere NULL */
+    bool fiber_tiles;        /* tiles are asked for runs (next_fibers) where they have them .. */
+    unsigned fiber_vector;   /* .. which are of the mode of this vector .. */
+    slc_fiber_dots_fn *dots; /* .. and summed by this */
+};
+
+/* Sums of a tile, with order kept_count; their sequence is the tile's ordinal. */
+typedef enum slc_status slc_contract_sink_fn(void *context,
+                                             unsigned worker,
+                                             const struct slc_entries *entries,
+                                             struct slc_error *err);
+
+/* Sums of a tile that were formed elsewhere: the first of its fibers, and who has more of them. */
+struct slc_contract_given {
+    const struct slc_tile_products *products;
+    struct slc_device_fibers fibers; /* f64 sums */
+};
+
+/* Bytes of memory that slc_contract_tile works in, a multiple of 8. */
+uint64_t slc_contract_tile_bytes(const struct slc_contraction *contraction);
+
+/*
+ * Hands the sums of a whole tile to `sink`, a few thousand at a time: no two neighbours have the
+ * same coordinates. Sums of zero are left out, and counted in *zeros. The sums depend on the tile
+ * alone. `memory` is aligned for u64. With `given` not NULL the tile is not decoded: sums are those
+ * that are given.
+ * Errors: those of decoding, of `given` and of `sink`; SLC_ERR_INPUT, naming the fiber, where a sum
+ * is beyond the range of f64.
+ */
+enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
+                                  struct slc_tile_view *tile,
+                                  struct slc_contract_given *given,
+                                  void *memory,
+                                  slc_contract_sink_fn *sink,
+                                  void *context,
+                                  unsigned worker,
+                                  uint64_t *zeros,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,175 @@
+/* See engine/product/fiber_order.h. A temporary store is a product with no vectors, under keys of
+ * another order. */
+#include "engine/product/fiber_order.h"
+
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "convert/build/build_folder.h"
+#include "engine/product/contract.h"
+#include "storage/file/folder_lock.h"
+
+#include <string.h>
+
+/* The path without slashes at its end, and `suffix`; NULL where there is no memory. */
+static char *path_behind(const char *path, const char *suffix, struct slc_error *err)
+{
+    size_t length = strlen(path);
+    char *joined = slc_calloc(length + strlen(suffix) + 1, 1);
+
+    if (joined == NULL) {
+        (void)slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+        return NULL;
+    }
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    memcpy(joined, path, length);
+    memcpy(joined + length, suffix, strlen(suffix));
+    return joined;
+}
+
+enum slc_status
+slc_fiber_order_remove(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    char *part = path_behind(path, ".part", err);
+    enum slc_status status;
+
+    if (part == NULL) {
+        return SLC_ERR_MEMORY;
+    }
+    status = slc_folder_remove(files, part, err);
+    slc_free(part);
+    return status == SLC_OK ? slc_folder_remove(files, path, err) : status;
+}
+
+enum slc_status
+slc_fiber_order_check(const struct slc_store *store, unsigned mode, struct slc_error *err)
+{
+    if (slc_bits_for_length(store->manifest.dims[mode]) > SLC_FIBER_BITS_MAX) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "%s keeps no fibers of mode %u together, which has more than 2^%d indices: "
+                        "add the layout first (sluice layout %s --fiber %u)",
+                        store->path, mode + 1, SLC_FIBER_BITS_MAX, store->path, mode + 1);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status make_store(const struct slc_fiber_order *order,
+                                  const struct slc_fiber_order_options *options,
+                                  struct slc_error *err)
+{
+    const uint64_t length = order->store->manifest.dims[options->mode];
+    const struct slc_contract_options contract = {
+        .files = order->store->files,
+        .store = order->store->path,
+        .output = order->path,
+        .codec = SLC_CODEC_PACKED,
+        .dots = options->dots,
+        .sort = true,
+        .fibers = SLC_FIBERS_GIVEN,
+        .run = {options->mode, slc_bits_for_length(length)},
+        .memory_bytes = options->memory_bytes,
+        .temp_folder = options->temp_folder,
+        .threads = options->threads != 0 ? options->threads : slc_team_default_workers(),
+        .stop = options->stop,
+        .progress = options->progress,
+        .context = options->context};
+    struct slc_contract_report report;
+    enum slc_status status = slc_fiber_order_check(order->store, options->mode, err);
+
+    /* Of a run that was killed, perhaps while it removed it. */
+    if (status == SLC_OK) {
+        status =
+            slc_build_leftover_remove(slc_files_or_system(order->store->files), order->path, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (options->sorting != NULL) {
+        options->sorting(options->context, order->path);
+    }
+    return slc_contract(&contract, &report, err);
+}
+
+/* The temporary store, which is this run's alone until it is closed. */
+static enum slc_status
+open_made(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_or_system(order->store->files);
+    bool taken;
+    enum slc_status status = slc_folder_lock(
+        files, order->path,
+        "another run is writing this output: wait until it is done, or name another", &order->lock,
+        &taken, err);
+
+    if (status == SLC_OK) {
+        status = slc_store_open_within(order->store->files, order->path, memory_bytes, &order->made,
+                                       err);
+    }
+    if (status != SLC_OK && !taken) {
+        /* The first fault is told. */
+        const enum slc_status left = slc_folder_remove(files, order->path, NULL);
+
+        (void)left;
+    }
+    if (status != SLC_OK) {
+        slc_folder_unlock(files, &order->lock);
+    }
+    return status;
+}
+
+enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
+                                     const struct slc_store *store,
+                                     const struct slc_fiber_order_options *options,
+                                     struct slc_error *err)
+{
+    const uint64_t room = options->memory_bytes != 0 ? options->memory_bytes : UINT64_MAX;
+    enum slc_status status;
+
+    memset(order, 0, sizeof *order);
+    order->store = store;
+    status = slc_store_open_fibers(store, options->mode, room, &order->reader, err);
+    if (status != SLC_OK || order->reader != NULL) {
+        return status;
+    }
+    order->path = path_behind(options->output, ".fibers.tmp", err);
+    if (order->path == NULL) {
+        return SLC_ERR_MEMORY;
+    }
+    status = make_store(order, options, err);
+    if (status == SLC_OK) {
+        status = open_made(order, room, err);
+    } else {
+        /* It may be there, but not said to be finished. The first fault is told. */
+        const enum slc_status left =
+            slc_build_leftover_remove(slc_files_or_system(store->files), order->path, NULL);
+
+        (void)left;
+    }
+    if (status != SLC_OK) {
+        slc_free(order->path);
+        memset(order, 0, sizeof *order);
+        return status;
+    }
+    order->reader = order->made.reader;
+    return SLC_OK;
+}
+
+enum slc_status slc_fiber_order_close(struct slc_fiber_order *order, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (order->path != NULL) {
+        const struct slc_files *files = order->store->files;
+
+        slc_store_close(&order->made);
+        /* Unfinished is what another run makes now. */
+        status = slc_folder_remove(files, order->path, err);
+        slc_folder_unlock(files, &order->lock);
+        slc_free(order->path);
+    } else if (order->store != NULL) {
+        slc_store_close_layout(order->store, order->reader);
+    }
+    memset(order, 0, sizeof *order);
+    return status;
+}

@@ -1,0 +1,575 @@
+/* See predict.h. */
+#include "engine/product/predict.h"
+
+#include "base/error/stop.h"
+#include "base/error/words.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "convert/export/format.h"
+#include "convert/export/text_output.h"
+#include "convert/ingest/input/input.h"
+#include "convert/ingest/input/row_source.h"
+#include "storage/model/npy_header.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCH_ROWS = 16384, GRAIN_ROWS = 1024, NUMBERS_BYTES = 3 * (SLC_FORMAT_F64_BYTES + 1) };
+
+struct predict {
+    const struct slc_predict_options *options;
+    struct slc_predict_report *report;
+    const struct slc_model_view *model;
+    struct slc_input *input;
+    struct slc_input_info info;
+    struct slc_text_header header;
+    struct slc_row_source *source;
+    struct slc_piece piece;
+    struct slc_buffer memory;
+    struct slc_text_rows rows;
+    bool last_is_value; /* the last mode's index is read as a value: there are no others */
+    uint64_t *last;     /* room for these indices */
+    double *predicted;  /* of the batch */
+    char *text;         /* of the batch; row_bytes for each row */
+    uint64_t row_bytes;
+    uint32_t used[BATCH_ROWS / GRAIN_ROWS]; /* of the text of each grain */
+    struct slc_text_output output;
+    double sum_absolute, sum_squares, sum_value_squares;
+};
+
+static uint64_t row_text_bytes(unsigned order, enum slc_predict_form form)
+{
+    switch (form) {
+    case SLC_PREDICT_NONE:
+        break;
+    case SLC_PREDICT_TEXT:
+    case SLC_PREDICT_CSV:
+        return order * (SLC_FORMAT_U64_BYTES + UINT64_C(1)) + NUMBERS_BYTES;
+    case SLC_PREDICT_NPY:
+        return 3 * sizeof(double);
+    }
+    return 0;
+}
+
+static uint64_t batch_bytes(unsigned order, enum slc_predict_form form)
+{
+    /* Columns of all modes, of the last once more, of values and of the model. */
+    return BATCH_ROWS * ((order + UINT64_C(3)) * sizeof(uint64_t) + row_text_bytes(order, form));
+}
+
+uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form)
+{
+    return slc_buffer_footprint(batch_bytes(order, form), SLC_PAGES_SMALL) +
+           slc_buffer_footprint(SLC_PIECE_BYTES, SLC_PAGES_SMALL);
+}
+
+static enum slc_status take_memory(struct predict *predict, struct slc_error *err)
+{
+    const unsigned order = predict->model->order;
+    enum slc_status status =
+        slc_buffer_create(&predict->piece.buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+    uint64_t *columns;
+
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&predict->memory, batch_bytes(order, predict->options->form),
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    columns = predict->memory.data;
+    for (unsigned n = 0; n < order; n++) {
+        predict->rows.coords[n] = columns + (size_t)n * BATCH_ROWS;
+    }
+    predict->last = columns + (size_t)order * BATCH_ROWS;
+    predict->rows.values = (double *)(void *)(predict->last + BATCH_ROWS);
+    predict->predicted = predict->rows.values + BATCH_ROWS;
+    predict->text = (char *)(predict->predicted + BATCH_ROWS);
+    predict->rows.capacity = BATCH_ROWS;
+    predict->row_bytes = row_text_bytes(order, predict->options->form);
+    return SLC_OK;
+}
+
+static enum slc_status
+blame_input(const struct predict *predict, enum slc_status status, struct slc_error *err)
+{
+    slc_error_locate_file(err, predict->info.name);
+    return status;
+}
+
+/* Lengths that a header declares have to be the model's. */
+static enum slc_status check_shape(struct predict *predict, struct slc_error *err)
+{
+    const struct slc_text_header *header = &predict->header;
+    const struct slc_model_view *model = predict->model;
+    const bool rows_alone =
+        header->dialect == SLC_DIALECT_TNS && !header->has_dims && header->has_values;
+
+    predict->last_is_value = rows_alone && header->order + 1 == model->order;
+    predict->report->has_values = header->has_values && !predict->last_is_value;
+    if (header->order != 0 && !predict->last_is_value && header->order != model->order) {
+        (void)slc_fail(err, SLC_ERR_INPUT, "entries have %u indices, the model has %u modes",
+                       header->order, model->order);
+        return blame_input(predict, SLC_ERR_INPUT, err);
+    }
+    for (unsigned n = 0; n < header->order && header->has_dims; n++) {
+        if (header->dims[n] != model->factors[n]->rows) {
+            (void)slc_fail(err, SLC_ERR_INPUT,
+                           "the header declares %" PRIu64 " indices of mode %u, the model has "
+                           "%" PRIu64,
+                           header->dims[n], n + 1, model->factors[n]->rows);
+            return blame_input(predict, SLC_ERR_INPUT, err);
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status open_input(struct predict *predict, struct slc_error *err)
+{
+    const struct slc_predict_options *options = predict->options;
+    struct slc_piece *piece = &predict->piece;
+    enum slc_status status;
+
+    if (slc_dialect_is_binary(options->dialect)) {
+        return slc_fail(err, SLC_ERR_USAGE, "coordinates are read from a text, not from %s",
+                        slc_dialect_name(options->dialect));
+    }
+    status = slc_input_open(options->files, options->input, &predict->input, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_input_info(predict->input, &predict->info);
+    status =
+        slc_input_next(predict->input, piece->buffer.data, SLC_PIECE_BYTES, &piece->bytes, err);
+    if (status == SLC_OK) {
+        status = slc_text_sniff(piece->buffer.data, piece->bytes, slc_input_at_end(predict->input),
+                                options->dialect, &predict->header, err);
+    }
+    if (status != SLC_OK) {
+        return blame_input(predict, status, err);
+    }
+    piece->position = (size_t)predict->header.header_bytes;
+    piece->lines_before = predict->header.header_lines;
+    status = check_shape(predict, err);
+    return status == SLC_OK
+               ? slc_text_source_open(predict->input, &predict->header, &predict->source, err)
+               : status;
+}
+
+/* Parses the next rows of the piece; with coordinates alone the last index is a number yet. */
+static enum slc_status parse(struct predict *predict, size_t *position, struct slc_error *err)
+{
+    slc_text_rows_clear(&predict->rows);
+    return slc_row_source_parse(predict->source, &predict->piece, position, &predict->rows, err);
+}
+
+/* An index as it is written, of a row of the batch; UINT64_MAX for a number that is none. */
+static uint64_t index_of(const struct predict *predict, unsigned mode, uint32_t row)
+{
+    double number;
+
+    if (!predict->last_is_value || mode + 1 < predict->model->order) {
+        return predict->rows.coords[mode][row];
+    }
+    number = predict->rows.values[row];
+    /* Up to 2^53 every whole number is exact. */
+    return number >= 0.0 && number <= 9007199254740992.0 && number == floor(number)
+               ? (uint64_t)number
+               : UINT64_MAX;
+}
+
+/* What the first piece tells of the base: an index 0, or one equal to a length. */
+static enum slc_status settle_by_indices(struct predict *predict, struct slc_error *err)
+{
+    const struct slc_model_view *model = predict->model;
+    const uint64_t lines = predict->rows.lines;
+    size_t position = predict->piece.position;
+    bool zero = false, at_length = false;
+
+    while (position < predict->piece.bytes) {
+        const enum slc_status status = parse(predict, &position, err);
+
+        if (status != SLC_OK) {
+            slc_error_clear(err); /* told again in its turn, with the rows before it */
+            break;
+        }
+        for (uint32_t i = 0; i < predict->rows.count; i++) {
+            for (unsigned n = 0; n < model->order; n++) {
+                const uint64_t index = index_of(predict, n, i);
+
+                zero = zero || index == 0;
+                at_length = at_length || index == model->factors[n]->rows;
+            }
+        }
+    }
+    predict->rows.lines = lines;
+    slc_text_rows_clear(&predict->rows);
+    if (!zero && !at_length && predict->options->store_dialect != NULL &&
+        strcmp(predict->options->store_dialect, slc_dialect_name(predict->header.dialect)) == 0) {
+        predict->report->index_base = predict->options->store_base;
+        (void)snprintf(predict->report->base_reason, sizeof predict->report->base_reason,
+                       "as in what the model's tensor was made of");
+        return SLC_OK;
+    }
+    if (predict->header.ambiguous_base && !zero && !at_length) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does "
+                       "not say it and no index is 0 or equal to its length; please give "
+                       "--index-base 0 or --index-base 1");
+        return blame_input(predict, SLC_ERR_INPUT, err);
+    }
+    predict->report->index_base = zero        ? 0
+                                  : at_length ? 1
+                                              : slc_dialect_base(predict->header.dialect);
+    (void)snprintf(predict->report->base_reason, sizeof predict->report->base_reason, "%s",
+                   zero        ? "an index 0 occurs"
+                   : at_length ? "an index equals the length of its mode"
+                               : "the convention of the format");
+    return SLC_OK;
+}
+
+static enum slc_status settle_base(struct predict *predict, struct slc_error *err)
+{
+    struct slc_predict_report *report = predict->report;
+    const int given = predict->options->index_base;
+
+    report->dialect = predict->header.dialect;
+    if (given < 0 && predict->header.index_base < 0) {
+        return settle_by_indices(predict, err);
+    }
+    report->index_base = (unsigned)(given >= 0 ? given : predict->header.index_base);
+    (void)snprintf(report->base_reason, sizeof report->base_reason, "%s",
+                   given >= 0 ? SLC_SAID("as --index-base says") : "stated by the header");
+    return SLC_OK;
+}
+
+/* Tells of row `row`, the first of the batch that began at `begin` whose index is not the model's.
+ */
+static enum slc_status bad_index(struct predict *predict,
+                                 size_t begin,
+                                 uint64_t lines,
+                                 uint32_t row,
+                                 unsigned mode,
+                                 struct slc_error *err)
+{
+    const uint64_t index = index_of(predict, mode, row);
+    struct slc_mark mark = {.mode = mode};
+    size_t position = begin;
+
+    if (index == UINT64_MAX) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "%.17g is no index: rows of this text hold the %u indices of an entry, or "
+                       "these and its value",
+                       predict->rows.values[row], predict->model->order);
+    } else if (index == 0 && predict->report->index_base == 1) {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "index 0 of mode %u, but indices start at 1 (%s): if they start at 0, give "
+                       "--index-base 0",
+                       mode + 1, predict->report->base_reason);
+    } else {
+        (void)slc_fail(err, SLC_ERR_INPUT,
+                       "index %" PRIu64 " of mode %u is beyond the model, which has %" PRIu64
+                       " (indices start at %u, %s)",
+                       index, mode + 1, predict->model->factors[mode]->rows,
+                       predict->report->index_base, predict->report->base_reason);
+    }
+    /* The batch once more, row by row, for the place. */
+    predict->rows.lines = lines;
+    predict->rows.capacity = 1;
+    for (uint32_t i = 0; i <= row; i++) {
+        if (parse(predict, &position, NULL) != SLC_OK || predict->rows.count == 0) {
+            break;
+        }
+    }
+    mark.line = predict->piece.lines_before + predict->rows.lines;
+    slc_row_source_place(predict->source, &predict->piece, begin, position, mode, &mark);
+    slc_row_source_blame(predict->source, mark.line, mark.column, err);
+    return SLC_ERR_INPUT;
+}
+
+/* Takes the base off all indices, which are then rows of the factors. */
+static enum slc_status
+take_indices(struct predict *predict, size_t begin, uint64_t lines, struct slc_error *err)
+{
+    const struct slc_model_view *model = predict->model;
+    const uint64_t base = predict->report->index_base;
+
+    for (unsigned n = 0; n < model->order; n++) {
+        for (uint32_t i = 0; i < predict->rows.count; i++) {
+            const uint64_t index = index_of(predict, n, i);
+
+            if (index - base >= model->factors[n]->rows) {
+                return bad_index(predict, begin, lines, i, n, err);
+            }
+        }
+    }
+    if (predict->last_is_value) {
+        for (uint32_t i = 0; i < predict->rows.count; i++) {
+            predict->last[i] = index_of(predict, model->order - 1, i);
+        }
+    }
+    return SLC_OK;
+}
+
+/* The column of indices of a mode, as they are written. */
+static const uint64_t *column_of(const struct predict *predict, unsigned mode)
+{
+    return predict->last_is_value && mode + 1 == predict->model->order ? predict->last
+                                                                       : predict->rows.coords[mode];
+}
+
+static double model_value(const struct predict *predict, uint32_t row)
+{
+    uint64_t index[SLC_MAX_ORDER];
+
+    for (unsigned n = 0; n < predict->model->order; n++) {
+        index[n] = column_of(predict, n)[row] - predict->report->index_base;
+    }
+    return slc_model_value(predict->model, index);
+}
+
+/* A row as text; returns what it takes. */
+static size_t format_row(const struct predict *predict, uint32_t row, char *text)
+{
+    const char comma = predict->options->form == SLC_PREDICT_CSV ? ',' : ' ';
+    const double value = predict->rows.values[row], predicted = predict->predicted[row];
+    size_t used = 0;
+
+    for (unsigned n = 0; n < predict->model->order; n++) {
+        used += slc_format_u64(text + used, column_of(predict, n)[row]);
+        text[used++] = comma;
+    }
+    if (predict->report->has_values) {
+        used += slc_format_f64(text + used, value);
+        text[used++] = comma;
+    }
+    used += slc_format_f64(text + used, predicted);
+    if (predict->report->has_values) {
+        text[used++] = comma;
+        used += slc_format_f64(text + used, value - predicted);
+    }
+    text[used++] = '\n';
+    return used;
+}
+
+/* The same as numbers. */
+static size_t store_row(const struct predict *predict, uint32_t row, char *bytes)
+{
+    const double value = predict->rows.values[row], predicted = predict->predicted[row];
+    const double numbers[3] = {value, predicted, value - predicted};
+    const size_t first = predict->report->has_values ? 0 : 1;
+    const size_t count = predict->report->has_values ? 3 : 1;
+
+    memcpy(bytes, numbers + first, count * sizeof numbers[0]);
+    return count * sizeof numbers[0];
+}
+
+static void compute(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    struct predict *predict = context;
+    char *text = predict->text + begin * predict->row_bytes;
+    size_t used = 0;
+
+    (void)worker;
+    for (uint32_t i = (uint32_t)begin; i < end; i++) {
+        predict->predicted[i] = model_value(predict, i);
+        if (predict->options->form == SLC_PREDICT_NPY) {
+            used += store_row(predict, i, text + used);
+        } else if (predict->options->form != SLC_PREDICT_NONE) {
+            used += format_row(predict, i, text + used);
+        }
+    }
+    predict->used[begin / GRAIN_ROWS] = (uint32_t)used;
+}
+
+static void add_errors(struct predict *predict)
+{
+    struct slc_predict_report *report = predict->report;
+
+    for (uint32_t i = 0; i < predict->rows.count && report->has_values; i++) {
+        const double value = predict->rows.values[i], residual = value - predict->predicted[i];
+
+        predict->sum_absolute += fabs(residual);
+        predict->sum_squares += residual * residual;
+        predict->sum_value_squares += value * value;
+        /* So that NaN stays. */
+        report->largest = fabs(residual) <= report->largest ? report->largest : fabs(residual);
+    }
+    report->rows += predict->rows.count;
+}
+
+/* The next batch of the piece. */
+static enum slc_status predict_batch(struct predict *predict, struct slc_error *err)
+{
+    const size_t begin = predict->piece.position;
+    const uint64_t lines = predict->rows.lines;
+    const struct slc_stop stop = {.flag = predict->options->stop};
+    struct slc_error fault = SLC_ERROR_INIT;
+    /* The rows before a fault are looked at first: what is wrong with them comes before it. */
+    const enum slc_status parsed = parse(predict, &predict->piece.position, &fault);
+    enum slc_status status = take_indices(predict, begin, lines, err);
+
+    if (status == SLC_OK && parsed != SLC_OK) {
+        if (err != NULL && err->status == SLC_OK) {
+            *err = fault;
+        }
+        return parsed;
+    }
+    if (status == SLC_OK) {
+        status = slc_team_for(predict->options->threads, predict->rows.count, GRAIN_ROWS, compute,
+                              predict, err);
+    }
+    if (status == SLC_OK) {
+        add_errors(predict);
+    }
+    for (uint32_t at = 0; at < predict->rows.count && status == SLC_OK && predict->row_bytes > 0;
+         at += GRAIN_ROWS) {
+        status = slc_text_output_write(&predict->output, predict->text + at * predict->row_bytes,
+                                       predict->used[at / GRAIN_ROWS], err);
+    }
+    if (status == SLC_OK && slc_stop_wanted(&stop)) {
+        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
+    }
+    return status;
+}
+
+/* What comes before the rows. */
+static enum slc_status begin_output(struct predict *predict, struct slc_error *err)
+{
+    const struct slc_predict_options *options = predict->options;
+    char text[SLC_MAX_ORDER * 8 + 64];
+    size_t used = 0;
+    enum slc_status status;
+
+    if (options->form == SLC_PREDICT_NONE) {
+        return SLC_OK;
+    }
+    status = slc_text_output_open(&predict->output, slc_files_or_system(options->files),
+                                  options->output, options->overwrite, 1, 1, err);
+    if (status == SLC_OK && options->form == SLC_PREDICT_NPY) {
+        const char zeros[SLC_NPY_STORED_BYTES] = {0};
+
+        return slc_text_output_write(&predict->output, zeros, sizeof zeros, err);
+    }
+    if (status == SLC_OK && options->form == SLC_PREDICT_CSV) {
+        for (unsigned n = 0; n < predict->model->order; n++) {
+            used += (size_t)snprintf(text + used, sizeof text - used, "mode_%u,", n + 1);
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s\n",
+                                 predict->report->has_values ? "value,model,residual" : "model");
+        status = slc_text_output_write(&predict->output, text, used, err);
+    }
+    return status;
+}
+
+static enum slc_status end_output(struct predict *predict, struct slc_error *err)
+{
+    const struct slc_predict_options *options = predict->options;
+    enum slc_status status = SLC_OK;
+
+    if (options->form == SLC_PREDICT_NONE) {
+        return SLC_OK;
+    }
+    if (options->form == SLC_PREDICT_NPY) {
+        const bool three = predict->report->has_values;
+        const struct slc_npy_header header = {.kind = 'f',
+                                              .item_bytes = 8,
+                                              .dimensions = three ? 2 : 1,
+                                              .shape = {predict->report->rows, three ? 3 : 1}};
+        uint8_t bytes[SLC_NPY_STORED_BYTES];
+
+        slc_npy_header_store(&header, bytes);
+        status = slc_file_write_at(slc_files_or_system(options->files), predict->output.fd,
+                                   options->output, bytes, sizeof bytes, 0, err);
+    }
+    if (status != SLC_OK) {
+        slc_text_output_abandon(&predict->output);
+        return status;
+    }
+    return slc_text_output_finish(&predict->output, err);
+}
+
+static void sum_up(const struct predict *predict)
+{
+    struct slc_predict_report *report = predict->report;
+
+    if (report->rows > 0 && report->has_values) {
+        report->rmse = sqrt(predict->sum_squares / (double)report->rows);
+        report->mae = predict->sum_absolute / (double)report->rows;
+        report->values_norm = sqrt(predict->sum_value_squares);
+    }
+}
+
+/* All pieces of the input. */
+static enum slc_status all_rows(struct predict *predict, struct slc_error *err)
+{
+    const struct slc_predict_options *options = predict->options;
+    struct slc_piece *piece = &predict->piece;
+    enum slc_status status = SLC_OK;
+
+    while (status == SLC_OK && piece->bytes > 0) {
+        while (status == SLC_OK && piece->position < piece->bytes) {
+            status = predict_batch(predict, err);
+        }
+        if (status == SLC_OK) {
+            predict->rows.lines = 0;
+            if (options->progress != NULL) {
+                options->progress(options->context, "predict",
+                                  slc_row_source_consumed(predict->source),
+                                  predict->info.stored_bytes);
+            }
+            status = slc_row_source_next(predict->source, piece, err);
+        }
+    }
+    if (status == SLC_OK) {
+        status = slc_input_check(predict->input, err);
+    }
+    if (status == SLC_OK && predict->header.has_nnz &&
+        predict->header.nnz != predict->report->rows) {
+        status =
+            slc_fail(err, SLC_ERR_INPUT, "the header declares %" PRIu64 " entries, found %" PRIu64,
+                     predict->header.nnz, predict->report->rows);
+    }
+    return status == SLC_OK ? status : blame_input(predict, status, err);
+}
+
+enum slc_status slc_predict(const struct slc_predict_options *options,
+                            struct slc_predict_report *report,
+                            struct slc_error *err)
+{
+    struct predict predict = {.options = options,
+                              .report = report,
+                              .model = options->model,
+                              .memory = SLC_BUFFER_INIT,
+                              .piece = {.buffer = SLC_BUFFER_INIT}};
+    enum slc_status status;
+
+    memset(report, 0, sizeof *report);
+    status = take_memory(&predict, err);
+    if (status == SLC_OK) {
+        status = open_input(&predict, err);
+    }
+    if (status == SLC_OK) {
+        status = settle_base(&predict, err);
+    }
+    if (status == SLC_OK) {
+        status = begin_output(&predict, err);
+    }
+    if (status == SLC_OK) {
+        status = all_rows(&predict, err);
+    }
+    if (status == SLC_OK) {
+        status = end_output(&predict, err);
+    } else {
+        slc_text_output_abandon(&predict.output);
+    }
+    sum_up(&predict);
+    slc_row_source_close(predict.source);
+    slc_input_close(predict.input);
+    slc_buffer_destroy(&predict.memory);
+    slc_buffer_destroy(&predict.piece.buffer);
+    return status;
+}

@@ -1,0 +1,74 @@
+/* Values of a model at coordinates in memory; see predict.h. */
+#include "engine/product/predict.h"
+
+#include "base/error/stop.h"
+#include "base/memory/checked.h"
+#include "base/thread/team.h"
+
+#include <inttypes.h>
+
+enum {
+    GRAIN = 1024,
+    /* Coordinates between two looks at whether to stop: some milliseconds of work. */
+    BATCH = 1 << 18
+};
+
+struct values {
+    const struct slc_model_view *model;
+    const uint64_t *const *coords;
+    double *values;
+    uint64_t first; /* of the batch */
+};
+
+static enum slc_status check_indices(const struct slc_model_view *model,
+                                     uint64_t count,
+                                     const uint64_t *const *coords,
+                                     struct slc_error *err)
+{
+    for (unsigned n = 0; n < model->order; n++) {
+        for (uint64_t i = 0; i < count; i++) {
+            if (coords[n][i] >= model->factors[n]->rows) {
+                return slc_fail(err, SLC_ERR_INPUT,
+                                "entry %" PRIu64 ": index %" PRIu64 " of mode %u is beyond the "
+                                "model, which has %" PRIu64 " (all count from 0)",
+                                i, coords[n][i], n, model->factors[n]->rows);
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+static void compute(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct values *values = context;
+    uint64_t index[SLC_MAX_ORDER];
+
+    (void)worker;
+    for (uint64_t i = values->first + begin; i < values->first + end; i++) {
+        for (unsigned n = 0; n < values->model->order; n++) {
+            index[n] = values->coords[n][i];
+        }
+        values->values[i] = slc_model_value(values->model, index);
+    }
+}
+
+enum slc_status slc_predict_values(const struct slc_model_view *model,
+                                   uint64_t count,
+                                   const uint64_t *const *coords,
+                                   unsigned threads,
+                                   const volatile int *flag,
+                                   double *values,
+                                   struct slc_error *err)
+{
+    const struct slc_stop stop = {.flag = flag};
+    struct values batch = {.model = model, .coords = coords, .values = values};
+    enum slc_status status = check_indices(model, count, coords, err);
+
+    for (; batch.first < count && status == SLC_OK; batch.first += BATCH) {
+        status = slc_stop_wanted(&stop)
+                     ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")
+                     : slc_team_for(threads, slc_min_u64(BATCH, count - batch.first), GRAIN,
+                                    compute, &batch, err);
+    }
+    return status;
+}

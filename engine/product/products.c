@@ -1,0 +1,316 @@
+/*
+ * See engine/product/products.h.
+ *
+ * Room for whole tiles comes before more lanes than two: a lane that hands out a tile in pieces
+ * stays where it is until the results of the tiles before have gone, and computes nothing
+ * meanwhile. More lanes hide what copying and starting kernels take: a tile is little work for a
+ * device.
+ */
+#include "engine/product/products.h"
+
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "engine/plan/plan_impl.h"
+#include "storage/codec/describe.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    /* Fibers that a lane hands out at a time at least: a few copies of some KiB for each tile. */
+    FIBERS_LEAST = 1024,
+    /* Lanes that are had before room is less than a tile's: one computes while one is emptied. */
+    LANES_WANTED = 2
+};
+
+/* A product as a device is asked about it, and opened with. */
+struct product {
+    struct slc_device_product device;
+    struct slc_matrix shapes[SLC_MAX_ORDER];
+};
+
+static void describe_product(const struct slc_reader *reader,
+                             const struct slc_products_shape *shape,
+                             const struct slc_plan_accelerator *plan,
+                             struct product *product)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+
+    memset(product, 0, sizeof *product);
+    product->device = (struct slc_device_product){.order = info->order,
+                                                  .precision = shape->precision,
+                                                  .lanes = plan->streams,
+                                                  .tile_bytes = plan->slot_bytes,
+                                                  .expanded_bytes = plan->expanded_bytes,
+                                                  .room = plan->fibers};
+    memcpy(product->device.dims, info->dims, sizeof product->device.dims);
+    for (unsigned n = 0; n < info->order; n++) {
+        if ((shape->modes >> n & 1U) != 0) {
+            product->shapes[n] = slc_plan_matrix(shape->precision, info->dims[n], shape->columns);
+            product->device.matrix[n] = &product->shapes[n];
+        }
+    }
+}
+
+/* What the plan's lanes take of the device's memory; *host_bytes: of the host's. */
+static uint64_t device_bytes(const struct slc_device *device,
+                             const struct slc_reader *reader,
+                             const struct slc_products_shape *shape,
+                             const struct slc_plan_accelerator *plan,
+                             uint64_t *host_bytes)
+{
+    struct product product;
+
+    describe_product(reader, shape, plan, &product);
+    *host_bytes = device->ops->product_host_bytes(device, &product.device);
+    return device->ops->product_memory_bytes(device, &product.device);
+}
+
+/* Fibers of a whole tile, at most. */
+static uint32_t fibers_most(const struct slc_reader *reader)
+{
+    const uint64_t nnz = slc_reader_info(reader)->max_block_nnz;
+
+    return (uint32_t)slc_max_u64(slc_min_u64(nnz, SLC_TILE_NNZ), 1);
+}
+
+enum slc_status slc_products_plan(const struct slc_device *device,
+                                  const struct slc_reader *reader,
+                                  const struct slc_products_shape *shape,
+                                  unsigned streams,
+                                  struct slc_plan_accelerator *plan,
+                                  uint64_t *host_bytes,
+                                  struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const uint64_t mib = UINT64_C(1) << 20;
+    struct slc_device_info about;
+
+    device->ops->info(device, &about);
+    *plan = (struct slc_plan_accelerator){
+        .budget_bytes = about.free_bytes,
+        .streams = streams != 0 ? streams : 1,
+        /* Without nonzeros, which take nothing, there is a lane all the same. */
+        .slot_bytes = slc_max_u64(slc_describe_tile_bound(info), 1),
+        .expanded_bytes = slc_describe_tile_expanded_bound(info),
+        .fibers = (uint32_t)slc_min_u64(FIBERS_LEAST, fibers_most(reader))};
+    memcpy(plan->name, about.name, sizeof plan->name);
+    plan->minimum_bytes = device_bytes(device, reader, shape, plan, host_bytes);
+    plan->factor_bytes = plan->minimum_bytes;
+    plan->total_bytes = plan->minimum_bytes;
+    if (plan->minimum_bytes <= plan->budget_bytes && plan->minimum_bytes < UINT64_MAX) {
+        return SLC_OK;
+    }
+    if (plan->minimum_bytes == UINT64_MAX) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "a matrix of %" PRIu32
+                        " columns needs more memory than a device can have; use fewer columns",
+                        shape->columns);
+    }
+    return slc_fail(err, SLC_ERR_BUDGET,
+                    "products of %" PRIu32 " column%s with tiles of %" PRIu64 " KiB on %s need "
+                    "--device-memory %" PRIu64 "MiB or more; %" PRIu64 " MiB may be used",
+                    shape->columns, shape->columns == 1 ? "" : "s",
+                    slc_div_up_u64(plan->slot_bytes, 1024), plan->name,
+                    slc_div_up_u64(plan->minimum_bytes, mib), plan->budget_bytes / mib);
+}
+
+void slc_products_widen(const struct slc_device *device,
+                        const struct slc_reader *reader,
+                        const struct slc_products_shape *shape,
+                        unsigned lanes_least,
+                        unsigned lanes_most,
+                        uint64_t host_most,
+                        struct slc_plan_accelerator *plan,
+                        uint64_t *host_bytes)
+{
+    struct slc_plan_accelerator wider = *plan;
+    uint64_t host;
+
+    for (uint32_t fibers = fibers_most(reader); fibers >= plan->fibers; fibers /= 2) {
+        const bool is_least = fibers / 2 < plan->fibers;
+        const unsigned least =
+            is_least ? lanes_least : (unsigned)slc_min_u64(lanes_most, LANES_WANTED);
+
+        for (unsigned lanes = lanes_most; lanes >= slc_max_u64(least, lanes_least); lanes--) {
+            wider.streams = lanes;
+            wider.fibers = fibers;
+            wider.total_bytes = device_bytes(device, reader, shape, &wider, &host);
+            if (wider.total_bytes <= wider.budget_bytes && host <= host_most) {
+                wider.slots_bytes = wider.total_bytes - wider.factor_bytes;
+                *plan = wider;
+                *host_bytes = host;
+                return;
+            }
+        }
+    }
+}
+
+/* What a worker has, written by it alone. */
+struct worker {
+    struct slc_seat seat;
+    uint64_t nnz; /* of its tile */
+};
+
+struct slc_products {
+    struct slc_device *device;
+    struct slc_sides sides;
+    struct worker *workers;
+};
+
+static enum slc_status open_device(const struct slc_products_options *options,
+                                   struct slc_error *err)
+{
+    struct slc_products_shape shape = {.modes = 0};
+    struct slc_encoded_layout *layout = slc_calloc(1, sizeof *layout);
+    struct product product;
+    enum slc_status status;
+
+    if (layout == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to describe a layout");
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        shape.precision =
+            options->matrices[n] != NULL ? options->matrices[n]->type : shape.precision;
+    }
+    slc_describe_layout(slc_reader_info(options->reader), layout);
+    describe_product(options->reader, &shape, options->plan, &product);
+    memcpy(product.device.matrix, options->matrices, sizeof product.device.matrix);
+    product.device.layout = layout;
+    status = options->device->ops->product_open(options->device, &product.device, err);
+    slc_free(layout);
+    return status;
+}
+
+enum slc_status slc_products_open(const struct slc_products_options *options,
+                                  struct slc_products **products,
+                                  struct slc_error *err)
+{
+    const struct slc_sides_options sides = {
+        .wish = options->share,
+        .seats = {[SLC_SHARE_CPU] = options->share.kind == SLC_SHARE_NONE ? 0 : options->threads,
+                  [SLC_SHARE_DEVICE] = options->plan->streams},
+        .tiles = slc_reader_info(options->reader)->tile_count,
+        .in_order = options->in_order};
+    struct slc_products *made = slc_calloc(1, sizeof *made);
+    enum slc_status status;
+
+    if (made != NULL) {
+        made->workers = slc_calloc(options->workers, sizeof *made->workers);
+    }
+    if (made == NULL || made->workers == NULL) {
+        slc_free(made);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", options->workers);
+    }
+    status = open_device(options, err);
+    if (status != SLC_OK) {
+        slc_free(made->workers);
+        slc_free(made);
+        return status;
+    }
+    made->device = options->device;
+    slc_sides_init(&made->sides, &sides);
+    *products = made;
+    return SLC_OK;
+}
+
+/* Has a lane multiply the tile. */
+static enum slc_status multiply(struct slc_products *products,
+                                const struct worker *worker,
+                                struct slc_tile_view *tile,
+                                struct slc_device_fibers *fibers,
+                                struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_encoded_block block;
+    enum slc_status status;
+
+    if (tile->describe == NULL) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "a device takes whole tiles alone");
+    }
+    status = tile->describe(tile, &block, err);
+    if (status == SLC_OK) {
+        status = products->device->ops->product_tile(products->device, worker->seat.number, &block,
+                                                     fibers, err);
+    }
+    if (status == SLC_OK) {
+        slc_sides_computed(&products->sides, &worker->seat, tile->nnz, slc_clock_ns() - start_ns);
+    }
+    return status;
+}
+
+enum slc_status slc_products_take(struct slc_products *products,
+                                  unsigned worker,
+                                  struct slc_tile_view *tile,
+                                  unsigned *number,
+                                  struct slc_device_fibers *fibers,
+                                  struct slc_error *err)
+{
+    struct worker *own = &products->workers[worker];
+    enum slc_status status = slc_sides_take(&products->sides, tile->ordinal, &own->seat, err);
+
+    fibers->count = 0;
+    if (status != SLC_OK) {
+        return status;
+    }
+    own->nnz = tile->nnz;
+    *number = own->seat.number;
+    if (own->seat.side == SLC_SHARE_DEVICE) {
+        status = multiply(products, own, tile, fibers, err);
+    }
+    if (status != SLC_OK) {
+        slc_sides_leave(&products->sides, &own->seat);
+    }
+    return status;
+}
+
+enum slc_status slc_products_more(struct slc_products *products,
+                                  unsigned worker,
+                                  struct slc_device_fibers *fibers,
+                                  struct slc_error *err)
+{
+    const struct slc_seat *seat = &products->workers[worker].seat;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    assert(seat->side == SLC_SHARE_DEVICE && fibers->more);
+    status = products->device->ops->product_more(products->device, seat->number, fibers, err);
+    slc_sides_computed(&products->sides, seat, 0, slc_clock_ns() - start_ns);
+    return status;
+}
+
+void slc_products_computed(struct slc_products *products, unsigned worker, uint64_t busy_ns)
+{
+    const struct worker *own = &products->workers[worker];
+
+    assert(own->seat.side == SLC_SHARE_CPU);
+    slc_sides_computed(&products->sides, &own->seat, own->nnz, busy_ns);
+}
+
+void slc_products_leave(struct slc_products *products, unsigned worker)
+{
+    slc_sides_leave(&products->sides, &products->workers[worker].seat);
+}
+
+void slc_products_abort(struct slc_products *products)
+{
+    slc_sides_abort(&products->sides);
+}
+
+void slc_products_report(const struct slc_products *products, struct slc_products_report *report)
+{
+    slc_sides_report(&products->sides, &report->sides);
+    products->device->ops->stats(products->device, &report->device);
+}
+
+void slc_products_close(struct slc_products *products)
+{
+    if (products == NULL) {
+        return;
+    }
+    products->device->ops->close(products->device);
+    slc_sides_destroy(&products->sides);
+    slc_free(products->workers);
+    slc_free(products);
+}

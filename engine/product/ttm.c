@@ -1,0 +1,544 @@
+/* See engine/product/ttm.h. Whatever follows `next` in struct run belongs to the worker whose turn
+ * it is.
+ */
+#include "engine/product/ttm_impl.h"
+
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+struct worker {
+    int64_t *stage;  /* of coordinates: SLC_TTM_STAGE_FIBERS x (N - 1) */
+    float *narrow;   /* of rows that become f32: slc_ttm_stage_rows */
+    double *carried; /* a row that goes before those of the piece at hand */
+    uint64_t carried_coords[SLC_MAX_ORDER];
+    uint64_t turn_ns;
+};
+
+/*
+ * Fibers that a tile has been multiplied to, some of them or all: an output's, or a lane's of the
+ * device. Borrowed.
+ */
+struct piece {
+    uint64_t count;
+    uint64_t complete;  /* all, or all but the last, which may go on */
+    const double *rows; /* of fiber f from f * pitch on */
+    uint64_t pitch;
+    /* Coordinates per mode; where there are none, how far they are from the corner. */
+    const uint64_t *coords[SLC_MAX_ORDER];
+    const uint32_t *offset[SLC_MAX_ORDER];
+    const uint64_t *corner;
+};
+
+struct run {
+    const struct slc_ttm_options *options;
+    const struct slc_ttm_job *job;
+    struct slc_npy_pair *pair;
+    struct worker *workers;
+    struct slc_buffer memory; /* stages and rows that are carried */
+    struct slc_ttm_output *outputs;
+    struct slc_products *products; /* NULL: every worker has an output */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool aborted;
+    uint64_t next;   /* tile whose turn it is */
+    uint64_t fibers; /* of the result, that have an owner */
+    bool carries;    /* whether the tiles so far end in a fiber that may go on: .. */
+    double *carry;
+    uint64_t carry_coords[SLC_MAX_ORDER];
+};
+
+/* Waits until all tiles before `ordinal` have said which fibers are theirs. */
+static enum slc_status
+wait_turn(struct run *run, struct worker *worker, uint64_t ordinal, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    bool aborted;
+
+    pthread_mutex_lock(&run->mutex);
+    while (run->next != ordinal && !run->aborted) {
+        pthread_cond_wait(&run->changed, &run->mutex);
+    }
+    aborted = run->aborted;
+    pthread_mutex_unlock(&run->mutex);
+    worker->turn_ns += slc_clock_ns() - start_ns;
+    return aborted ? slc_fail(err, SLC_ERR_INTERRUPTED,
+                              "the computation was stopped while tile %llu waited for its turn",
+                              (unsigned long long)ordinal)
+                   : SLC_OK;
+}
+
+static void pass_turn(struct run *run)
+{
+    pthread_mutex_lock(&run->mutex);
+    run->next++;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+}
+
+/* Puts the indices in the input of fibers [from, from + count) of a piece, in a mode, to a stage.
+ */
+static void stage_mode(const struct run *run,
+                       const struct piece *piece,
+                       unsigned mode,
+                       uint64_t from,
+                       uint64_t count,
+                       int64_t *stage)
+{
+    const uint32_t *index = run->options->index[mode];
+    const unsigned others = run->job->order - 1;
+    const uint64_t *coords = piece->coords[mode];
+    const uint32_t *offset = piece->offset[mode];
+
+    if (coords == NULL) {
+        for (uint64_t f = 0; f < count; f++) {
+            stage[f * others] = (int64_t)(piece->corner[mode] + offset[from + f]);
+        }
+    } else {
+        for (uint64_t f = 0; f < count; f++) {
+            stage[f * others] = (int64_t)coords[from + f];
+        }
+    }
+    for (uint64_t f = 0; f < count && index != NULL; f++) {
+        stage[f * others] = (int64_t)index[stage[f * others]];
+    }
+}
+
+/* Puts the coordinates of fibers [from, end) of a piece, a stage at a time, as `first` and on. */
+static enum slc_status put_coords(struct run *run,
+                                  const struct worker *worker,
+                                  uint64_t first,
+                                  const struct piece *piece,
+                                  uint64_t from,
+                                  uint64_t end,
+                                  struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    while (from < end && status == SLC_OK && run->job->order > 1) {
+        const uint64_t fibers = slc_min_u64(end - from, SLC_TTM_STAGE_FIBERS);
+        unsigned k = 0;
+
+        for (unsigned m = 0; m < run->job->order; m++) {
+            if (m != run->job->mode) {
+                stage_mode(run, piece, m, from, fibers, worker->stage + k++);
+            }
+        }
+        status = slc_npy_pair_put_coords(run->pair, first, fibers, worker->stage, err);
+        first += fibers;
+        from += fibers;
+    }
+    return status;
+}
+
+/* Puts rows, which are f64 in memory; where the result is f32 they are rounded, some at a time. */
+static enum slc_status put_rows(struct run *run,
+                                const struct worker *worker,
+                                uint64_t first,
+                                uint64_t count,
+                                const double *rows,
+                                uint64_t pitch,
+                                struct slc_error *err)
+{
+    const uint32_t cols = run->job->matrix->cols;
+    enum slc_status status = SLC_OK;
+
+    if (run->job->matrix->type == SLC_F64) {
+        return slc_npy_pair_put_rows(run->pair, first, count, rows, pitch * sizeof *rows, err);
+    }
+    while (count > 0 && status == SLC_OK) {
+        const uint64_t some = slc_min_u64(count, slc_ttm_stage_rows(run->job));
+
+        for (uint64_t f = 0; f < some; f++) {
+            for (uint32_t r = 0; r < cols; r++) {
+                worker->narrow[f * cols + r] = (float)rows[f * pitch + r];
+            }
+        }
+        status = slc_npy_pair_put_rows(run->pair, first, some, worker->narrow,
+                                       cols * sizeof *worker->narrow, err);
+        first += some;
+        count -= some;
+        rows += some * pitch;
+    }
+    return status;
+}
+
+static uint64_t coord_of(const struct piece *piece, unsigned mode, uint64_t f)
+{
+    return piece->coords[mode] != NULL ? piece->coords[mode][f]
+                                       : piece->corner[mode] + piece->offset[mode][f];
+}
+
+/* Whether the fiber that is carried goes on in the piece. It is the worker's turn, as in the
+ * following. */
+static bool goes_on(const struct run *run, const struct piece *piece)
+{
+    for (unsigned m = 0; m < run->job->order; m++) {
+        if (m != run->job->mode && coord_of(piece, m, 0) != run->carry_coords[m]) {
+            return false;
+        }
+    }
+    return run->carries;
+}
+
+/* Hands the fiber that was carried, which is complete, to the worker, with what `rest` adds to it
+ * (NULL: nothing). */
+static void take_carry(struct run *run, struct worker *worker, const double *rest)
+{
+    for (uint32_t r = 0; r < run->job->matrix->cols; r++) {
+        worker->carried[r] = rest != NULL ? run->carry[r] + rest[r] : run->carry[r];
+    }
+    memcpy(worker->carried_coords, run->carry_coords, sizeof run->carry_coords);
+    run->carries = false;
+}
+
+/* The last fiber of the piece may go on in the next tile; what is still carried is part of it. */
+static void leave_carry(struct run *run, const struct piece *piece)
+{
+    const uint64_t last = piece->count - 1;
+    const double *row = piece->rows + last * piece->pitch;
+
+    for (uint32_t r = 0; r < run->job->matrix->cols; r++) {
+        run->carry[r] = run->carries ? run->carry[r] + row[r] : row[r];
+    }
+    for (unsigned m = 0; m < run->job->order; m++) {
+        run->carry_coords[m] = m != run->job->mode ? coord_of(piece, m, last) : 0;
+    }
+    run->carries = true;
+}
+
+/* Puts one fiber, with a row of its own. */
+static enum slc_status put_carried(struct run *run,
+                                   const struct worker *worker,
+                                   uint64_t number,
+                                   const uint64_t *coords,
+                                   const double *row,
+                                   struct slc_error *err)
+{
+    struct piece piece = {.count = 1};
+    enum slc_status status;
+
+    for (unsigned m = 0; m < run->job->order; m++) {
+        piece.coords[m] = &coords[m];
+    }
+    status = put_coords(run, worker, number, &piece, 0, 1, err);
+    return status == SLC_OK ? put_rows(run, worker, number, 1, row, run->job->matrix->cols, err)
+                            : status;
+}
+
+/*
+ * Puts the fibers of a piece that are complete, in the worker's turn; at the end of the tile the
+ * last one is carried on, and the turn passes before anything is copied.
+ */
+static enum slc_status put_piece(struct run *run,
+                                 struct worker *worker,
+                                 const struct piece *piece,
+                                 bool at_end,
+                                 struct slc_error *err)
+{
+    const bool same = goes_on(run, piece);
+    /* What was carried goes before the piece, in place of its first fiber if that is the same. */
+    const bool before = run->carries && !(same && piece->complete == 0);
+    const uint64_t from = before && same;
+    const uint64_t first = run->fibers + before;
+    enum slc_status status = SLC_OK;
+
+    if (before) {
+        take_carry(run, worker, same ? piece->rows : NULL);
+    }
+    run->fibers = first + piece->complete - from;
+    if (at_end) {
+        leave_carry(run, piece);
+        pass_turn(run);
+    }
+    if (before) {
+        status = put_carried(run, worker, first - 1, worker->carried_coords, worker->carried, err);
+    }
+    if (status == SLC_OK) {
+        status = put_coords(run, worker, first, piece, from, piece->complete, err);
+    }
+    return status == SLC_OK ? put_rows(run, worker, first, piece->complete - from,
+                                       piece->rows + from * piece->pitch, piece->pitch, err)
+                            : status;
+}
+
+/* Puts all fibers of an output but the last. */
+static enum slc_status put_output(struct run *run,
+                                  struct worker *worker,
+                                  struct slc_ttm_output *output,
+                                  bool at_end,
+                                  struct slc_error *err)
+{
+    struct piece piece = {.count = output->count,
+                          .complete = output->count - 1,
+                          .rows = output->rows,
+                          .pitch = output->pitch};
+    enum slc_status status;
+
+    for (unsigned m = 0; m < run->job->order; m++) {
+        piece.coords[m] = output->coords[m];
+    }
+    status = put_piece(run, worker, &piece, at_end, err);
+    slc_ttm_keep_last(output);
+    return status;
+}
+
+/* Puts all fibers of a lane's tile. */
+static enum slc_status put_fibers(struct run *run,
+                                  unsigned number,
+                                  const struct slc_tile_view *tile,
+                                  struct slc_device_fibers *fibers,
+                                  struct slc_error *err)
+{
+    struct worker *worker = &run->workers[number];
+    enum slc_status status = wait_turn(run, worker, tile->ordinal, err);
+
+    while (status == SLC_OK) {
+        const bool at_end = !fibers->more;
+        struct piece piece = {.count = fibers->count,
+                              .complete = fibers->count - at_end,
+                              .rows = fibers->sums,
+                              .pitch = run->job->matrix->cols,
+                              .corner = tile->corner};
+
+        memcpy(piece.offset, fibers->offset, sizeof piece.offset);
+        status = put_piece(run, worker, &piece, at_end, err);
+        if (at_end) {
+            break;
+        }
+        if (status == SLC_OK) {
+            status = slc_products_more(run->products, number, fibers, err);
+        }
+    }
+    return status;
+}
+
+/* The tile, by the worker itself; *busy_ns: without waiting. */
+static enum slc_status multiply_here(struct run *run,
+                                     struct worker *worker,
+                                     struct slc_ttm_output *output,
+                                     struct slc_tile_view *tile,
+                                     uint64_t *busy_ns,
+                                     struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t start_ns = slc_clock_ns();
+    bool in_turn = false;
+    uint32_t nnz = 1;
+
+    *busy_ns = 0;
+    output->count = 0;
+    while (nnz > 0 && status == SLC_OK) {
+        if (slc_ttm_has_room(output)) {
+            status = slc_ttm_next(run->job, tile, output, &nnz, err);
+            continue;
+        }
+        *busy_ns += slc_clock_ns() - start_ns;
+        if (!in_turn) {
+            status = wait_turn(run, worker, tile->ordinal, err);
+            in_turn = status == SLC_OK;
+        }
+        if (status == SLC_OK) {
+            status = put_output(run, worker, output, false, err);
+        }
+        start_ns = slc_clock_ns();
+    }
+    *busy_ns += slc_clock_ns() - start_ns;
+    if (status == SLC_OK && !in_turn) {
+        status = wait_turn(run, worker, tile->ordinal, err);
+    }
+    return status == SLC_OK ? put_output(run, worker, output, true, err) : status;
+}
+
+static enum slc_status
+multiply_tile(void *context, unsigned number, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct run *run = context;
+    struct worker *worker = &run->workers[number];
+    struct slc_device_fibers fibers;
+    enum slc_status status;
+    uint64_t busy_ns;
+    unsigned seat;
+
+    if (run->products == NULL) {
+        return multiply_here(run, worker, &run->outputs[number], tile, &busy_ns, err);
+    }
+    status = slc_products_take(run->products, number, tile, &seat, &fibers, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (fibers.count > 0) {
+        status = put_fibers(run, number, tile, &fibers, err);
+    } else {
+        status = multiply_here(run, worker, &run->outputs[seat], tile, &busy_ns, err);
+        slc_products_computed(run->products, number, busy_ns);
+    }
+    slc_products_leave(run->products, number);
+    return status;
+}
+
+static void abort_run(void *context)
+{
+    struct run *run = context;
+
+    pthread_mutex_lock(&run->mutex);
+    run->aborted = true;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&run->mutex);
+    if (run->products != NULL) {
+        slc_products_abort(run->products);
+    }
+    slc_npy_pair_abort(run->pair);
+}
+
+/* Stages of the workers and rows that are carried. */
+static void divide_memory(struct run *run)
+{
+    double *at = run->memory.data;
+
+    run->carry = at;
+    at += slc_ttm_row_doubles(run->job);
+    for (unsigned w = 0; w < run->options->workers; w++) {
+        struct worker *worker = &run->workers[w];
+
+        worker->carried = at;
+        at += slc_ttm_row_doubles(run->job);
+        worker->stage = (int64_t *)(void *)at;
+        at += slc_ttm_coord_doubles(run->job);
+        worker->narrow = (float *)(void *)at;
+        at += slc_ttm_narrow_doubles(run->job);
+    }
+}
+
+static enum slc_status take_memory(struct run *run, struct slc_error *err)
+{
+    const struct slc_ttm_options *options = run->options;
+    const unsigned outputs = options->share.outputs;
+    enum slc_status status = slc_buffer_create(
+        &run->memory, slc_ttm_small_bytes(run->job, options->workers), SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    run->workers = slc_calloc(options->workers, sizeof *run->workers);
+    run->outputs = slc_calloc(slc_max_u64(outputs, 1), sizeof *run->outputs);
+    if (run->workers == NULL || run->outputs == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", options->workers);
+    }
+    divide_memory(run);
+    for (unsigned w = 0; w < outputs && status == SLC_OK; w++) {
+        status = slc_ttm_output_create(&run->outputs[w], run->job, options->share.room, err);
+    }
+    return status;
+}
+
+static enum slc_status
+open_products(struct run *run, const struct slc_stream *stream, struct slc_error *err)
+{
+    const struct slc_ttm_options *options = run->options;
+    struct slc_products_options products = {.device = options->device,
+                                            .threads = options->share.outputs,
+                                            .workers = options->workers,
+                                            .reader = slc_stream_reader(stream, options->layout),
+                                            .in_order = true};
+
+    if (options->device == NULL) {
+        return SLC_OK;
+    }
+    products.plan = &options->plan->accelerator;
+    products.share = options->plan->request.share;
+    products.matrices[run->job->mode] = run->job->matrix;
+    return slc_products_open(&products, &run->products, err);
+}
+
+static void release(struct run *run)
+{
+    slc_products_close(run->products);
+    for (unsigned w = 0; w < run->options->share.outputs && run->outputs != NULL; w++) {
+        slc_ttm_output_destroy(&run->outputs[w]);
+    }
+    slc_free(run->outputs);
+    slc_free(run->workers);
+    slc_buffer_destroy(&run->memory);
+    pthread_cond_destroy(&run->changed);
+    pthread_mutex_destroy(&run->mutex);
+}
+
+/* The pass, and the fiber that its last tile has carried on. */
+static enum slc_status multiply(struct run *run, struct slc_stream *stream, struct slc_error *err)
+{
+    const struct slc_ttm_options *options = run->options;
+    const struct slc_pass pass = {.tile = multiply_tile,
+                                  .abort = abort_run,
+                                  .context = run,
+                                  .layout = options->layout,
+                                  .stop = options->stop,
+                                  .progress = options->progress,
+                                  .progress_context = options->progress_context};
+    enum slc_status status = slc_stream_pass(stream, &pass, err);
+
+    if (status == SLC_OK && run->carries) {
+        run->carries = false;
+        status =
+            put_carried(run, &run->workers[0], run->fibers++, run->carry_coords, run->carry, err);
+    }
+    return status;
+}
+
+enum slc_status slc_ttm_stream(struct slc_stream *stream,
+                               const struct slc_ttm_options *options,
+                               struct slc_npy_pair **pair,
+                               struct slc_ttm_report *report,
+                               struct slc_error *err)
+{
+    const struct slc_npy_pair_options output = {.files = options->files,
+                                                .folder = options->folder,
+                                                .modes = options->job.order - 1,
+                                                .cols = options->job.matrix->cols,
+                                                .type = options->job.matrix->type,
+                                                .buffer_bytes = options->share.buffer_bytes,
+                                                .coord_buffers = options->share.coord_buffers,
+                                                .row_buffers = options->share.row_buffers};
+    struct run run = {.options = options, .job = &options->job};
+    enum slc_status status;
+
+    assert(options->job.mode < options->job.order && options->share.room > 0);
+    pthread_mutex_init(&run.mutex, NULL);
+    pthread_cond_init(&run.changed, NULL);
+    memset(report, 0, sizeof *report);
+    status = take_memory(&run, err);
+    if (status == SLC_OK) {
+        status = open_products(&run, stream, err);
+        report->device_refused = status != SLC_OK;
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_pair_create(&output, &run.pair, err);
+    }
+    if (status == SLC_OK) {
+        status = multiply(&run, stream, err);
+    }
+    for (unsigned w = 0; run.workers != NULL && w < options->workers; w++) {
+        report->turn_seconds += (double)run.workers[w].turn_ns * 1e-9;
+    }
+    report->fibers = run.fibers;
+    if (run.products != NULL) {
+        slc_products_report(run.products, &report->products);
+    }
+    release(&run);
+    if (status == SLC_OK) {
+        status = slc_npy_pair_finish(run.pair, report->fibers, err);
+    }
+    if (run.pair != NULL) {
+        slc_npy_pair_stats(run.pair, &report->output);
+    }
+    if (status != SLC_OK) {
+        slc_npy_pair_destroy(run.pair);
+        return status;
+    }
+    *pair = run.pair;
+    return SLC_OK;
+}

@@ -1,0 +1,46 @@
+/* What the files of tensor times matrix share. Private to engine/ttm*.c. */
+#ifndef SLC_ENGINE_TTM_IMPL_H
+#define SLC_ENGINE_TTM_IMPL_H
+
+#include "base/memory/checked.h"
+#include "engine/product/ttm.h"
+
+/* Fibers whose coordinates are put together at a time. */
+enum { SLC_TTM_STAGE_FIBERS = 1024 };
+
+/* Rows that are narrowed to f32 at a time: some KiB of them, or one. */
+static inline uint32_t slc_ttm_stage_rows(const struct slc_ttm_job *job)
+{
+    enum { STAGE_NUMBERS = 4096 };
+
+    return (uint32_t)slc_max_u64(STAGE_NUMBERS / job->matrix->pitch, 1);
+}
+
+/* A worker's stages and the row that it carries, in f64: rows begin on lines of the cache, as those
+ * of a matrix do. */
+static inline uint64_t slc_ttm_row_doubles(const struct slc_ttm_job *job)
+{
+    return slc_div_up_u64(job->matrix->pitch, 8) * 8;
+}
+
+static inline uint64_t slc_ttm_coord_doubles(const struct slc_ttm_job *job)
+{
+    return slc_div_up_u64((uint64_t)SLC_TTM_STAGE_FIBERS * (job->order - 1), 8) * 8;
+}
+
+static inline uint64_t slc_ttm_narrow_doubles(const struct slc_ttm_job *job)
+{
+    return job->matrix->type == SLC_F32 ? slc_ttm_stage_rows(job) * slc_ttm_row_doubles(job) / 2 + 8
+                                        : 0;
+}
+
+/* Of all workers, and the row that is carried from tile to tile. */
+static inline uint64_t slc_ttm_small_bytes(const struct slc_ttm_job *job, unsigned workers)
+{
+    const uint64_t each =
+        slc_ttm_row_doubles(job) + slc_ttm_coord_doubles(job) + slc_ttm_narrow_doubles(job);
+
+    return (slc_ttm_row_doubles(job) + workers * each) * sizeof(double);
+}
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * Rows of a matrix that every device has a copy of, each of them written by one device: pieces,
+ * which travel round a ring of devices until all copies are equal.
+ *
+ * With D devices there are D - 1 steps: in step s device d sends piece d - s to device d + 1 while
+ * it receives piece d - s - 1 from device d - 1 (all modulo D). Pieces move in chunks through two
+ * buffers per link, so that a chunk is sent on while the next one comes in; nobody waits for the
+ * end of a step.
+ *
+ * Cost: each device sends and receives all rows but those of one piece, once.
+ * Source: AMPED section 4.8.
+ */
+#ifndef SLC_ENGINE_EXCHANGE_H
+#define SLC_ENGINE_EXCHANGE_H
+
+#include "base/backend.h"
+#include "base/error/error.h"
+
+#include <stdint.h>
+
+/* The rows that one device has written: ranges, in any order. Borrowed. */
+struct slc_row_piece {
+    const struct slc_row_span *ranges;
+    uint64_t count;
+};
+
+struct slc_exchange_job {
+    struct slc_backend *const *backends; /* of every device */
+    /* The copy of every device, of the same shape, in its own memory (rows_read of base/backend.h).
+     */
+    struct slc_matrix *const *copies;
+    const struct slc_row_piece *pieces; /* of every device; rows in none of them stay as they are */
+};
+
+/* What one device did in an exchange. */
+struct slc_exchange_stats {
+    uint64_t bytes_sent;
+    double copy_seconds; /* copying rows into buffers and out of them */
+    double wait_seconds; /* for a neighbour */
+};
+
+struct slc_exchange;
+
+/*
+ * The buffers of a ring of `devices` (1 or more) for rows of at most `row_bytes`.
+ * Owns: slc_exchange_destroy, which takes NULL. Errors: SLC_ERR_MEMORY.
+ */
+enum slc_status slc_exchange_create(unsigned devices,
+                                    uint64_t row_bytes,
+                                    struct slc_exchange **exchange,
+                                    struct slc_error *err) SLC_NODISCARD;
+void slc_exchange_destroy(struct slc_exchange *exchange);
+/* What the above takes, for plans. */
+uint64_t slc_exchange_memory_bytes(unsigned devices, uint64_t row_bytes);
+
+/*
+ * Exchanges all pieces; a thread for each device. stats[devices] is set.
+ * Order: copies rows, so bits do not depend on anything. Errors: the first one of a device's
+ * rows_read or rows_write, which ends the exchange for all, and those of starting threads; rows
+ * that their device did not write are then undefined, those that it wrote as they were.
+ */
+enum slc_status slc_exchange_run(struct slc_exchange *exchange,
+                                 const struct slc_exchange_job *job,
+                                 struct slc_exchange_stats *stats,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+#endif

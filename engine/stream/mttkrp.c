@@ -1,0 +1,93 @@
+/*
+ * One MTTKRP over a stream. The backend's three steps are tied to one pass: begin, every tile from
+ * the pass's workers, end. A pass that fails is first aborted (workers may wait inside the backend
+ * for tiles that will not come), then the job is ended all the same, so that the backend is ready
+ * for another one.
+ */
+#include "engine/stream/mttkrp.h"
+
+enum slc_status slc_mttkrp_stream_tile(void *context,
+                                       unsigned worker,
+                                       struct slc_tile_view *tile,
+                                       struct slc_error *err)
+{
+    struct slc_backend *backend = context;
+
+    return backend->ops->mttkrp_tile(backend, worker, tile, err);
+}
+
+void slc_mttkrp_stream_abort(void *context)
+{
+    struct slc_backend *backend = context;
+
+    backend->ops->mttkrp_abort(backend);
+}
+
+/* The job of a pass that goes on at `position` in the order of blocks. */
+static struct slc_mttkrp_job resumed_job(const struct slc_stream *stream,
+                                         unsigned layout,
+                                         const struct slc_mttkrp_job *job,
+                                         const struct slc_pass_cuts *cuts)
+{
+    const struct slc_reader *reader = slc_stream_reader(stream, layout);
+    struct slc_mttkrp_job resumed = *job;
+    struct slc_block_entry entry;
+
+    if (cuts != NULL && cuts->first < slc_reader_info(reader)->block_count) {
+        slc_reader_entry(reader, slc_stream_order(stream, layout)[cuts->first], &entry);
+        resumed.first_tile = entry.first_tile;
+    }
+    return resumed;
+}
+
+enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
+                                  unsigned layout,
+                                  struct slc_backend *backend,
+                                  const struct slc_mttkrp_job *job,
+                                  const volatile int *stop,
+                                  void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                  void *progress_context,
+                                  struct slc_error *err)
+{
+    return slc_mttkrp_stream_parts(stream, layout, backend, job, NULL, stop, progress,
+                                   progress_context, err);
+}
+
+enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
+                                        unsigned layout,
+                                        struct slc_backend *backend,
+                                        const struct slc_mttkrp_job *job,
+                                        const struct slc_pass_cuts *cuts,
+                                        const volatile int *stop,
+                                        void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                        void *progress_context,
+                                        struct slc_error *err)
+{
+    const struct slc_mttkrp_job resumed = resumed_job(stream, layout, job, cuts);
+    const uint64_t blocks = slc_reader_info(slc_stream_reader(stream, layout))->block_count;
+    const struct slc_pass pass = {.layout = layout,
+                                  .tile = slc_mttkrp_stream_tile,
+                                  .abort = slc_mttkrp_stream_abort,
+                                  .context = backend,
+                                  .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
+                                  .by_partition = job->conflict == SLC_CONFLICT_ROWS,
+                                  .stop = stop,
+                                  .progress = progress,
+                                  .progress_context = progress_context};
+    enum slc_status status;
+
+    if (job->conflict == SLC_CONFLICT_OWNED) {
+        return backend->ops->mttkrp_owned(backend, job, err);
+    }
+    status = backend->ops->mttkrp_begin(backend, &resumed, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_pass_in_parts(stream, &pass, blocks, cuts, err);
+    if (status != SLC_OK) {
+        /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
+        (void)backend->ops->mttkrp_end(backend, NULL);
+        return status;
+    }
+    return backend->ops->mttkrp_end(backend, err);
+}

@@ -1,0 +1,312 @@
+/* See row_ranges.h. */
+#include "engine/stream/row_ranges.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Nonzeros of a range of a layout that is not sorted: a 64th of the tensor, as partitions have
+ * (convert/layout/sorted_cuts.h), so that there are several for each worker; but not less than 2
+ * tiles, because a tile that a cut runs through is decoded for both of its ranges, nor more than 1
+ * Mi. More only where ranges would become too many: a store may claim nonzeros beyond all measure,
+ * and has not to have them before its blocks are read.
+ */
+enum { RANGES_WANTED = 64, RANGES_MAX = 1 << 16 };
+#define RANGE_NNZ_MIN (UINT64_C(2) * SLC_TILE_NNZ)
+#define RANGE_NNZ_MAX (UINT64_C(1) << 20)
+
+static int by_size(const void *a, const void *b)
+{
+    const struct slc_row_range *left = a;
+    const struct slc_row_range *right = b;
+
+    if (left->nnz != right->nnz) {
+        return left->nnz > right->nnz ? -1 : 1;
+    }
+    return left->first_row < right->first_row ? -1 : left->first_row > right->first_row;
+}
+
+/* Ranges of a layout sorted by the mode, in file order. */
+static void take_partitions(const struct slc_reader *reader, struct slc_row_ranges *ranges)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct slc_row_range *range = NULL;
+
+    for (uint64_t p = 0; p < info->partition_count; p++) {
+        struct slc_partition partition;
+
+        slc_reader_partition(reader, p, &partition);
+        if (!partition.continued) {
+            if (range != NULL) {
+                range->end_row = partition.first_row;
+            }
+            range = &ranges->ranges[ranges->count];
+            *range = (struct slc_row_range){
+                .first_row = ranges->count == 0 ? 0 : partition.first_row,
+                .first_block = partition.first_block,
+            };
+            ranges->count++;
+        }
+        assert(range != NULL); /* the first partition continues none */
+        range->block_count += partition.block_count;
+        range->nnz += partition.nnz;
+    }
+    if (range != NULL) {
+        range->end_row = info->dims[ranges->mode];
+    }
+}
+
+/* Cutting a layout that is not sorted. */
+struct cutting {
+    const struct slc_reader *reader;
+    unsigned mode;
+    uint64_t target_nnz;
+    uint64_t step;                /* rows that lie together; 0: not known */
+    uint64_t *min_from;           /* per block: the first row of it and all later blocks */
+    struct slc_row_range *ranges; /* NULL: count them only */
+    uint64_t count;
+    uint64_t first, end, nnz; /* blocks of the last range, and their nonzeros: they only go on */
+};
+
+/* How many rows share the bits of the mode with which keys begin; 0 where there are none. */
+static uint64_t rows_together(const struct slc_key_layout *keys, unsigned mode)
+{
+    const slc_u128 mask = slc_key_join(keys->mask_lo[mode], keys->mask_hi[mode]);
+    unsigned surplus = 0;
+
+    while (surplus < keys->bits && (mask >> (keys->bits - 1 - surplus) & 1) != 0) {
+        surplus++;
+    }
+    return surplus > 0 ? UINT64_C(1) << (keys->mode_bits[mode] - surplus) : 0;
+}
+
+/* Adds the range of rows [first_row, end_row), whose nonzeros are in no block behind `last`. */
+static void add_range(struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last)
+{
+    struct slc_block_entry entry;
+
+    if (cutting->ranges == NULL) {
+        cutting->count++;
+        return;
+    }
+    while (cutting->end <= last &&
+           (cutting->end == cutting->first || cutting->min_from[cutting->end] < end_row)) {
+        slc_reader_entry(cutting->reader, cutting->end++, &entry);
+        cutting->nnz += entry.nnz;
+    }
+    slc_reader_entry(cutting->reader, cutting->first, &entry);
+    while (cutting->first + 1 < cutting->end && entry.max[cutting->mode] < first_row) {
+        cutting->nnz -= entry.nnz;
+        slc_reader_entry(cutting->reader, ++cutting->first, &entry);
+    }
+    cutting->ranges[cutting->count++] =
+        (struct slc_row_range){.first_row = first_row,
+                               .end_row = end_row,
+                               .first_block = cutting->first,
+                               .block_count = cutting->end - cutting->first,
+                               .nnz = cutting->nnz};
+}
+
+/*
+ * Adds ranges for rows [first_row, end_row): several where `nnz` nonzeros are too many for one and
+ * their rows lie together.
+ */
+static void add_pieces(
+    struct cutting *cutting, uint64_t first_row, uint64_t end_row, uint64_t last, uint64_t nnz)
+{
+    const uint64_t pieces = cutting->step > 0 ? slc_div_up_u64(nnz, cutting->target_nnz) : 1;
+    const uint64_t piece_rows = slc_max_u64((end_row - first_row) / pieces, 1);
+    uint64_t begin = first_row;
+
+    for (uint64_t i = 1; i < pieces && i * piece_rows < end_row - first_row; i++) {
+        uint64_t row = first_row + i * piece_rows;
+
+        row -= row % cutting->step;
+        if (row > begin) {
+            add_range(cutting, begin, row, last);
+            begin = row;
+        }
+    }
+    add_range(cutting, begin, end_row, last);
+}
+
+static void cut_blocks(struct cutting *cutting)
+{
+    const struct slc_layout_info *info = slc_reader_info(cutting->reader);
+    uint64_t first_row = 0, nnz = 0;
+    struct slc_block_entry entry;
+
+    cutting->count = 0;
+    for (uint64_t b = 0; b < info->block_count; b++) {
+        const bool end = b + 1 == info->block_count;
+        const uint64_t end_row = end ? info->dims[cutting->mode] : cutting->min_from[b + 1];
+
+        slc_reader_entry(cutting->reader, b, &entry);
+        nnz += entry.nnz;
+        if (!end && (nnz < cutting->target_nnz || end_row <= first_row)) {
+            continue;
+        }
+        add_pieces(cutting, first_row, end_row, b, nnz);
+        first_row = end_row;
+        nnz = 0;
+    }
+}
+
+static enum slc_status take_cuts(struct cutting *cutting, struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(cutting->reader);
+    uint64_t least = UINT64_MAX;
+
+    cutting->min_from = slc_calloc(info->block_count, sizeof *cutting->min_from);
+    if (cutting->min_from == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to cut %" PRIu64 " blocks by rows",
+                        info->block_count);
+    }
+    for (uint64_t b = info->block_count; b-- > 0;) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(cutting->reader, b, &entry);
+        least = slc_min_u64(least, entry.min[cutting->mode]);
+        cutting->min_from[b] = least;
+    }
+    cut_blocks(cutting);
+    cutting->ranges = slc_calloc(cutting->count, sizeof *cutting->ranges);
+    if (cutting->ranges == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " ranges of rows",
+                        cutting->count);
+    }
+    cut_blocks(cutting);
+    return SLC_OK;
+}
+
+/* The ranges of a layout that is not sorted, in file order. */
+static enum slc_status
+take_rows(const struct slc_reader *reader, struct slc_row_ranges *ranges, struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct cutting cutting = {
+        .reader = reader,
+        .mode = ranges->mode,
+        .target_nnz = slc_max_u64(
+            slc_min_u64(slc_max_u64(info->nnz / RANGES_WANTED, RANGE_NNZ_MIN), RANGE_NNZ_MAX),
+            info->nnz / RANGES_MAX),
+        .step = rows_together(&info->keys, ranges->mode),
+    };
+    const enum slc_status status = take_cuts(&cutting, err);
+
+    slc_free(cutting.min_from);
+    ranges->ranges = cutting.ranges;
+    ranges->count = cutting.count;
+    return status;
+}
+
+/* Puts the blocks into the order of the ranges, and finds the largest of these. */
+static void take_blocks(const struct slc_reader *reader, struct slc_row_ranges *ranges)
+{
+    uint64_t placed = 0;
+    uint64_t first = 0, end = 0, bytes = 0; /* of the range; shared: they only go on */
+    struct slc_block_entry entry;
+
+    for (uint64_t r = 0; r < ranges->count; r++) {
+        const struct slc_row_range *range = &ranges->ranges[r];
+
+        if (!ranges->shared) {
+            first = end = range->first_block;
+            bytes = 0;
+        }
+        while (end < range->first_block + range->block_count) {
+            slc_reader_entry(reader, end, &entry);
+            bytes += entry.padded_bytes;
+            ranges->block_order[placed++] = end++;
+        }
+        for (; first < range->first_block; first++) {
+            slc_reader_entry(reader, first, &entry);
+            bytes -= entry.padded_bytes;
+        }
+        ranges->max_blocks = slc_max_u64(ranges->max_blocks, range->block_count);
+        ranges->max_bytes = slc_max_u64(ranges->max_bytes, bytes);
+    }
+    assert(placed == ranges->block_count);
+}
+
+enum slc_status slc_row_ranges_make(const struct slc_reader *reader,
+                                    unsigned mode,
+                                    bool in_order,
+                                    struct slc_row_ranges *ranges,
+                                    struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const bool sorted = info->layout == SLC_LAYOUT_SORTED && info->layout_mode == mode;
+    enum slc_status status = SLC_OK;
+
+    assert(mode < info->order);
+    *ranges =
+        (struct slc_row_ranges){.mode = mode, .shared = !sorted, .block_count = info->block_count};
+    ranges->block_order = slc_calloc(info->block_count, sizeof *ranges->block_order);
+    if (ranges->block_order == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks",
+                        info->block_count);
+    }
+    if (sorted) {
+        ranges->ranges = slc_calloc(info->partition_count, sizeof *ranges->ranges);
+        if (ranges->ranges == NULL) {
+            status = slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " ranges of rows",
+                              info->partition_count);
+        } else {
+            take_partitions(reader, ranges);
+        }
+    } else if (info->block_count > 0) {
+        status = take_rows(reader, ranges, err);
+    }
+    if (status != SLC_OK) {
+        slc_row_ranges_destroy(ranges);
+        return status;
+    }
+    if (sorted && !in_order && ranges->count > 0) {
+        qsort(ranges->ranges, ranges->count, sizeof *ranges->ranges, by_size);
+    }
+    take_blocks(reader, ranges);
+    return SLC_OK;
+}
+
+void slc_row_ranges_destroy(struct slc_row_ranges *ranges)
+{
+    slc_free(ranges->ranges);
+    slc_free(ranges->block_order);
+    memset(ranges, 0, sizeof *ranges);
+}
+
+void slc_row_ranges_blocks(const struct slc_row_ranges *ranges,
+                           uint64_t first,
+                           uint64_t end,
+                           uint64_t *first_block,
+                           uint64_t *end_block)
+{
+    uint64_t position = 0;
+
+    assert(first < end && end <= ranges->count);
+    if (ranges->shared) {
+        /* Neither the first blocks of ranges nor their last ones ever go back: rows ascend. */
+        *first_block = ranges->ranges[first].first_block;
+        *end_block = ranges->ranges[end - 1].first_block + ranges->ranges[end - 1].block_count;
+        return;
+    }
+    for (uint64_t r = 0; r < end; r++) {
+        if (r == first) {
+            *first_block = position;
+        }
+        position += ranges->ranges[r].block_count;
+    }
+    *end_block = position;
+}
+
+uint64_t slc_row_ranges_memory_bytes(const struct slc_row_ranges *ranges)
+{
+    return ranges->count * sizeof *ranges->ranges +
+           ranges->block_count * sizeof *ranges->block_order;
+}

@@ -1,0 +1,549 @@
+/*
+ * Streams: opening, passes, statistics. See engine/stream/stream_impl.h for the other parts.
+ *
+ * A pass is one reader thread and a team of workers around the ring. All memory, threads apart, is
+ * taken at open. Whatever goes wrong in a pass is kept once, in the ring; everybody leaves, what
+ * was in flight is waited for, and the stream is ready for another pass.
+ *
+ * The cached set is the plan's (slc_plan_keeps). A block enters in the first pass that reads it,
+ * after its checksum held, also when that pass fails later.
+ */
+#include "engine/stream/stream_impl.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "base/thread/thread.h"
+#include "base/topology/placement.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A block and what the schedule sorts by: its nonzeros, or those of its partition. */
+struct sized_block {
+    uint64_t nnz;
+    uint64_t block;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct sized_block *x = a;
+    const struct sized_block *y = b;
+
+    if (x->nnz != y->nnz) {
+        return x->nnz > y->nnz ? -1 : 1;
+    }
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+/* Fills the layout's order; `in_order` says which schedule it is. */
+static enum slc_status
+make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *err)
+{
+    const uint64_t count = layout->info->block_count;
+    struct sized_block *sorted;
+
+    for (uint64_t b = 0; b < count; b++) {
+        layout->order[b] = b;
+    }
+    if (in_order) {
+        return SLC_OK;
+    }
+    sorted = slc_calloc(count, sizeof *sorted);
+    if (sorted == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks", count);
+    }
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(layout->reader, b, &entry);
+        sorted[b] = (struct sized_block){entry.nnz, b};
+        if (layout->info->partition_count > 0) {
+            struct slc_partition partition;
+
+            slc_reader_partition(layout->reader, entry.partition, &partition);
+            sorted[b].nnz = partition.nnz;
+        }
+    }
+    qsort(sorted, count, sizeof *sorted, larger_first);
+    for (uint64_t b = 0; b < count; b++) {
+        layout->order[b] = sorted[b].block;
+    }
+    slc_free(sorted);
+    return SLC_OK;
+}
+
+/* Gives every block of the layout's cached set its place in the cache, from *used on; those of the
+ * other set belong into a device's memory. */
+static enum slc_status place_blocks(struct slc_stream_layout *layout,
+                                    const struct slc_plan_layout *plan,
+                                    uint64_t *used,
+                                    struct slc_error *err)
+{
+    const uint64_t count = layout->info->block_count;
+    const uint64_t before = *used;
+
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        if (slc_plan_keeps(plan->resident_blocks, count, b)) {
+            layout->cached[b] = SLC_CACHE_RESIDENT_WANTED;
+        } else if (slc_plan_caches(plan, count, b)) {
+            slc_reader_entry(layout->reader, b, &entry);
+            layout->cached[b] = SLC_CACHE_WANTED;
+            layout->cache_offset[b] = *used;
+            *used += entry.padded_bytes;
+        }
+    }
+    if (*used - before != plan->cache_bytes) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan keeps %" PRIu64 " blocks, which take %" PRIu64
+                        " bytes, in a cache of %" PRIu64,
+                        plan->cached_blocks, *used - before, plan->cache_bytes);
+    }
+    return SLC_OK;
+}
+
+/* The arrays of a layout. */
+static enum slc_status make_layout(struct slc_stream *stream,
+                                   unsigned index,
+                                   const struct slc_reader *reader,
+                                   struct slc_error *err)
+{
+    struct slc_stream_layout *layout = &stream->layouts[index];
+    uint64_t count;
+
+    layout->file = index;
+    layout->reader = reader;
+    layout->info = slc_reader_info(reader);
+    count = layout->info->block_count;
+    layout->order = slc_calloc(count, sizeof *layout->order);
+    layout->cached = slc_calloc(count, sizeof *layout->cached);
+    layout->cache_offset = slc_calloc(count, sizeof *layout->cache_offset);
+    layout->partition_done =
+        slc_calloc(layout->info->partition_count, sizeof *layout->partition_done);
+    layout->uses = slc_calloc(count, sizeof *layout->uses);
+    layout->keep = slc_calloc(count, sizeof *layout->keep);
+    layout->nnz = slc_calloc(count, sizeof *layout->nnz);
+    layout->share_state = slc_calloc(count, sizeof *layout->share_state);
+    if (layout->order == NULL || layout->cached == NULL || layout->cache_offset == NULL ||
+        layout->partition_done == NULL || layout->uses == NULL || layout->keep == NULL ||
+        layout->nnz == NULL || layout->share_state == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "no memory for the tables of a stream of %" PRIu64 " blocks", count);
+    }
+    for (uint64_t b = 0; b < count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        layout->nnz[b] = entry.nnz;
+    }
+    return make_order(layout, stream->in_order, err);
+}
+
+/* The arrays of the stream. */
+static enum slc_status
+make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    stream->layouts = slc_calloc(layouts->count, sizeof *stream->layouts);
+    stream->requests = slc_calloc(stream->slot_count, sizeof *stream->requests);
+    stream->delivered = slc_calloc(stream->slot_count, sizeof *stream->delivered);
+    stream->slot_blocks = slc_calloc(stream->slot_count, sizeof *stream->slot_blocks);
+    stream->cache_blocks = slc_calloc(stream->worker_count, sizeof *stream->cache_blocks);
+    stream->workers = slc_calloc(stream->worker_count, sizeof *stream->workers);
+    if (stream->layouts == NULL || stream->requests == NULL || stream->delivered == NULL ||
+        stream->slot_blocks == NULL || stream->cache_blocks == NULL || stream->workers == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the tables of a stream");
+    }
+    for (unsigned l = 0; l < layouts->count && status == SLC_OK; l++) {
+        stream->layout_count = l + 1;
+        status = make_layout(stream, l, layouts->reader[l], err);
+    }
+    return status;
+}
+
+static enum slc_status
+make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t used = 0;
+
+    for (unsigned l = 0; l < stream->layout_count && status == SLC_OK; l++) {
+        status = place_blocks(&stream->layouts[l], &plan->layouts[l], &used, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        slc_buffer_spread(&stream->cache);
+    }
+    return status;
+}
+
+static enum slc_status open_parts(struct slc_stream *stream,
+                                  const struct slc_files *files,
+                                  const struct slc_layouts *layouts,
+                                  const struct slc_plan *plan,
+                                  struct slc_error *err)
+{
+    const char *paths[SLC_MAX_LAYOUTS];
+    const struct slc_io_options options = {
+        .files = files,
+        .paths = paths,
+        .file_count = layouts->count,
+        .slot_count = plan->slot_count,
+        .slot_bytes = plan->slot_bytes,
+        .direct = true,
+    };
+    enum slc_status status = make_tables(stream, layouts, err);
+
+    if (status == SLC_OK) {
+        status = make_cache(stream, plan, err);
+    }
+    /* Of any layout: each pass binds them to its own. */
+    for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
+        status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
+                                    &stream->workers[w].decoder, err);
+        if (status == SLC_OK) {
+            status =
+                slc_tile_rows_create(&stream->workers[w].rows, stream->layouts[0].info->order, err);
+        }
+    }
+    if (status == SLC_OK) {
+        status = slc_ring_create(plan->slot_count, &stream->ring, err);
+    }
+    for (unsigned l = 0; l < layouts->count; l++) {
+        paths[l] = slc_reader_path(layouts->reader[l]);
+    }
+    if (status == SLC_OK) {
+        status = slc_io_open(plan->request.io, &options, &stream->io, err);
+    }
+    return status;
+}
+
+/* Whether the plan is one for these layouts. */
+static enum slc_status
+check_plan(const struct slc_layouts *layouts, const struct slc_plan *plan, struct slc_error *err)
+{
+    uint64_t most = 0;
+
+    for (unsigned l = 0; l < layouts->count; l++) {
+        most = slc_max_u64(most, slc_reader_info(layouts->reader[l])->max_block_bytes);
+    }
+    if (plan->threads == 0 || plan->slot_count == 0 || plan->slot_bytes < most ||
+        plan->layout_count != layouts->count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan has %u threads, %u slots of %" PRIu64
+                        " bytes and %u layouts; there are %u, whose largest block has %" PRIu64,
+                        plan->threads, plan->slot_count, plan->slot_bytes, plan->layout_count,
+                        layouts->count, most);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_stream_open(const struct slc_files *files,
+                                const struct slc_layouts *layouts,
+                                const struct slc_plan *plan,
+                                struct slc_stream **result,
+                                struct slc_error *err)
+{
+    struct slc_stream *stream;
+    enum slc_status status = check_plan(layouts, plan, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    stream = slc_calloc(1, sizeof *stream);
+    if (stream == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a stream");
+    }
+    stream->worker_count = plan->threads;
+    stream->slot_count = plan->slot_count;
+    stream->slot_bytes = plan->slot_bytes;
+    stream->in_order = plan->schedule == SLC_SCHEDULE_FILE;
+    stream->read_limit.bytes_per_second = plan->request.read_limit;
+    pthread_mutex_init(&stream->mutex, NULL);
+    status = open_parts(stream, files, layouts, plan, err);
+    if (status != SLC_OK) {
+        slc_stream_close(stream);
+        return status;
+    }
+    *result = stream;
+    return SLC_OK;
+}
+
+void slc_stream_close(struct slc_stream *stream)
+{
+    if (stream == NULL) {
+        return;
+    }
+    slc_stream_detach(stream);
+    slc_io_close(stream->io);
+    slc_ring_destroy(stream->ring);
+    for (unsigned w = 0; stream->workers != NULL && w < stream->worker_count; w++) {
+        slc_decoder_destroy(stream->workers[w].decoder);
+        slc_tile_rows_destroy(&stream->workers[w].rows);
+    }
+    slc_buffer_destroy(&stream->cache);
+    for (unsigned l = 0; l < stream->layout_count; l++) {
+        slc_free(stream->layouts[l].order);
+        slc_free(stream->layouts[l].cached);
+        slc_free(stream->layouts[l].cache_offset);
+        slc_free(stream->layouts[l].partition_done);
+        slc_free(stream->layouts[l].uses);
+        slc_free(stream->layouts[l].keep);
+        slc_free(stream->layouts[l].nnz);
+        slc_free(stream->layouts[l].share_state);
+    }
+    slc_free(stream->layouts);
+    slc_free(stream->requests);
+    slc_free(stream->delivered);
+    slc_free(stream->slot_blocks);
+    slc_free(stream->cache_blocks);
+    slc_free(stream->workers);
+    pthread_mutex_destroy(&stream->mutex);
+    slc_free(stream);
+}
+
+static void worker_run(void *context, unsigned number, unsigned workers)
+{
+    struct slc_stream *stream = context;
+    struct slc_open_block *block;
+    uint32_t tile;
+
+    (void)workers;
+    if (stream->pass->ranges != NULL) {
+        slc_stream_ranges_run(stream, number);
+        return;
+    }
+    if (stream->pass->share != NULL) {
+        slc_stream_share_run(stream, number);
+        return;
+    }
+    if (stream->pass->device != NULL) {
+        slc_stream_feed_run(stream, number);
+        return;
+    }
+    while (slc_stream_tile_take(stream, number, &block, &tile)) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        if (slc_stream_tile_compute(stream, number, block, tile, NULL, stream->pass->tile,
+                                    &fault) != SLC_OK) {
+            slc_stream_give_up(stream, &fault);
+            return;
+        }
+        slc_stream_tile_done(stream, block);
+        slc_stream_progress(stream, number);
+    }
+}
+
+/* Adds what the pass has measured to the statistics and makes its blocks' cache entries usable. */
+static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
+{
+    struct slc_stream_stats *stats = &stream->stats;
+
+    for (unsigned slot = 0; slot < stream->slot_count; slot++) {
+        if (stream->delivered[slot]) {
+            slc_io_release(stream->io, &stream->requests[slot]);
+            stream->delivered[slot] = false;
+        }
+    }
+    for (uint64_t b = 0; b < stream->layout->info->block_count; b++) {
+        if (stream->layout->cached[b] == SLC_CACHE_NEW) {
+            stream->layout->cached[b] = SLC_CACHE_YES;
+            stats->cache_blocks++;
+        } else if (stream->layout->cached[b] == SLC_CACHE_RESIDENT_NEW) {
+            stream->layout->cached[b] = SLC_CACHE_RESIDENT;
+        }
+    }
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        struct slc_stream_worker *worker = &stream->workers[w];
+
+        stats->wait_seconds += (double)worker->wait_ns * 1e-9;
+        stats->decode_seconds += (double)worker->decode_ns * 1e-9;
+        stats->compute_seconds += (double)worker->compute_ns * 1e-9;
+        stats->nnz += worker->nnz;
+        worker->nnz = 0;
+        worker->wait_ns = 0;
+        worker->decode_ns = 0;
+        worker->compute_ns = 0;
+    }
+    stats->passes += stream->end == stream->layout->info->block_count;
+    stats->blocks += atomic_load(&stream->blocks_done);
+    stats->bytes_read = atomic_load(&stream->bytes_read);
+    stats->bytes_cached = atomic_load(&stream->bytes_cached);
+    stats->bytes_resident = atomic_load(&stream->bytes_resident);
+    stats->pass_seconds += slc_seconds_since(start_ns);
+}
+
+static enum slc_status
+check_part(const struct slc_pass *pass, const struct slc_layout_info *info, struct slc_error *err)
+{
+    const struct slc_pass_part part = pass->part;
+    const uint64_t count = pass->ranges != NULL ? pass->ranges->count : info->block_count;
+
+    if (part.first == 0 && part.end == 0) {
+        return SLC_OK;
+    }
+    if (part.first >= part.end || part.end > count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%" PRIu64 " to %" PRIu64 " is no part of a pass over %" PRIu64 " %s",
+                        part.first, part.end, count, pass->ranges != NULL ? "ranges" : "blocks");
+    }
+    if (pass->division != NULL || pass->device != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a pass that is divided, or gives whole blocks to devices, has no parts");
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
+{
+    const struct slc_layout_info *info;
+
+    if (stream->io_failed) {
+        return slc_fail(err, SLC_ERR_IO, "reading failed beyond repair; open the stream again");
+    }
+    if (pass->layout >= stream->layout_count) {
+        return slc_fail(err, SLC_ERR_USAGE, "layout %u of %u does not exist", pass->layout,
+                        stream->layout_count);
+    }
+    info = stream->layouts[pass->layout].info;
+    if (pass->by_partition && info->partition_count == 0 && info->nnz > 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to be taken one by one",
+                        slc_reader_path(stream->layouts[pass->layout].reader));
+    }
+    if (pass->division != NULL && (pass->division->group_workers == 0 ||
+                                   stream->worker_count % pass->division->group_workers != 0)) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u workers cannot be divided into groups of %u",
+                        stream->worker_count, pass->division->group_workers);
+    }
+    if (pass->device != NULL &&
+        (pass->device != slc_stream_device(stream) || pass->every_worker || pass->by_partition ||
+         pass->ranges != NULL || (pass->division == NULL && slc_stream_device_count(stream) > 1))) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "whole blocks go to the devices that the stream has, in any order");
+    }
+    if (pass->share != NULL &&
+        (pass->device == NULL || pass->tile == NULL || pass->division != NULL)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "blocks are shared between one device and a consumer of tiles");
+    }
+    if (pass->ranges != NULL && (pass->ranges->block_count != info->block_count ||
+                                 pass->ranges->max_blocks > stream->slot_count)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a pass in two phases over %" PRIu64
+                        " blocks, of which a range has %" PRIu64 ", cannot be made over %" PRIu64
+                        " blocks by %u slots",
+                        pass->ranges->block_count, pass->ranges->max_blocks, info->block_count,
+                        stream->slot_count);
+    }
+    return check_part(pass, info, err);
+}
+
+/* The order of the pass at hand, and where its part lies in it. */
+static void take_part(struct slc_stream *stream, const struct slc_pass *pass)
+{
+    const struct slc_row_ranges *ranges = pass->ranges;
+
+    stream->order = pass->division != NULL ? pass->division->order : stream->layout->order;
+    stream->first = pass->part.first;
+    stream->end = slc_stream_part_end(pass, stream->layout->info->block_count);
+    if (ranges != NULL) {
+        stream->order = ranges->block_order;
+        stream->first = 0;
+        stream->end = 0;
+        if (ranges->count > 0) {
+            slc_row_ranges_blocks(ranges, pass->part.first,
+                                  slc_stream_part_end(pass, ranges->count), &stream->first,
+                                  &stream->end);
+        }
+    }
+}
+
+/* Sets everything up for a pass that has been checked; before any thread has started. */
+static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
+{
+    stream->pass = pass;
+    stream->layout = &stream->layouts[pass->layout];
+    take_part(stream, pass);
+    stream->strict = stream->in_order && !pass->by_partition && pass->ranges == NULL &&
+                     pass->division == NULL && pass->device == NULL;
+    atomic_store(&stream->given_up, false);
+    atomic_store(&stream->blocks_done, 0);
+    slc_ring_begin(stream->ring, stream->end - stream->first, stream->strict);
+    slc_stream_tiles_begin(stream);
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        slc_decoder_bind(stream->workers[w].decoder, stream->layout->info);
+    }
+    if (pass->ranges != NULL) {
+        slc_stream_ranges_begin(stream);
+    }
+    if (pass->device != NULL) {
+        slc_stream_feed_begin(stream);
+    }
+    if (pass->share != NULL) {
+        slc_stream_share_begin(stream);
+    }
+}
+
+enum slc_status
+slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+    pthread_t reader;
+
+    status = check_pass(stream, pass, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    begin_pass(stream, pass);
+    stream->workers[0].progress_ns = start_ns;
+
+    if (pass->device != NULL && pass->share == NULL) {
+        status = slc_stream_feed_residents(stream, &fault);
+    }
+    if (status == SLC_OK) {
+        status =
+            slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault);
+    }
+    if (status != SLC_OK) {
+        slc_ring_abort(stream->ring, &fault);
+    } else {
+        if (slc_team_run(stream->worker_count, worker_run, stream, &fault) != SLC_OK) {
+            slc_stream_give_up(stream, &fault);
+        }
+        pthread_join(reader, NULL);
+    }
+    settle_pass(stream, start_ns);
+    stream->pass = NULL;
+    return slc_ring_end(stream->ring, err);
+}
+
+void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats)
+{
+    struct slc_io_stats io;
+
+    *stats = stream->stats;
+    slc_io_stats(stream->io, &io);
+    stats->direct = io.direct;
+    stats->io = slc_io_kind(stream->io);
+    memcpy(stats->note, io.note, sizeof stats->note);
+}
+
+const uint64_t *slc_stream_order(const struct slc_stream *stream, unsigned layout)
+{
+    return stream->layouts[layout].order;
+}
+
+const struct slc_reader *slc_stream_reader(const struct slc_stream *stream, unsigned layout)
+{
+    return stream->layouts[layout].reader;
+}

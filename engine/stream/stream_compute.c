@@ -1,0 +1,224 @@
+/*
+ * Giving tiles to the consumer of a pass: opened, cut to the rows that are wanted, with the clock
+ * around their decoding.
+ */
+#include "engine/solve/holdout.h"
+#include "engine/stream/stream_impl.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+
+#include <assert.h>
+
+/* Time between two calls of pass->progress: ten a second. */
+#define PROGRESS_INTERVAL_NS UINT64_C(100000000)
+
+/*
+ * The clock around the decoder's functions, in the views that consumers get. Reading it twice takes
+ * some 50 ns and decoding a chunk 500 and more, so that one chunk in four is timed, and stands for
+ * the others by its nonzeros; but the first, before which a tile is expanded, for itself alone.
+ */
+enum { CHUNKS_TIMED = 4 };
+
+static uint64_t start_chunk(struct slc_stream_worker *worker)
+{
+    const uint64_t chunk = worker->chunks++;
+
+    return chunk == 0 || chunk % CHUNKS_TIMED == 1 ? slc_clock_ns() : 0;
+}
+
+static void end_chunk(struct slc_stream_worker *worker, uint64_t start_ns, uint32_t nnz)
+{
+    if (worker->chunks == 1) {
+        worker->first_ns += slc_clock_ns() - start_ns;
+        return;
+    }
+    worker->chunks_nnz += nnz;
+    if (start_ns != 0) {
+        worker->timed_ns += slc_clock_ns() - start_ns;
+        worker->timed_nnz += nnz;
+    }
+}
+
+static enum slc_status timed_next(struct slc_tile_view *tile,
+                                  uint32_t max_nnz,
+                                  struct slc_chunk_view *chunk,
+                                  struct slc_error *err)
+{
+    struct slc_stream_worker *worker = tile->decoder;
+    const bool masked = worker->holdout != NULL;
+    const uint32_t most =
+        masked && max_nnz > SLC_HOLDOUT_CHUNK_NNZ ? SLC_HOLDOUT_CHUNK_NNZ : max_nnz;
+    const uint64_t start_ns = start_chunk(worker);
+    const enum slc_status status = worker->inner.next(&worker->inner, most, chunk, err);
+
+    if (status == SLC_OK && masked) {
+        slc_holdout_mask(worker->holdout, &worker->inner, chunk, worker->values);
+    }
+    end_chunk(worker, start_ns, chunk->nnz);
+    return status;
+}
+
+void slc_stream_hold_out(struct slc_stream *stream, const struct slc_holdout *holdout, void *rooms)
+{
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        stream->workers[w].holdout = holdout;
+        stream->workers[w].values =
+            holdout != NULL ? (char *)rooms + (size_t)w * SLC_HOLDOUT_ROOM_BYTES : NULL;
+    }
+}
+
+static enum slc_status timed_next_fibers(struct slc_tile_view *tile,
+                                         uint32_t max_nnz,
+                                         struct slc_fiber_view *fibers,
+                                         struct slc_error *err)
+{
+    struct slc_stream_worker *worker = tile->decoder;
+    const uint64_t start_ns = start_chunk(worker);
+    const enum slc_status status = worker->inner.next_fibers(&worker->inner, max_nnz, fibers, err);
+
+    end_chunk(worker, start_ns, fibers->nnz);
+    return status;
+}
+
+static enum slc_status timed_describe(struct slc_tile_view *tile,
+                                      struct slc_encoded_block *described,
+                                      struct slc_error *err)
+{
+    struct slc_stream_worker *worker = tile->decoder;
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = worker->inner.describe(&worker->inner, described, err);
+
+    worker->first_ns += slc_clock_ns() - start_ns;
+    return status;
+}
+
+/* Divides the time of a tile, `open_ns` of it for opening, between decoding and computing. */
+static void settle_tile(struct slc_stream_worker *worker, uint64_t open_ns, uint64_t spent_ns)
+{
+    uint64_t decode_ns = worker->timed_ns;
+
+    if (worker->timed_nnz > 0) {
+        decode_ns = (uint64_t)((double)worker->timed_ns * (double)worker->chunks_nnz /
+                               (double)worker->timed_nnz);
+    }
+    decode_ns = slc_min_u64(open_ns + worker->first_ns + decode_ns, spent_ns);
+    worker->decode_ns += decode_ns;
+    worker->compute_ns += spent_ns - decode_ns;
+}
+
+bool slc_stream_stop_wanted(const struct slc_pass *pass)
+{
+    /* Set by a signal handler or another thread: read as an atomic, once a tile. */
+    return pass->stop != NULL && __atomic_load_n(pass->stop, __ATOMIC_RELAXED) != 0;
+}
+
+/* Makes an open tile one of a range of the pass. False where it has none of the range's rows. */
+static bool take_rows(const struct slc_stream *stream,
+                      struct slc_tile_rows *rows,
+                      const struct slc_row_range *range,
+                      struct slc_tile_view *tile)
+{
+    const struct slc_row_ranges *ranges = stream->pass->ranges;
+    const uint64_t first_row = tile->corner[ranges->mode];
+    const uint64_t last_row = first_row + tile->extent[ranges->mode];
+
+    tile->partition = (uint64_t)(range - ranges->ranges);
+    tile->continued = false;
+    if (last_row < range->first_row || first_row >= range->end_row) {
+        return false;
+    }
+    if (first_row < range->first_row || last_row >= range->end_row) {
+        assert(ranges->shared);
+        slc_tile_rows_cut(rows, ranges->mode, range->first_row, range->end_row, tile);
+    }
+    return true;
+}
+
+/* Gives an open tile to `fn`, with the clock around its decoding. */
+static enum slc_status consume_tile(struct slc_stream *stream,
+                                    unsigned number,
+                                    const struct slc_row_range *range,
+                                    slc_tile_fn *fn,
+                                    struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    struct slc_tile_view tile;
+
+    if (range != NULL && !take_rows(stream, &worker->rows, range, &worker->inner)) {
+        return SLC_OK;
+    }
+    tile = worker->inner;
+    tile.next = timed_next;
+    /* What is held out is so in chunks alone. */
+    tile.next_fibers =
+        tile.next_fibers != NULL && worker->holdout == NULL ? timed_next_fibers : NULL;
+    tile.describe = tile.describe != NULL && worker->holdout == NULL ? timed_describe : NULL;
+    tile.decoder = worker;
+    return fn(stream->pass->context, number, &tile, fault);
+}
+
+enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
+                                        unsigned number,
+                                        const struct slc_open_block *block,
+                                        uint32_t index,
+                                        const struct slc_row_range *range,
+                                        slc_tile_fn *fn,
+                                        struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    const uint64_t start_ns = slc_clock_ns();
+    uint64_t open_ns;
+    enum slc_status status;
+
+    if (slc_stream_stop_wanted(stream->pass)) {
+        return slc_fail(fault, SLC_ERR_INTERRUPTED, "stopped before its end");
+    }
+    status = slc_tile_open(worker->decoder, &block->view, index, &worker->inner, fault);
+    open_ns = slc_clock_ns() - start_ns;
+    worker->chunks = 0;
+    worker->first_ns = 0;
+    worker->chunks_nnz = 0;
+    worker->timed_ns = 0;
+    worker->timed_nnz = 0;
+    if (status == SLC_OK) {
+        status = consume_tile(stream, number, range, fn, fault);
+    }
+    if (status == SLC_OK && block->slot != SLC_NO_SLOT &&
+        slc_io_check(stream->io, &stream->requests[block->slot], fault) != SLC_OK) {
+        status = fault->status;
+        slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
+    }
+    settle_tile(worker, open_ns, slc_clock_ns() - start_ns);
+    /* Neither what all workers compute counts more than once, nor the second phase of a range. */
+    if (status == SLC_OK && fn == stream->pass->tile &&
+        (number == 0 || !stream->pass->every_worker)) {
+        worker->nnz += worker->inner.nnz;
+    }
+    if (status != SLC_OK) {
+        (void)slc_fail(fault, status, "computing a tile failed");
+    }
+    if (status == SLC_ERR_DAMAGED) {
+        slc_error_locate_block(fault, slc_reader_path(stream->layout->reader), block->view.block,
+                               block->view.entry.offset);
+    }
+    return status;
+}
+
+void slc_stream_progress(struct slc_stream *stream, unsigned number)
+{
+    const struct slc_pass *pass = stream->pass;
+    struct slc_stream_worker *worker = &stream->workers[number];
+    uint64_t now_ns;
+
+    if (number != 0 || pass->progress == NULL) {
+        return;
+    }
+    now_ns = slc_clock_ns();
+    if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
+        worker->progress_ns = now_ns;
+        pass->progress(pass->progress_context, stream->first + atomic_load(&stream->blocks_done),
+                       stream->layout->info->block_count,
+                       atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
+    }
+}

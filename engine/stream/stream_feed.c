@@ -1,0 +1,445 @@
+/*
+ * Passes that give whole blocks to a device (base/device.h), or each block to the one of several
+ * that it belongs to.
+ *
+ * Each worker checks and describes the blocks it takes from the ring, which is what costs time, and
+ * hands them over under the mutex of their device: so one thread at a time uses it. A slot is in
+ * the device's hands until its copy has been made. Copies stand in a queue in the order in which
+ * they were asked for; whoever hands over a block looks how far they are, and gives back slots.
+ * Workers do not belong to devices: whoever is free prepares the next block, whosever it is.
+ *
+ * Unless the CPU shares the pass, blocks that stay in a device's memory are handed over before it
+ * begins, so that they are one launch. Then blocks that have arrived go first, because their slots
+ * are wanted for more reads; blocks of the cache fill the time between. A worker that finds none of
+ * them has the device begin with what it has gathered, then waits for the oldest copy, for without
+ * its slot there may be nothing more to read, and sleeps in the ring when there is none. It does
+ * not line up for that: who holds the mutex comes here next.
+ *
+ * Data that lies in a map cannot be registered page by page, and changes when the file does. It is
+ * copied to the cache, where it belongs there, or to a buffer, which is what is checked and
+ * described; its slot is free at once. Buffers are one more than workers, so that a device copies
+ * one while each of them fills another.
+ */
+#include "engine/stream/stream_feed.h"
+
+#include "base/error/clock.h"
+#include "storage/codec/describe.h"
+
+#include <assert.h>
+
+/* Of the device that a block of the pass belongs to. */
+static struct slc_feed *feed_of(const struct slc_stream *stream, uint64_t block)
+{
+    const struct slc_pass_division *division = stream->pass->division;
+
+    return &stream->feeding->feeds[division != NULL ? division->owner[block] : 0];
+}
+
+void slc_stream_feed_begin(struct slc_stream *stream)
+{
+    for (unsigned d = 0; d < stream->feeding->count; d++) {
+        struct slc_feed *feed = &stream->feeding->feeds[d];
+
+        /* What a pass that failed has left here the end of its job has waited for. */
+        feed->first = 0;
+        feed->count = 0;
+        feed->gathered = false;
+        feed->coming = 0;
+    }
+    slc_copy_buffers_reset(&stream->feeding->buffers);
+    stream->cache_cursor = 0;
+}
+
+/* What a copy was made of may be used again. */
+static void give_back(struct slc_stream *stream, const struct slc_feed_copy *copy)
+{
+    if (copy->slot != SLC_NO_SLOT) {
+        slc_stream_block_release(stream, &stream->slot_blocks[copy->slot]);
+    } else {
+        slc_copy_buffers_give_back(&stream->feeding->buffers, copy->buffer);
+    }
+}
+
+enum slc_status slc_stream_feed_settle(struct slc_stream *stream,
+                                       struct slc_feed *feed,
+                                       bool wait,
+                                       struct slc_error *fault)
+{
+    while (feed->count > 0) {
+        const struct slc_feed_copy *oldest = &feed->copies[feed->first];
+        bool done = false;
+        const enum slc_status status =
+            feed->device->ops->copied(feed->device, oldest->ticket, wait, &done, fault);
+
+        if (status != SLC_OK || !done) {
+            return status;
+        }
+        give_back(stream, oldest);
+        feed->first = (feed->first + 1) % feed->copy_most;
+        feed->count--;
+        wait = false;
+    }
+    return SLC_OK;
+}
+
+/* Has the device take a block; one that belongs into its memory is noted to be there. */
+static enum slc_status hand_over(struct slc_stream *stream,
+                                 const struct slc_encoded_block *block,
+                                 uint64_t *ticket,
+                                 struct slc_error *fault)
+{
+    struct slc_feed *feed = feed_of(stream, block->block);
+    uint8_t *state = &stream->layout->cached[block->block];
+    /* Only whoever feeds a block touches its state while it is not held. */
+    const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
+    uint32_t keep = SLC_NOT_RESIDENT;
+    const enum slc_status status =
+        feed->device->ops->block(feed->device, block, keeps ? &keep : NULL, ticket, fault);
+
+    feed->gathered = true;
+    if (status == SLC_OK && keep != SLC_NOT_RESIDENT) {
+        pthread_mutex_lock(&stream->mutex);
+        stream->layout->keep[block->block] = keep;
+        *state = SLC_CACHE_RESIDENT_NEW;
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    return status;
+}
+
+static void note_copy(struct slc_feed *feed, const struct slc_feed_copy *copy)
+{
+    assert(feed->count < feed->copy_most);
+    feed->copies[(feed->first + feed->count++) % feed->copy_most] = *copy;
+}
+
+/*
+ * Takes a buffer; where none is free it waits for a copy. There is one under way then: every other
+ * worker has one buffer at most.
+ */
+static enum slc_status
+take_buffer(struct slc_stream *stream, unsigned number, uint32_t *buffer, struct slc_error *fault)
+{
+    struct slc_feeding *feeding = stream->feeding;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = number; status == SLC_OK && !slc_copy_buffers_take(&feeding->buffers, buffer);
+         i++) {
+        struct slc_feed *feed = &feeding->feeds[i % feeding->count];
+
+        pthread_mutex_lock(&feed->mutex);
+        status = slc_stream_feed_settle(stream, feed, true, fault);
+        pthread_mutex_unlock(&feed->mutex);
+    }
+    return status;
+}
+
+/* Copies a block of the map, gives its slot back, and checks the copy. */
+static enum slc_status check_mapped(struct slc_stream *stream,
+                                    unsigned number,
+                                    unsigned slot,
+                                    uint64_t block,
+                                    struct slc_block_view *view,
+                                    struct slc_feed_copy *copy,
+                                    struct slc_error *fault)
+{
+    struct slc_open_block *record = &stream->slot_blocks[slot];
+    enum slc_status status;
+    void *place;
+
+    copy->slot = SLC_NO_SLOT;
+    if (stream->layout->cached[block] == SLC_CACHE_WANTED) {
+        status = slc_stream_check_arrived(stream, slot, block, fault);
+        *view = record->view;
+        if (status == SLC_OK) {
+            slc_stream_block_release(stream, record);
+        }
+        return status;
+    }
+    status = take_buffer(stream, number, &copy->buffer, fault);
+    if (status != SLC_OK) {
+        return status;
+    }
+    place = slc_copy_buffers_place(&stream->feeding->buffers, copy->buffer);
+    status = slc_stream_copy_arrived(stream, slot, block, place, fault);
+    if (status != SLC_OK) {
+        return status;
+    }
+    record->slot = slot;
+    slc_stream_block_release(stream, record);
+    return slc_block_open(stream->layout->reader, block, place, false, view, fault);
+}
+
+static struct slc_encoded_tile *worker_tiles(const struct slc_stream *stream, unsigned number)
+{
+    const struct slc_feeding *feeding = stream->feeding;
+
+    return (struct slc_encoded_tile *)feeding->tiles.data + number * feeding->tiles_most;
+}
+
+/* Hands over a block that has arrived, and notes what it is copied from. */
+static enum slc_status hand_over_arrived(struct slc_stream *stream,
+                                         const struct slc_encoded_block *block,
+                                         struct slc_feed_copy *copy,
+                                         struct slc_error *fault)
+{
+    struct slc_feed *feed = feed_of(stream, block->block);
+    enum slc_status status;
+
+    pthread_mutex_lock(&feed->mutex);
+    if (copy->slot != SLC_NO_SLOT) {
+        slc_ring_copy(stream->ring, copy->slot);
+    }
+    status = hand_over(stream, block, &copy->ticket, fault);
+    /* What stays in the cache need not be waited for. */
+    if (status == SLC_OK && (copy->slot != SLC_NO_SLOT || copy->buffer != SLC_FEED_NO_BUFFER)) {
+        note_copy(feed, copy);
+    }
+    if (status == SLC_OK) {
+        status = slc_stream_feed_settle(stream, feed, false, fault);
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    return status;
+}
+
+enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
+                                        unsigned number,
+                                        unsigned slot,
+                                        uint64_t number_of_block,
+                                        struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_feed_copy copy = {.slot = slot, .buffer = SLC_FEED_NO_BUFFER};
+    struct slc_encoded_block block;
+    struct slc_block_view view;
+    uint64_t described_ns;
+    enum slc_status status;
+
+    if (stream->feeding->buffers.count > 0) {
+        status = check_mapped(stream, number, slot, number_of_block, &view, &copy, fault);
+    } else {
+        status = slc_stream_check_arrived(stream, slot, number_of_block, fault);
+        view = stream->slot_blocks[slot].view;
+    }
+    if (status == SLC_OK) {
+        status =
+            slc_describe_block(worker->decoder, &view, worker_tiles(stream, number), &block, fault);
+    }
+    described_ns = slc_clock_ns();
+    worker->decode_ns += described_ns - start_ns;
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = hand_over_arrived(stream, &block, &copy, fault);
+    worker->compute_ns += slc_clock_ns() - described_ns;
+    atomic_fetch_add(&stream->blocks_done, 1);
+    return status;
+}
+
+/* Takes the next block of the cache, if there is one. */
+static bool claim_held(struct slc_stream *stream, uint64_t *block)
+{
+    const struct slc_stream_layout *layout = stream->layout;
+    const uint64_t count = layout->info->block_count;
+    uint64_t *cursor = &stream->cache_cursor;
+    bool found;
+
+    pthread_mutex_lock(&stream->mutex);
+    while (*cursor < count && layout->cached[stream->order[*cursor]] != SLC_CACHE_YES) {
+        ++*cursor;
+    }
+    found = *cursor < count;
+    if (found) {
+        *block = stream->order[(*cursor)++];
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return found;
+}
+
+/* A block of the device's memory. */
+static enum slc_status
+feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault)
+{
+    struct slc_feed *feed = feed_of(stream, block);
+    struct slc_block_entry entry;
+    enum slc_status status;
+
+    slc_reader_entry(stream->layout->reader, block, &entry);
+    atomic_fetch_add(&stream->bytes_resident, entry.padded_bytes);
+    pthread_mutex_lock(&feed->mutex);
+    status = feed->device->ops->resident(feed->device, stream->layout->keep[block], fault);
+    feed->gathered = true;
+    if (status == SLC_OK) {
+        status = slc_stream_feed_settle(stream, feed, false, fault);
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    return status;
+}
+
+enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_error *fault)
+{
+    struct slc_feeding *feeding = stream->feeding;
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t i = stream->first; i < stream->end && status == SLC_OK; i++) {
+        if (stream->layout->cached[stream->order[i]] == SLC_CACHE_RESIDENT) {
+            status = slc_stream_feed_held(stream, 0, stream->order[i], fault);
+        }
+    }
+    for (unsigned d = 0; d < feeding->count && status == SLC_OK; d++) {
+        struct slc_feed *feed = &feeding->feeds[d];
+
+        if (feed->gathered) {
+            feed->gathered = false;
+            status = feed->device->ops->flush(feed->device, fault);
+        }
+    }
+    return status;
+}
+
+/* A block of the cache, which stays there longer than any copy takes. */
+static enum slc_status feed_cached(struct slc_stream *stream,
+                                   unsigned number,
+                                   uint64_t number_of_block,
+                                   struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    struct slc_feed *feed = feed_of(stream, number_of_block);
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_block_view view;
+    struct slc_encoded_block block;
+    uint64_t ticket, described_ns;
+    enum slc_status status =
+        slc_block_open(stream->layout->reader, number_of_block,
+                       slc_stream_cache_place(stream, number_of_block), true, &view, fault);
+
+    if (status == SLC_OK) {
+        status =
+            slc_describe_block(worker->decoder, &view, worker_tiles(stream, number), &block, fault);
+    }
+    described_ns = slc_clock_ns();
+    worker->decode_ns += described_ns - start_ns;
+    if (status != SLC_OK) {
+        return status;
+    }
+    atomic_fetch_add(&stream->bytes_cached, view.entry.padded_bytes);
+    pthread_mutex_lock(&feed->mutex);
+    status = hand_over(stream, &block, &ticket, fault);
+    if (status == SLC_OK) {
+        status = slc_stream_feed_settle(stream, feed, false, fault);
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    worker->compute_ns += slc_clock_ns() - described_ns;
+    return status;
+}
+
+enum slc_status slc_stream_feed_held(struct slc_stream *stream,
+                                     unsigned number,
+                                     uint64_t block,
+                                     struct slc_error *fault)
+{
+    const enum slc_status status = stream->layout->cached[block] == SLC_CACHE_RESIDENT
+                                       ? feed_resident(stream, block, fault)
+                                       : feed_cached(stream, number, block, fault);
+
+    atomic_fetch_add(&stream->blocks_done, 1);
+    slc_ring_skip(stream->ring);
+    return status;
+}
+
+/* Has a device begin with what it has gathered; and with `wait` waits for its oldest copy. */
+static enum slc_status rest_by(struct slc_stream *stream,
+                               struct slc_feed *feed,
+                               bool wait,
+                               bool *worked,
+                               struct slc_error *fault)
+{
+    enum slc_status status = SLC_OK;
+
+    if (pthread_mutex_trylock(&feed->mutex) != 0) {
+        return SLC_OK;
+    }
+    if (feed->gathered) {
+        feed->gathered = false;
+        status = feed->device->ops->flush(feed->device, fault);
+    }
+    *worked = wait && feed->count > 0;
+    if (status == SLC_OK) {
+        status = slc_stream_feed_settle(stream, feed, wait, fault);
+    }
+    pthread_mutex_unlock(&feed->mutex);
+    return status;
+}
+
+/*
+ * What is left to do while there is no block: *worked says whether there was a copy to wait for.
+ * All devices begin before one is waited for; each worker looks at another one first.
+ */
+static enum slc_status
+rest(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
+{
+    struct slc_feeding *feeding = stream->feeding;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+
+    *worked = false;
+    for (unsigned i = feeding->count == 1 ? 1 : 0;
+         i < 2 * feeding->count && status == SLC_OK && !*worked; i++) {
+        status = rest_by(stream, &feeding->feeds[(number + i) % feeding->count],
+                         i >= feeding->count, worked, fault);
+    }
+    stream->workers[number].compute_ns += slc_clock_ns() - start_ns;
+    return status;
+}
+
+/* One step of a worker. *end: the pass has ended. */
+static enum slc_status
+feed_step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
+{
+    const uint64_t news = slc_ring_news(stream->ring);
+    uint64_t *wait_ns = &stream->workers[number].wait_ns;
+    enum slc_ring_event event;
+    enum slc_status status;
+    uint64_t block;
+    unsigned slot;
+    bool worked;
+
+    event = slc_ring_take(stream->ring, news, false, &slot, &block, wait_ns);
+    if (event == SLC_RING_NOTHING && claim_held(stream, &block)) {
+        return slc_stream_feed_held(stream, number, block, fault);
+    }
+    if (event == SLC_RING_NOTHING) {
+        status = rest(stream, number, &worked, fault);
+        if (status != SLC_OK || worked) {
+            return status;
+        }
+        event = slc_ring_take(stream->ring, news, true, &slot, &block, wait_ns);
+    }
+    *end = event == SLC_RING_END;
+    return event == SLC_RING_BLOCK ? slc_stream_feed_arrived(stream, number, slot, block, fault)
+                                   : SLC_OK;
+}
+
+void slc_stream_run_steps(struct slc_stream *stream, unsigned number, slc_stream_step_fn *step)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    bool end = false;
+
+    while (!end) {
+        enum slc_status status =
+            slc_stream_stop_wanted(stream->pass)
+                ? slc_fail(&fault, SLC_ERR_INTERRUPTED, "stopped before its end")
+                : step(stream, number, &end, &fault);
+
+        if (status != SLC_OK) {
+            slc_stream_give_up(stream, &fault);
+            return;
+        }
+        slc_stream_progress(stream, number);
+    }
+}
+
+void slc_stream_feed_run(struct slc_stream *stream, unsigned number)
+{
+    slc_stream_run_steps(stream, number, feed_step);
+}

@@ -1,0 +1,159 @@
+/*
+ * The reader thread: claims free slots in the order of the schedule, keeps a read in flight for
+ * every slot it gets, and passes completed ones on, faults included.
+ *
+ * A pass starts with one read per worker and adds one with every completion, until all slots are in
+ * flight. A drive works on everything it is given at once: asked for 15 blocks of 4 MiB, it
+ * delivered the first after 24 ms, about when it delivered the last; asked for 2, after 3 ms, at
+ * nearly its full rate.
+ *
+ * It waits in one place at a time: for a free slot only when nothing is in flight, for a completion
+ * otherwise. So it never holds up a completed block, and after the pass was given up it leaves as
+ * soon as the reads under way have come back.
+ */
+#include "engine/stream/stream_impl.h"
+
+#include "base/error/clock.h"
+
+#include <time.h>
+
+/* How long the reader may be deaf to a stop while it holds back a read: 20 ms. */
+#define LONGEST_NAP_NS UINT64_C(20000000)
+
+/* The first position in the schedule from `position` on whose block has to be read. */
+static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
+{
+    const bool feeds = stream->pass->device != NULL;
+
+    while (position < stream->end) {
+        const uint8_t state = stream->layout->cached[stream->order[position]];
+
+        if (state != SLC_CACHE_YES && !(feeds && state == SLC_CACHE_RESIDENT)) {
+            break;
+        }
+        position++;
+    }
+    return position;
+}
+
+static enum slc_status start_read(struct slc_stream *stream, uint64_t block, unsigned slot)
+{
+    struct slc_io_request *request = &stream->requests[slot];
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_block_entry entry;
+    enum slc_status status;
+
+    stream->slot_blocks[slot].view.block = block;
+    slc_reader_entry(stream->layout->reader, block, &entry);
+    request->offset = entry.offset;
+    request->bytes = entry.padded_bytes;
+    request->file = stream->layout->file;
+    request->slot = slot;
+    request->user = NULL;
+    stream->slot_blocks[slot].due_ns =
+        slc_read_limit_due(&stream->read_limit, slc_clock_ns(), entry.padded_bytes);
+    status = slc_io_submit(stream->io, request, &fault);
+    if (status != SLC_OK) {
+        slc_error_locate_block(&fault, slc_reader_path(stream->layout->reader), block,
+                               entry.offset);
+        slc_ring_ready(stream->ring, slot, block, &fault);
+        slc_stream_give_up(stream, &fault);
+    }
+    return status;
+}
+
+/*
+ * Holds a read back until a drive of the limit's rate would be done with it. Nobody waits for that
+ * where the pass is about to end.
+ */
+static void await_limit(const struct slc_stream *stream, unsigned slot)
+{
+    const uint64_t due_ns = stream->slot_blocks[slot].due_ns;
+    const volatile int *stop = stream->pass->stop;
+    uint64_t now_ns;
+
+    while (stream->read_limit.bytes_per_second != 0 && (now_ns = slc_clock_ns()) < due_ns &&
+           !slc_ring_aborted(stream->ring) &&
+           (stop == NULL || __atomic_load_n(stop, __ATOMIC_RELAXED) == 0)) {
+        const uint64_t nap_ns = slc_min_u64(due_ns - now_ns, LONGEST_NAP_NS);
+
+        (void)nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
+    }
+}
+
+/* Takes in one completed read. False when the block reader itself has failed. */
+static bool finish_read(struct slc_stream *stream)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_io_request *request;
+    uint64_t block;
+
+    if (slc_io_wait(stream->io, &request, &fault) != SLC_OK) {
+        stream->io_failed = true;
+        slc_stream_give_up(stream, &fault);
+        return false;
+    }
+    block = stream->slot_blocks[request->slot].view.block;
+    if (request->status != SLC_OK) {
+        slc_error_locate_block(&request->error, slc_reader_path(stream->layout->reader), block,
+                               request->offset);
+        slc_io_release(stream->io, request);
+        slc_ring_ready(stream->ring, request->slot, block, &request->error);
+        slc_stream_give_up(stream, &request->error);
+        return true;
+    }
+    await_limit(stream, request->slot);
+    atomic_fetch_add(&stream->bytes_read, request->bytes);
+    stream->delivered[request->slot] = true;
+    slc_ring_ready(stream->ring, request->slot, block, NULL);
+    return true;
+}
+
+/*
+ * Whether there is a block to be read: nobody else takes those, so that what is chosen once there
+ * is a slot for it is there. *position moves on to the next one of the order.
+ */
+static bool has_more(struct slc_stream *stream, uint64_t *position)
+{
+    if (stream->pass->share != NULL) {
+        return slc_stream_share_to_read(stream);
+    }
+    *position = next_to_read(stream, *position);
+    return *position < stream->end;
+}
+
+/* Chooses the block that the slot is for. */
+static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
+{
+    return stream->pass->share != NULL ? slc_stream_share_read(stream)
+                                       : stream->order[(*position)++];
+}
+
+void *slc_stream_reader_run(void *context)
+{
+    struct slc_stream *stream = context;
+    uint64_t position = stream->first;
+    unsigned in_flight = 0;
+    unsigned in_flight_most = stream->worker_count;
+
+    for (;;) {
+        unsigned slot;
+
+        while (in_flight < in_flight_most && has_more(stream, &position) &&
+               slc_ring_claim(stream->ring, in_flight == 0, &slot)) {
+            if (start_read(stream, choose_block(stream, &position), slot) != SLC_OK) {
+                break;
+            }
+            in_flight++;
+        }
+        if (in_flight == 0) {
+            return NULL;
+        }
+        if (!finish_read(stream)) {
+            return NULL;
+        }
+        in_flight--;
+        /* The slots bound it, long before it could wrap. */
+        in_flight_most += in_flight_most < stream->slot_count;
+    }
+}

@@ -1,0 +1,369 @@
+/*
+ * Passes whose blocks a device shares with the CPU (engine/hybrid/share_pass.h says which is
+ * whose).
+ *
+ * Every worker does both: between two tiles it looks whether the device has room for another block,
+ * prepares that and hands it over, gives back slots whose copies have been made, and has the device
+ * begin with what it has gathered when it would be idle. Else it computes a tile, or opens another
+ * of the CPU's blocks. Blocks that have arrived stand in a list for each side, so that none waits
+ * behind one of the other.
+ *
+ * The device is never made to wait in: a block is handed over only where it finds a slot, those
+ * counted that other workers are preparing. Nothing tells when a device has made a copy or room; a
+ * worker that has nothing to do looks again after a moment, the more seldom the more workers there
+ * are, and is woken by what the reader brings. So nobody sleeps for long while there is either kind
+ * of work.
+ *
+ * Nobody waits for ever, however few the slots: a slot's block is either computed by the workers,
+ * or copied by a device, and neither waits for another block to be read.
+ */
+#include "engine/stream/stream_feed.h"
+
+#include "base/error/clock.h"
+#include "storage/codec/describe.h"
+
+#include <assert.h>
+
+/* Between two looks at the device by workers that have nothing to do, all of them together: 100 us.
+ * A block of some megabytes is copied in about as long. */
+#define LOOK_NS UINT64_C(100000)
+/* Between two looks at whether the pass is to be stopped: 50 ms. */
+#define REST_NS UINT64_C(50000000)
+
+/* What a device may have next. */
+struct candidate {
+    struct slc_open_block *arrived; /* NULL: it is held, by the host or by the device itself */
+    uint64_t block;
+};
+
+void slc_stream_share_begin(struct slc_stream *stream)
+{
+    const struct slc_stream_layout *layout = stream->layout;
+    const struct slc_share_blocks blocks = {.count = layout->info->block_count,
+                                            .order = layout->order,
+                                            .nnz = layout->nnz,
+                                            .state = layout->share_state};
+
+    for (uint64_t b = 0; b < blocks.count; b++) {
+        switch ((enum slc_cache_state)layout->cached[b]) {
+        case SLC_CACHE_YES:
+            layout->share_state[b] = SLC_SHARE_HELD;
+            break;
+        case SLC_CACHE_RESIDENT:
+            layout->share_state[b] = SLC_SHARE_HELD | SLC_SHARE_OF_DEVICE;
+            break;
+        case SLC_CACHE_RESIDENT_WANTED:
+        case SLC_CACHE_RESIDENT_NEW:
+            layout->share_state[b] = SLC_SHARE_OF_DEVICE;
+            break;
+        case SLC_CACHE_NO:
+        case SLC_CACHE_WANTED:
+        case SLC_CACHE_NEW:
+            layout->share_state[b] = 0;
+            break;
+        }
+    }
+    for (enum slc_share_side side = 0; side < SLC_SHARE_SIDES; side++) {
+        stream->arrived[side] = NULL;
+        stream->arrived_end[side] = &stream->arrived[side];
+    }
+    slc_share_pass_begin(&stream->sharing, stream->pass->share, &blocks, slc_clock_ns());
+}
+
+void slc_stream_share_end(struct slc_stream *stream)
+{
+    slc_share_pass_end(&stream->sharing, slc_clock_ns());
+}
+
+bool slc_stream_share_to_read(struct slc_stream *stream)
+{
+    bool more;
+
+    pthread_mutex_lock(&stream->mutex);
+    more = stream->sharing.to_read > 0;
+    pthread_mutex_unlock(&stream->mutex);
+    return more;
+}
+
+uint64_t slc_stream_share_read(struct slc_stream *stream)
+{
+    uint64_t block = 0;
+    bool found;
+
+    pthread_mutex_lock(&stream->mutex);
+    found = slc_share_pass_read(&stream->sharing, &block);
+    pthread_mutex_unlock(&stream->mutex);
+    assert(found);
+    (void)found;
+    return block;
+}
+
+/* Puts all that has arrived into the lists. SLC_RING_END at the end of the pass. */
+static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wait_ns)
+{
+    enum slc_ring_event event;
+    uint64_t block;
+    unsigned slot;
+    bool some = false;
+
+    while ((event = slc_ring_take(stream->ring, 0, false, &slot, &block, wait_ns)) ==
+           SLC_RING_BLOCK) {
+        struct slc_open_block *record = &stream->slot_blocks[slot];
+        enum slc_share_side side;
+
+        record->slot = slot;
+        record->next = NULL;
+        pthread_mutex_lock(&stream->mutex);
+        side = slc_share_pass_side(&stream->sharing, block);
+        *stream->arrived_end[side] = record;
+        stream->arrived_end[side] = &record->next;
+        pthread_mutex_unlock(&stream->mutex);
+        some = true;
+    }
+    if (some) {
+        slc_ring_tell(stream->ring); /* this worker can begin with one of them alone */
+    }
+    return event;
+}
+
+/* The first of a list, which leaves it; NULL where it is empty. Under the mutex. */
+static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_share_side side)
+{
+    struct slc_open_block *record = stream->arrived[side];
+
+    if (record != NULL) {
+        stream->arrived[side] = record->next;
+        if (record->next == NULL) {
+            stream->arrived_end[side] = &stream->arrived[side];
+        }
+    }
+    return record;
+}
+
+/* ---- the device */
+
+/* What it would be given next. Stays so under the feed's mutex. */
+static bool find_candidate(struct slc_stream *stream, struct candidate *candidate)
+{
+    bool found;
+
+    pthread_mutex_lock(&stream->mutex);
+    candidate->arrived = stream->arrived[SLC_SHARE_DEVICE];
+    found = candidate->arrived != NULL;
+    if (found) {
+        candidate->block = candidate->arrived->view.block;
+    } else {
+        found = slc_share_pass_next_held(&stream->sharing, SLC_SHARE_DEVICE, &candidate->block);
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return found;
+}
+
+/* False where the CPU has taken the block meanwhile. */
+static bool take_candidate(struct slc_stream *stream, const struct candidate *candidate)
+{
+    struct slc_share_pass *sharing = &stream->sharing;
+    uint64_t block;
+    bool taken = true;
+
+    pthread_mutex_lock(&stream->mutex);
+    if (candidate->arrived != NULL) {
+        (void)pop_arrived(stream, SLC_SHARE_DEVICE);
+    } else {
+        taken = slc_share_pass_next_held(sharing, SLC_SHARE_DEVICE, &block) &&
+                block == candidate->block;
+        if (taken) {
+            slc_share_pass_take(sharing, SLC_SHARE_DEVICE, block);
+        }
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return taken;
+}
+
+/* Looks how far the device is, and whether it has room for a block; NULL: none is asked about. */
+static enum slc_status look(struct slc_stream *stream,
+                            struct slc_feed *feed,
+                            const struct candidate *candidate,
+                            struct slc_device_progress *progress,
+                            struct slc_error *fault)
+{
+    struct slc_encoded_block size = {.bytes = 0};
+    struct slc_block_entry entry;
+    enum slc_status status;
+
+    if (candidate != NULL) {
+        slc_reader_entry(stream->layout->reader, candidate->block, &entry);
+        size.tile_count = entry.tile_count;
+        if (stream->layout->cached[candidate->block] != SLC_CACHE_RESIDENT) {
+            size.bytes = entry.padded_bytes;
+            size.expanded_bytes = slc_describe_expanded_bound(stream->layout->info, &entry);
+        }
+    }
+    status =
+        feed->device->ops->poll(feed->device, candidate != NULL ? &size : NULL, progress, fault);
+    if (status == SLC_OK) {
+        pthread_mutex_lock(&stream->mutex);
+        slc_share_pass_done(&stream->sharing, SLC_SHARE_DEVICE, progress->nnz, slc_clock_ns());
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    return status;
+}
+
+/*
+ * Sees to the device under its mutex. *found: the candidate is the caller's to hand over, for which
+ * there is room.
+ */
+static enum slc_status see_to_device(struct slc_stream *stream,
+                                     struct slc_feed *feed,
+                                     struct candidate *candidate,
+                                     bool *found,
+                                     struct slc_error *fault)
+{
+    struct slc_device_progress progress;
+    const bool any = find_candidate(stream, candidate);
+    /* While others prepare what fits a batch that is being gathered, a larger block is not asked
+     * about: that would launch it, and they would have to wait for a slot. */
+    enum slc_status status =
+        look(stream, feed, any && feed->coming == 0 ? candidate : NULL, &progress, fault);
+
+    *found = false;
+    /* In this order: when all is seen to be computed no slot is left with it. */
+    if (status == SLC_OK) {
+        status = slc_stream_feed_settle(stream, feed, false, fault);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* Each of those that are being prepared may begin a batch of its own. */
+    if (any && (progress.free_slots > feed->coming || (progress.fits && feed->coming == 0))) {
+        *found = take_candidate(stream, candidate);
+        feed->coming += *found;
+    } else if (!any && feed->gathered && !progress.busy && feed->coming == 0) {
+        feed->gathered = false;
+        status = feed->device->ops->flush(feed->device, fault);
+    }
+    return status;
+}
+
+/* Gives the device what it has room for. *worked: that was something. */
+static enum slc_status
+serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
+{
+    struct slc_feed *feed = &stream->feeding->feeds[0];
+    struct candidate candidate;
+    enum slc_status status;
+
+    pthread_mutex_lock(&feed->mutex);
+    status = see_to_device(stream, feed, &candidate, worked, fault);
+    pthread_mutex_unlock(&feed->mutex);
+    if (status != SLC_OK || !*worked) {
+        return status;
+    }
+    status = candidate.arrived != NULL
+                 ? slc_stream_feed_arrived(stream, number, candidate.arrived->slot, candidate.block,
+                                           fault)
+                 : slc_stream_feed_held(stream, number, candidate.block, fault);
+    pthread_mutex_lock(&feed->mutex);
+    feed->coming--;
+    pthread_mutex_unlock(&feed->mutex);
+    return status;
+}
+
+/* ---- the CPU */
+
+/* Computes a tile, if there is one. */
+static enum slc_status
+compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    struct slc_share_pass *sharing = &stream->sharing;
+    struct slc_open_block *block;
+    enum slc_status status;
+    uint32_t tile;
+
+    *worked = slc_stream_take_open(stream, worker, &block, &tile);
+    if (!*worked) {
+        return SLC_OK;
+    }
+    status = slc_stream_tile_compute(stream, number, block, tile, NULL, stream->pass->tile, fault);
+    if (status != SLC_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&stream->mutex);
+    slc_share_pass_done(sharing, SLC_SHARE_CPU, sharing->done[SLC_SHARE_CPU] + worker->inner.nnz,
+                        slc_clock_ns());
+    pthread_mutex_unlock(&stream->mutex);
+    slc_stream_tile_done(stream, block);
+    return SLC_OK;
+}
+
+/* Opens another of the CPU's blocks, if there is one. */
+static bool open_block(struct slc_stream *stream, struct slc_stream_worker *worker)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_open_block *record;
+    bool held = false;
+    uint64_t block;
+
+    pthread_mutex_lock(&stream->mutex);
+    record = pop_arrived(stream, SLC_SHARE_CPU);
+    if (record == NULL && slc_share_pass_next_held(&stream->sharing, SLC_SHARE_CPU, &block)) {
+        slc_share_pass_take(&stream->sharing, SLC_SHARE_CPU, block);
+        record = slc_stream_cached_record(stream, 0, stream->worker_count, block);
+        held = true;
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    if (record == NULL) {
+        return false;
+    }
+    if (held) {
+        slc_stream_open_cached(stream, record);
+    } else {
+        slc_stream_open_arrived(stream, record->slot, record->view.block);
+    }
+    worker->decode_ns += slc_clock_ns() - start_ns;
+    return true;
+}
+
+/* ---- both */
+
+/* Waits for what the reader brings, or until it is time to look at the device again. */
+static void rest(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
+{
+    const struct slc_share_pass *sharing = &stream->sharing;
+    bool looks;
+
+    pthread_mutex_lock(&stream->mutex);
+    looks = sharing->done[SLC_SHARE_DEVICE] < sharing->given[SLC_SHARE_DEVICE];
+    pthread_mutex_unlock(&stream->mutex);
+    slc_ring_rest(stream->ring, news, looks ? LOOK_NS * stream->worker_count : REST_NS,
+                  &worker->wait_ns);
+}
+
+/* One step of a worker. *end: the pass has ended. */
+static enum slc_status
+step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fault)
+{
+    struct slc_stream_worker *worker = &stream->workers[number];
+    const uint64_t news = slc_ring_news(stream->ring);
+    enum slc_status status;
+    bool worked;
+
+    if (sort_arrived(stream, &worker->wait_ns) == SLC_RING_END) {
+        *end = true;
+        return SLC_OK;
+    }
+    status = serve_device(stream, number, &worked, fault);
+    if (status == SLC_OK && !worked) {
+        status = compute_tile(stream, number, &worked, fault);
+    }
+    if (status == SLC_OK && !worked && !open_block(stream, worker)) {
+        rest(stream, worker, news);
+    }
+    return status;
+}
+
+void slc_stream_share_run(struct slc_stream *stream, unsigned number)
+{
+    slc_stream_run_steps(stream, number, step);
+}

@@ -1,0 +1,467 @@
+/*
+ * Handing out tiles.
+ *
+ * Workers share the tiles of the blocks that are open, without barriers: whoever finds no tile
+ * opens the next block (checks its checksum, copies it into the cache where it belongs there) while
+ * the others go on with tiles they have. A block and a tile are chosen under one lock, so that in
+ * file order tiles are handed out in strictly ascending ordinal: only tiles of block `serving` are
+ * given, and later blocks that are already open wait in a sorted list.
+ *
+ * Nobody sleeps while there is a tile to take. A worker reads the ring's news, then looks for a
+ * tile, then waits in the ring; whatever makes a tile available (a block was opened, its turn has
+ * come) tells the ring afterwards, which ends that wait.
+ *
+ * In file order cached blocks are opened when their turn comes. Otherwise blocks that have arrived
+ * go first, because their slots are wanted for more reads, and cached ones fill the time between.
+ *
+ * Where every worker has to have every tile, each goes through the blocks in the same order, in
+ * file order or as they were opened, at its own pace; a block leaves the list when the last worker
+ * has taken its last tile.
+ *
+ * Partition by partition, a block is taken as a whole by one worker, once all blocks before it in
+ * its partition are done. Blocks of a partition stand together in the schedule, slots are claimed
+ * and cached blocks opened in its order, so the first block that is not done can always be taken:
+ * nobody waits for ever, however few the slots.
+ *
+ * Cached blocks need a record each while they are open. A worker opens one only when there is no
+ * tile to take, so at any time every open block with all tiles handed out is held by a worker that
+ * computes its last tiles, and blocks that are being opened by another: never more than there are
+ * workers. Where every worker has every tile, one may be ahead by that many, and waits; so do
+ * workers that have opened blocks ahead of their partitions' turn. Groups of workers have as many
+ * records as workers each. Blocks that have arrived are opened by anybody, for whichever group.
+ */
+#include "engine/stream/stream_impl.h"
+
+#include "base/error/clock.h"
+
+#include <assert.h>
+#include <string.h>
+
+void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault)
+{
+    void (*wake)(void *context) = stream->pass->abort;
+
+    slc_ring_abort(stream->ring, fault);
+    if (!atomic_exchange(&stream->given_up, true) && wake != NULL) {
+        wake(stream->pass->context);
+    }
+}
+
+/* by_partition: blocks of the first partition of a part that parts before it have had. */
+static void note_begun(struct slc_stream *stream)
+{
+    const uint64_t block = stream->order[stream->first];
+    struct slc_block_entry entry;
+    struct slc_partition partition;
+
+    slc_reader_entry(stream->layout->reader, block, &entry);
+    slc_reader_partition(stream->layout->reader, entry.partition, &partition);
+    stream->layout->partition_done[entry.partition] = block - partition.first_block;
+}
+
+void slc_stream_tiles_begin(struct slc_stream *stream)
+{
+    /* In file order positions are blocks. */
+    const uint64_t serving = stream->strict ? stream->first : 0;
+
+    stream->open = NULL;
+    stream->serving = serving;
+    stream->opened = 0;
+    stream->cache_cursor = stream->first;
+    for (unsigned w = 0; w < stream->worker_count; w++) {
+        stream->cache_blocks[w].used = false;
+        stream->workers[w].serving = serving;
+        stream->workers[w].next_tile = 0;
+        stream->workers[w].taken = NULL;
+        stream->workers[w].cache_cursor = stream->first;
+    }
+    for (uint64_t p = 0; p < stream->layout->info->partition_count; p++) {
+        stream->layout->partition_done[p] = 0;
+    }
+    if (stream->pass->by_partition && stream->first < stream->end) {
+        note_begun(stream);
+    }
+}
+
+/* Makes the tiles of a block available and tells those who wait. */
+static void publish(struct slc_stream *stream, struct slc_open_block *block)
+{
+    struct slc_open_block **link = &stream->open;
+    const uint64_t tiles = block->view.entry.tile_count;
+
+    block->next_tile = 0;
+    block->takers = stream->worker_count;
+    atomic_store(&block->unfinished,
+                 stream->pass->every_worker ? tiles * stream->worker_count : tiles);
+    pthread_mutex_lock(&stream->mutex);
+    block->number = stream->strict ? block->view.block : stream->opened++;
+    while (*link != NULL && (!stream->strict || (*link)->view.block < block->view.block)) {
+        link = &(*link)->next;
+    }
+    block->next = *link;
+    *link = block;
+    pthread_mutex_unlock(&stream->mutex);
+    slc_ring_tell(stream->ring);
+}
+
+/* every_worker: takes this worker's next tile if its block is open. */
+static bool take_own(struct slc_stream *stream,
+                     struct slc_stream_worker *worker,
+                     struct slc_open_block **block,
+                     uint32_t *tile)
+{
+    struct slc_open_block **link = &stream->open;
+    struct slc_open_block *found;
+
+    pthread_mutex_lock(&stream->mutex);
+    while (*link != NULL && (*link)->number != worker->serving) {
+        link = &(*link)->next;
+    }
+    found = *link;
+    if (found != NULL) {
+        *block = found;
+        *tile = worker->next_tile++;
+        if (worker->next_tile == found->view.entry.tile_count) {
+            worker->serving++;
+            worker->next_tile = 0;
+            if (--found->takers == 0) {
+                *link = found->next;
+            }
+        }
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return found != NULL;
+}
+
+/* Whether a block is the worker's group's to compute. */
+static bool
+is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, uint64_t block)
+{
+    const struct slc_pass_division *division = stream->pass->division;
+    const unsigned number = (unsigned)(worker - stream->workers);
+
+    return division == NULL || division->owner[block] == number / division->group_workers;
+}
+
+bool slc_stream_take_open(struct slc_stream *stream,
+                          const struct slc_stream_worker *worker,
+                          struct slc_open_block **block,
+                          uint32_t *tile)
+{
+    struct slc_open_block **link = &stream->open;
+    struct slc_open_block *first;
+    bool turn_passes = false;
+    bool found = false;
+
+    pthread_mutex_lock(&stream->mutex);
+    while (*link != NULL && !is_own(stream, worker, (*link)->view.block)) {
+        link = &(*link)->next;
+    }
+    first = *link;
+    if (first != NULL && (!stream->strict || first->view.block == stream->serving)) {
+        *block = first;
+        *tile = first->next_tile++;
+        found = true;
+        if (first->next_tile == first->view.entry.tile_count) {
+            *link = first->next;
+            stream->serving++;
+            turn_passes = stream->strict;
+        }
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    if (turn_passes) {
+        slc_ring_tell(stream->ring);
+    }
+    return found;
+}
+
+/* Whether all blocks before this one in its partition are done. */
+static bool partition_turn(const struct slc_stream *stream, const struct slc_open_block *block)
+{
+    const uint64_t number = block->view.entry.partition;
+    struct slc_partition partition;
+
+    slc_reader_partition(stream->layout->reader, number, &partition);
+    return block->view.block == partition.first_block + stream->layout->partition_done[number];
+}
+
+/* by_partition: takes the next tile of the block that the worker has taken, or of another one. */
+static bool take_of_partition(struct slc_stream *stream,
+                              struct slc_stream_worker *worker,
+                              struct slc_open_block **block,
+                              uint32_t *tile)
+{
+    struct slc_open_block **link = &stream->open;
+
+    if (worker->taken == NULL) {
+        pthread_mutex_lock(&stream->mutex);
+        while (*link != NULL &&
+               (!is_own(stream, worker, (*link)->view.block) || !partition_turn(stream, *link))) {
+            link = &(*link)->next;
+        }
+        worker->taken = *link;
+        if (worker->taken != NULL) {
+            *link = worker->taken->next;
+        }
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    if (worker->taken == NULL) {
+        return false;
+    }
+    *block = worker->taken;
+    *tile = worker->taken->next_tile++;
+    if (worker->taken->next_tile == worker->taken->view.entry.tile_count) {
+        worker->taken = NULL;
+    }
+    return true;
+}
+
+/* NULL only where open blocks may wait for their turn. */
+struct slc_open_block *
+slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end, uint64_t block)
+{
+    for (unsigned w = first; w < end; w++) {
+        struct slc_open_block *record = &stream->cache_blocks[w];
+
+        if (!record->used) {
+            record->used = true;
+            record->slot = SLC_NO_SLOT;
+            record->view.block = block;
+            return record;
+        }
+    }
+    assert(stream->pass->every_worker || stream->pass->by_partition ||
+           stream->pass->division != NULL);
+    return NULL;
+}
+
+/*
+ * A record for the next cached block, if one can be opened now. Groups open their own blocks alone,
+ * and have records of their own: one that is ahead does not hold up the others, nor wait for them.
+ */
+static struct slc_open_block *claim_cached(struct slc_stream *stream,
+                                           struct slc_stream_worker *worker)
+{
+    const struct slc_pass_division *division = stream->pass->division;
+    const unsigned group_workers =
+        division != NULL ? division->group_workers : stream->worker_count;
+    const unsigned number = (unsigned)(worker - stream->workers);
+    const unsigned first = number - number % group_workers;
+    const uint64_t count = stream->end;
+    uint64_t *cursor =
+        division != NULL ? &stream->workers[first].cache_cursor : &stream->cache_cursor;
+    struct slc_open_block *record = NULL;
+    uint64_t serving;
+
+    pthread_mutex_lock(&stream->mutex);
+    serving = stream->pass->every_worker ? worker->serving : stream->serving;
+    while (*cursor < count && (stream->layout->cached[stream->order[*cursor]] != SLC_CACHE_YES ||
+                               !is_own(stream, worker, stream->order[*cursor]))) {
+        ++*cursor;
+    }
+    if (*cursor < count && (!stream->strict || stream->order[*cursor] == serving)) {
+        record =
+            slc_stream_cached_record(stream, first, first + group_workers, stream->order[*cursor]);
+        *cursor += record != NULL;
+    }
+    pthread_mutex_unlock(&stream->mutex);
+    return record;
+}
+
+void *slc_stream_cache_place(const struct slc_stream *stream, uint64_t block)
+{
+    return (char *)stream->cache.data + stream->layout->cache_offset[block];
+}
+
+void slc_stream_open_cached(struct slc_stream *stream, struct slc_open_block *record)
+{
+    const uint64_t block = record->view.block;
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (slc_block_open(stream->layout->reader, block, slc_stream_cache_place(stream, block), true,
+                       &record->view, &fault) != SLC_OK) {
+        slc_stream_give_up(stream, &fault);
+        return;
+    }
+    atomic_fetch_add(&stream->bytes_cached, record->view.entry.padded_bytes);
+    publish(stream, record);
+}
+
+enum slc_status slc_stream_copy_arrived(
+    struct slc_stream *stream, unsigned slot, uint64_t block, void *to, struct slc_error *fault)
+{
+    const struct slc_io_request *request = &stream->requests[slot];
+    enum slc_status status;
+
+    memcpy(to, request->data, request->bytes);
+    status = slc_io_check(stream->io, request, fault);
+    if (status != SLC_OK) {
+        slc_error_locate_block(fault, NULL, block, SLC_NOWHERE);
+    }
+    return status;
+}
+
+enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
+                                         unsigned slot,
+                                         uint64_t block,
+                                         struct slc_error *fault)
+{
+    struct slc_open_block *record = &stream->slot_blocks[slot];
+    const struct slc_io_request *request = &stream->requests[slot];
+    /* Only this worker touches the state of a block that is being opened. */
+    const bool wanted = stream->layout->cached[block] == SLC_CACHE_WANTED;
+    const void *data = request->data;
+    enum slc_status status;
+
+    record->slot = slot;
+    /* What stays is checked where it stays: a file under a map may change at any time. */
+    if (wanted) {
+        status = slc_stream_copy_arrived(stream, slot, block, slc_stream_cache_place(stream, block),
+                                         fault);
+        if (status != SLC_OK) {
+            return status;
+        }
+        data = slc_stream_cache_place(stream, block);
+    }
+    status = slc_block_open(stream->layout->reader, block, data, false, &record->view, fault);
+    if (status == SLC_OK && wanted) {
+        pthread_mutex_lock(&stream->mutex);
+        stream->layout->cached[block] = SLC_CACHE_NEW;
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    return status;
+}
+
+void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (slc_stream_check_arrived(stream, slot, block, &fault) == SLC_OK) {
+        publish(stream, &stream->slot_blocks[slot]);
+    } else {
+        slc_stream_give_up(stream, &fault);
+    }
+}
+
+/* Takes a block that has arrived, if there is one or by waiting, and opens it. */
+static enum slc_ring_event
+take_arrived(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news, bool wait)
+{
+    uint64_t block, start_ns;
+    unsigned slot;
+    const enum slc_ring_event event =
+        slc_ring_take(stream->ring, news, wait, &slot, &block, &worker->wait_ns);
+
+    if (event == SLC_RING_BLOCK) {
+        start_ns = slc_clock_ns();
+        slc_stream_open_arrived(stream, slot, block);
+        worker->decode_ns += slc_clock_ns() - start_ns;
+    }
+    return event;
+}
+
+bool slc_stream_await(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
+{
+    return take_arrived(stream, worker, news, true) != SLC_RING_END;
+}
+
+/* Opens a block, waiting for one where there is none. False at the end of the pass. */
+static bool open_next(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
+{
+    enum slc_ring_event event = SLC_RING_NOTHING;
+    struct slc_open_block *record;
+    uint64_t start_ns;
+
+    if (!stream->strict) {
+        event = take_arrived(stream, worker, news, false);
+    }
+    if (event == SLC_RING_NOTHING) {
+        record = claim_cached(stream, worker);
+        if (record != NULL) {
+            start_ns = slc_clock_ns();
+            slc_stream_open_cached(stream, record);
+            worker->decode_ns += slc_clock_ns() - start_ns;
+            return true;
+        }
+        event = take_arrived(stream, worker, news, true);
+    }
+    return event != SLC_RING_END;
+}
+
+/* Takes a tile of an open block as the pass has it. */
+static bool take_tile(struct slc_stream *stream,
+                      struct slc_stream_worker *worker,
+                      struct slc_open_block **block,
+                      uint32_t *tile)
+{
+    if (stream->pass->every_worker) {
+        return take_own(stream, worker, block, tile);
+    }
+    if (stream->pass->by_partition) {
+        return take_of_partition(stream, worker, block, tile);
+    }
+    return slc_stream_take_open(stream, worker, block, tile);
+}
+
+bool slc_stream_tile_take(struct slc_stream *stream,
+                          unsigned worker,
+                          struct slc_open_block **block,
+                          uint32_t *tile)
+{
+    struct slc_stream_worker *own = &stream->workers[worker];
+
+    for (;;) {
+        uint64_t news = slc_ring_news(stream->ring);
+
+        if (slc_ring_aborted(stream->ring)) {
+            return false;
+        }
+        if (take_tile(stream, own, block, tile)) {
+            return true;
+        }
+        if (!open_next(stream, own, news)) {
+            return false;
+        }
+    }
+}
+
+void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_block *block)
+{
+    const unsigned slot = block->slot;
+
+    if (stream->pass->share != NULL) {
+        pthread_mutex_lock(&stream->mutex);
+        slc_share_pass_let_go(&stream->sharing, block->view.block);
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    stream->delivered[slot] = false;
+    slc_io_release(stream->io, &stream->requests[slot]);
+    slc_ring_give_back(stream->ring, slot);
+}
+
+void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block)
+{
+    const bool turns =
+        stream->pass->every_worker || stream->pass->by_partition || stream->pass->division != NULL;
+
+    if (atomic_fetch_sub(&block->unfinished, 1) != 1) {
+        return;
+    }
+    atomic_fetch_add(&stream->blocks_done, 1);
+    if (stream->pass->by_partition) {
+        pthread_mutex_lock(&stream->mutex);
+        stream->layout->partition_done[block->view.entry.partition]++;
+        pthread_mutex_unlock(&stream->mutex);
+    }
+    if (block->slot == SLC_NO_SLOT) {
+        pthread_mutex_lock(&stream->mutex);
+        block->used = false;
+        pthread_mutex_unlock(&stream->mutex);
+        slc_ring_skip(stream->ring);
+    } else {
+        slc_stream_block_release(stream, block);
+    }
+    if (turns) {
+        slc_ring_tell(stream->ring); /* one may be waiting for a record, or for this block */
+    }
+}

@@ -1,0 +1,225 @@
+/*
+ * Decoding on the device: a warp decodes a run of up to SLC_RUN_NNZ nonzeros of a tile by itself,
+ * from its base on. Device code, included by kernels.
+ *
+ * Cost, of codec `packed` where keys of a tile differ in 32 bits: instructions of sm_90 per nonzero
+ * are 47 for its key and 24 more per mode, 18 where its group has exceptions, 35 for an integer
+ * value, and 24 for finding a run in a full tile.
+ */
+#ifndef SLC_GPU_DECODE_H
+#define SLC_GPU_DECODE_H
+
+#include "gpu/decode/decode_fields.h"
+#include "gpu/decode/decode_keys.h"
+#include "gpu/decode/decode_values.h"
+#include "gpu/fault.h"
+
+/* What a warp holds while it decodes the keys of a run. */
+struct slc_key_state {
+    struct slc_key_range range;
+    struct slc_patched_cursor gaps; /* of codec `packed` */
+    bool moved;                     /* the range's start, in bits 32..127, since `addend` */
+    uint32_t addend;                /* of slc_addend_of_key, in lane n for mode n */
+    unsigned fault;                 /* of the lane */
+};
+
+/* The lane's gaps of a group. */
+template <typename Word>
+__device__ static inline void slc_decode_gaps(const struct slc_gpu_tile *tile,
+                                              const struct slc_group_place &place,
+                                              const struct slc_patched_group &group,
+                                              struct slc_decode_scratch *scratch,
+                                              struct slc_key_state *state,
+                                              Word gaps[SLC_LANE_NNZ])
+{
+    if (tile->tile.encoding == SLC_ENCODING_PLANES) {
+        slc_planes_take(slc_gap_planes(tile), place, gaps);
+    } else {
+        slc_gpu_note(&state->fault, slc_patched_take<Word>(group, place, scratch, gaps),
+                     SLC_GPU_FAULT_PATCH);
+    }
+}
+
+/* A group whose gaps have at most as many bits as Word has, and whose keys agree in those above. */
+template <typename Word>
+__device__ static inline void slc_decode_group_words(const struct slc_encoded_layout *layout,
+                                                     const struct slc_gpu_tile *tile,
+                                                     const struct slc_group_place &place,
+                                                     const struct slc_patched_group &group,
+                                                     struct slc_decode_scratch *scratch,
+                                                     const struct slc_offset_place &to,
+                                                     struct slc_key_state *state)
+{
+    const struct slc_encoded_tile *t = &tile->tile;
+    const slc_wide start = state->range.start;
+    Word keys[SLC_LANE_NNZ];
+    bool inside;
+
+    slc_decode_gaps(tile, place, group, scratch, state, keys);
+    slc_gpu_note(&state->fault, slc_keys_sum(place, (Word)start, keys), SLC_GPU_FAULT_KEYS);
+    if constexpr (sizeof(Word) == 4) {
+        if (state->moved) {
+            state->moved = false;
+            state->addend = slc_addend_of_key(layout, t, start, place.lane);
+        }
+        inside = slc_offsets_of_words(layout, t, place.lane, state->addend, keys, to);
+    } else {
+        inside =
+            slc_offsets_of_long_words(layout, t, place.lane, (uint64_t)(start >> 64), keys, to);
+    }
+    slc_gpu_note(&state->fault, inside, SLC_GPU_FAULT_OFFSET);
+    state->range.start = (start & ~(slc_wide)slc_low_bits<Word>(8 * sizeof(Word))) +
+                         slc_shuffle_last(keys[SLC_LANE_NNZ - 1]) + 1;
+}
+
+/* Any group, a nonzero per lane at a time. */
+__device__ static inline void slc_decode_group_wide(const struct slc_encoded_layout *layout,
+                                                    const struct slc_gpu_tile *tile,
+                                                    const struct slc_group_place &place,
+                                                    const struct slc_patched_group &group,
+                                                    const struct slc_offset_place &to,
+                                                    struct slc_key_state *state)
+{
+    const bool planes = tile->tile.encoding == SLC_ENCODING_PLANES;
+
+    slc_gpu_note(&state->fault, planes || slc_patched_is_sound(group, place), SLC_GPU_FAULT_PATCH);
+    SLC_ROLL
+    for (uint32_t begin = 0; begin < SLC_GROUP_NNZ; begin += SLC_WARP) {
+        const uint32_t i = begin + place.lane;
+        const bool there = i < place.size;
+        slc_wide step = 0, key;
+
+        if (there) {
+            step = 1 + (planes ? slc_planes_number(slc_gap_planes(tile), place.first + i)
+                               : slc_patched_number(group, place.size, i));
+        }
+        key = state->range.start + slc_sum_before(step, place.lane) + step - 1;
+        const bool follows =
+            slc_key_follows(key, key, state->range.start, place.first + i, place.lane);
+
+        slc_gpu_note(&state->fault, follows || !there, SLC_GPU_FAULT_KEYS);
+        slc_gpu_note(&state->fault, slc_offsets_of_key(layout, &tile->tile, i, key, to),
+                     SLC_GPU_FAULT_OFFSET);
+        state->range.start = slc_shuffle_last(key) + 1;
+    }
+}
+
+/*
+ * A group in the shortest words that do: of 32 bits where no others differ in the tile, and so no
+ * gap is longer, unless the coordinates of a mode differ in more. Its last key is not above the
+ * range's, nor further from its first than gaps of their width lead.
+ */
+__device__ static inline void slc_decode_group(const struct slc_encoded_layout *layout,
+                                               const struct slc_gpu_tile *tile,
+                                               const struct slc_group_place &place,
+                                               struct slc_decode_scratch *scratch,
+                                               const struct slc_offset_place &to,
+                                               struct slc_key_state *state)
+{
+    const struct slc_encoded_tile *t = &tile->tile;
+    struct slc_patched_group group = {nullptr, 0, 0, 0};
+    uint32_t bits = 8 * t->gap_bytes;
+
+    if (t->encoding == SLC_ENCODING_PACKED) {
+        group = slc_patched_next(tile->block, t->gaps, place.size, &state->gaps);
+        bits = group.width + group.extra;
+    }
+    const slc_wide start = state->range.start;
+    slc_wide differ = 0;
+
+    if (t->key_words > 1) {
+        slc_wide last = state->range.last;
+
+        if (bits <= 64 && start + ((slc_wide)SLC_GROUP_NNZ << bits) < last) {
+            last = start + ((slc_wide)SLC_GROUP_NNZ << bits);
+        }
+        differ = start ^ last;
+    }
+    if (bits <= 32 && differ >> 32 == 0 && t->long_modes == 0) {
+        slc_decode_group_words<uint32_t>(layout, tile, place, group, scratch, to, state);
+    } else if (bits <= 64 && differ >> 64 == 0) {
+        slc_decode_group_words<uint64_t>(layout, tile, place, group, scratch, to, state);
+    } else {
+        slc_decode_group_wide(layout, tile, place, group, to, state);
+    }
+    state->moved |= t->key_words > 1 && (state->range.start ^ start) >> 32 != 0;
+}
+
+/* At the start of a run of codec `packed` or `lz4`. */
+__device__ static inline void slc_decode_open_keys(const struct slc_encoded_layout *layout,
+                                                   const struct slc_gpu_tile *tile,
+                                                   uint32_t run,
+                                                   uint32_t count,
+                                                   uint32_t lane,
+                                                   struct slc_key_state *state)
+{
+    const struct slc_encoded_tile *t = &tile->tile;
+    bool sound;
+
+    if (t->encoding == SLC_ENCODING_PACKED) {
+        sound = slc_packed_range(tile, run, count, &state->range);
+        state->gaps = slc_patched_seek(tile->block, t->gaps, run, lane);
+    } else {
+        sound = slc_planes_range(tile, run, count, lane, &state->range);
+    }
+    state->addend = slc_addend_of_key(layout, t, state->range.start, lane);
+    slc_gpu_note(&state->fault, sound, SLC_GPU_FAULT_KEYS);
+}
+
+/*
+ * Decodes run `run` (from 0) of a tile. Called by all lanes of a warp together, in thread blocks of
+ * one dimension. Nonzero i of the run goes to offsets[n * stride + i] (coordinate minus the tile's
+ * corner, of mode n; at most the tile's extent, whatever the bytes) and values[i]. Returns their
+ * number. Whoever reads what other lanes have written synchronizes the warp first. Contradictions
+ * go to *fault; what is delivered then stays within the tile's corner and extents, and values are
+ * finite as stored.
+ *
+ * Needs: offsets and values aligned to 16 bytes; stride a multiple of 4; room for stride values.
+ * The number of nonzeros is rounded up to whole groups of SLC_GROUP_NNZ for what is written: stride
+ * is at least that. All of this in memory that the warp has for itself.
+ */
+template <typename T>
+__device__ static inline uint32_t slc_decode_run(const struct slc_encoded_layout *layout,
+                                                 const struct slc_gpu_tile *tile,
+                                                 uint32_t run,
+                                                 struct slc_decode_scratch *scratch,
+                                                 uint32_t *offsets,
+                                                 uint32_t stride,
+                                                 T *values,
+                                                 struct slc_gpu_fault *fault)
+{
+    const struct slc_encoded_tile *t = &tile->tile;
+    const uint32_t first = run * SLC_RUN_NNZ, lane = threadIdx.x % SLC_WARP;
+    const uint32_t count = slc_least(t->nnz - first, SLC_RUN_NNZ);
+    const bool fields = t->encoding == SLC_ENCODING_FIELDS;
+    struct slc_patched_cursor integers = {};
+    struct slc_key_state state = {};
+
+    if (!fields) {
+        slc_decode_open_keys(layout, tile, run, count, lane, &state);
+    }
+    if (t->form == SLC_FORM_INTEGER) {
+        integers = slc_patched_seek(tile->block, t->integers, run, lane);
+    }
+    SLC_ROLL
+    for (uint32_t done = 0; done < count; done += SLC_GROUP_NNZ) {
+        const struct slc_group_place place = {first + done, slc_least(count - done, SLC_GROUP_NNZ),
+                                              lane};
+        const struct slc_offset_place to = {offsets + done, stride};
+        T stored[SLC_LANE_NNZ];
+
+        if (fields) {
+            slc_gpu_note(&state.fault, false, slc_fields_group(layout, tile, place, to));
+        } else {
+            slc_decode_group(layout, tile, place, scratch, to, &state);
+        }
+        slc_gpu_note(&state.fault, false, slc_values_take(tile, place, &integers, scratch, stored));
+        slc_values_store(values + done, lane, stored);
+    }
+    slc_gpu_note(&state.fault, fields || state.range.start == state.range.last + 1,
+                 SLC_GPU_FAULT_KEYS);
+    slc_gpu_report(fault, tile, state.fault);
+    return count;
+}
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * The values of a tile in any stored form (docs/FORMAT.md, section 7.1), as f64 or f32. Device
+ * code.
+ *
+ * A stored value is finite and not zero, which is looked at before it is rounded to f32. Others
+ * become zeros.
+ */
+#ifndef SLC_GPU_DECODE_VALUES_H
+#define SLC_GPU_DECODE_VALUES_H
+
+#include "gpu/decode/decode_patched.h"
+
+/* Magnitudes of form `integer`: every integer up to 2^53 is a double. */
+#define SLC_INTEGER_MAX (INT64_C(1) << 53)
+
+/* Infinity or NaN minus itself is NaN, which equals nothing. */
+template <typename Stored> __device__ static inline bool slc_value_is_sound(Stored value)
+{
+    return value != 0 && value - value == 0; // NOLINT(misc-redundant-expression): see above
+}
+
+/* The lane's values from what is stored; a fault where one is there and not sound. */
+template <typename Stored, typename T>
+__device__ static inline unsigned slc_values_check(const struct slc_group_place &place,
+                                                   const Stored stored[SLC_LANE_NNZ],
+                                                   T values[SLC_LANE_NNZ])
+{
+    bool sound = true;
+
+    for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
+        const bool good = slc_value_is_sound(stored[j]);
+
+        values[j] = good ? (T)stored[j] : 0;
+        sound &= good || !slc_lane_has(place, j);
+    }
+    return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
+}
+
+/* Values that stand one after another. */
+template <typename Stored, typename T>
+__device__ static inline unsigned slc_values_plain(const struct slc_gpu_tile *tile,
+                                                   const struct slc_group_place &place,
+                                                   T values[SLC_LANE_NNZ])
+{
+    const Stored *from =
+        reinterpret_cast<const Stored *>(tile->block + tile->tile.values_at) + place.first;
+    Stored stored[SLC_LANE_NNZ];
+
+    for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
+        stored[j] = __ldg(from + slc_lane_index(place, j));
+    }
+    return slc_values_check(place, stored, values);
+}
+
+/* Values in planes of bytes; Word is the unsigned integer as wide as they are. */
+template <typename Word, typename Stored, typename T>
+__device__ static inline unsigned slc_values_planes(const struct slc_gpu_tile *tile,
+                                                    const struct slc_group_place &place,
+                                                    T values[SLC_LANE_NNZ])
+{
+    const struct slc_encoded_tile *t = &tile->tile;
+    const uint8_t *bytes = (t->lz4.bytes > 0 ? tile->expanded : tile->block) + t->values_at;
+    Word words[SLC_LANE_NNZ];
+    Stored stored[SLC_LANE_NNZ];
+
+    static_assert(sizeof(Word) == sizeof(Stored), "the same bits");
+    slc_planes_take(slc_planes_at(bytes, t->nnz, sizeof(Word)), place, words);
+    memcpy(stored, words, sizeof stored);
+    return slc_values_check(place, stored, values);
+}
+
+template <typename T>
+__device__ static inline unsigned slc_values_dictionary(const struct slc_gpu_tile *tile,
+                                                        const struct slc_group_place &place,
+                                                        T values[SLC_LANE_NNZ])
+{
+    const struct slc_encoded_tile *t = &tile->tile;
+    const double *dictionary = reinterpret_cast<const double *>(tile->block + t->dictionary_at);
+    const struct slc_bit_string indices = slc_bit_string_at(tile->block + t->values_at);
+    double stored[SLC_LANE_NNZ];
+
+    for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
+        const uint32_t i = place.first + slc_lane_index(place, j);
+        const uint32_t index = slc_bits_take<uint32_t>(indices, i * t->index_width, t->index_width);
+
+        stored[j] = index < t->dictionary_count ? __ldg(dictionary + index) : 0;
+    }
+    return slc_values_check(place, stored, values);
+}
+
+/* Integer is one in which all sums of `low` and what is stored above it have room. */
+template <typename Word, typename Integer, typename T>
+__device__ static inline unsigned slc_values_integers(const struct slc_patched_group &group,
+                                                      const struct slc_group_place &place,
+                                                      Integer low,
+                                                      struct slc_decode_scratch *scratch,
+                                                      T values[SLC_LANE_NNZ])
+{
+    Word above[SLC_LANE_NNZ];
+    bool sound = true;
+
+    if (!slc_patched_take<Word>(group, place, scratch, above)) {
+        for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
+            values[j] = 0;
+        }
+        return SLC_GPU_FAULT_PATCH;
+    }
+    for (uint32_t j = 0; j < SLC_LANE_NNZ; j++) {
+        const Integer value = low + (Integer)above[j];
+        const bool good = value != 0 && (sizeof(Integer) < 8 || value <= SLC_INTEGER_MAX);
+
+        values[j] = good ? (T)value : 0;
+        sound &= good || !slc_lane_has(place, j);
+    }
+    return sound ? SLC_GPU_SOUND : SLC_GPU_FAULT_VALUE;
+}
+
+/* Sums of a low and of so many bits above it are below 2^31. */
+enum { SLC_SMALL_INTEGER_BITS = 30 };
+
+template <typename T>
+__device__ static inline unsigned slc_values_integer_group(const struct slc_gpu_tile *tile,
+                                                           const struct slc_group_place &place,
+                                                           struct slc_patched_cursor *cursor,
+                                                           struct slc_decode_scratch *scratch,
+                                                           T values[SLC_LANE_NNZ])
+{
+    const struct slc_patched_group group =
+        slc_patched_next(tile->block, tile->tile.integers, place.size, cursor);
+    const int64_t low = tile->tile.low;
+    const int64_t small = INT64_C(1) << SLC_SMALL_INTEGER_BITS;
+
+    if (group.width + group.extra <= SLC_SMALL_INTEGER_BITS && low >= -small && low < small) {
+        return slc_values_integers<uint32_t, int32_t>(group, place, (int32_t)low, scratch, values);
+    }
+    return slc_values_integers<uint64_t, int64_t>(group, place, low, scratch, values);
+}
+
+/* The lane's values of a group. `cursor` is that of the tile's integers, if it has any. */
+template <typename T>
+__device__ static inline unsigned slc_values_take(const struct slc_gpu_tile *tile,
+                                                  const struct slc_group_place &place,
+                                                  struct slc_patched_cursor *cursor,
+                                                  struct slc_decode_scratch *scratch,
+                                                  T values[SLC_LANE_NNZ])
+{
+    switch (tile->tile.form) {
+    case SLC_FORM_CONSTANT: {
+        const double value =
+            __ldg(reinterpret_cast<const double *>(tile->block + tile->tile.values_at));
+        const double stored[SLC_LANE_NNZ] = {value, value, value, value};
+
+        return slc_values_check(place, stored, values);
+    }
+    case SLC_FORM_INTEGER:
+        return slc_values_integer_group(tile, place, cursor, scratch, values);
+    case SLC_FORM_DICTIONARY:
+        return slc_values_dictionary(tile, place, values);
+    case SLC_FORM_F32:
+        return slc_values_plain<float>(tile, place, values);
+    case SLC_FORM_F64:
+        return slc_values_plain<double>(tile, place, values);
+    case SLC_FORM_F32_LZ4:
+        return slc_values_planes<uint32_t, float>(tile, place, values);
+    default:
+        return slc_values_planes<uint64_t, double>(tile, place, values);
+    }
+}
+
+__device__ static inline void
+slc_values_store(float *to, uint32_t lane, const float values[SLC_LANE_NNZ])
+{
+    reinterpret_cast<float4 *>(to)[lane] = make_float4(values[0], values[1], values[2], values[3]);
+}
+
+__device__ static inline void
+slc_values_store(double *to, uint32_t lane, const double values[SLC_LANE_NNZ])
+{
+    reinterpret_cast<double2 *>(to)[2 * lane] = make_double2(values[0], values[1]);
+    reinterpret_cast<double2 *>(to)[2 * lane + 1] = make_double2(values[2], values[3]);
+}
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * LZ4 sections expanded on the device, from the public description of the block format: sequences
+ * of a token (lengths of literals and of a match, 4 bits each, 15 for more in further bytes of
+ * which the last is below 255), literals, a distance of two bytes, and what the match's length is
+ * beyond. The last sequence ends with its literals.
+ *
+ * A warp takes a section: its lanes read tokens and lengths in step, and copy side by side. A match
+ * that overlaps itself repeats its first `distance` bytes, all of which are there before it begins,
+ * so that no lane waits for another within it. Nothing is read or written outside of the section
+ * and its place, whatever the bytes are.
+ *
+ * Cost: two loads that depend on another per sequence, so that long sequences matter: sections of
+ * many tiles hide each other's.
+ */
+#include "gpu/decode/expand.h"
+
+#include "gpu/decode/decode_bits.h"
+#include "gpu/fault.h"
+
+enum {
+    LENGTH_MORE = 15,  /* of four bits: more bytes of the length follow */
+    BYTE_MORE = 255,   /* of such a byte: another one follows */
+    MATCH_MIN = 4,     /* bytes: what a match's length counts from */
+    LAST_LITERALS = 5, /* at least so many literals end a section that has matches */
+    LAST_MATCH = 12,   /* bytes before the end, at least, where the last match begins */
+    COPY_WORDS = 64,   /* bytes from which on copying by words pays for finding the words */
+    WORD = 4
+};
+
+struct section {
+    const uint8_t *in;
+    uint8_t *out;
+    uint32_t in_bytes, out_bytes;
+    uint32_t at, made; /* of them, so far */
+    uint32_t lane;
+};
+
+/* Bytes before the next word. */
+__device__ static uint32_t bytes_to_word(const uint8_t *bytes)
+{
+    return (uint32_t)(-reinterpret_cast<uintptr_t>(bytes) % WORD);
+}
+
+/* Copies bytes to where lanes read none of them; up to a word behind the source's is loaded. */
+__device__ static void copy_apart(uint8_t *to, const uint8_t *from, uint32_t count, uint32_t lane)
+{
+    const uint32_t head = count < COPY_WORDS ? count : bytes_to_word(to);
+    const uint32_t words = (count - head) / WORD;
+    const uint32_t odd = (WORD - bytes_to_word(from + head)) % WORD;
+    const uint32_t *source = reinterpret_cast<const uint32_t *>(from + head - odd);
+    uint32_t *target = reinterpret_cast<uint32_t *>(to + head);
+
+    for (uint32_t i = lane; i < head; i += SLC_WARP) {
+        to[i] = from[i];
+    }
+    for (uint32_t i = lane; i < words; i += SLC_WARP) {
+        target[i] = __funnelshift_r(source[i], odd > 0 ? source[i + 1] : 0, 8 * odd);
+    }
+    for (uint32_t i = head + WORD * words + lane; i < count; i += SLC_WARP) {
+        to[i] = from[i];
+    }
+}
+
+/* Repeats the `distance` bytes before `to`, of which a word holds a whole number of periods. */
+__device__ static void fill_words(uint8_t *to, uint32_t distance, uint32_t count, uint32_t lane)
+{
+    const uint32_t head = bytes_to_word(to), words = (count - head) / WORD;
+    uint32_t *target = reinterpret_cast<uint32_t *>(to + head);
+    uint32_t pattern = 0;
+
+    for (uint32_t k = 0; k < WORD; k++) {
+        pattern |= (uint32_t)to[(head + k) % distance - (ptrdiff_t)distance] << 8 * k;
+    }
+    for (uint32_t i = lane; i < head; i += SLC_WARP) {
+        to[i] = to[i % distance - (ptrdiff_t)distance];
+    }
+    for (uint32_t i = lane; i < words; i += SLC_WARP) {
+        target[i] = pattern;
+    }
+    for (uint32_t i = head + WORD * words + lane; i < count; i += SLC_WARP) {
+        to[i] = to[i % distance - (ptrdiff_t)distance];
+    }
+}
+
+/* Copies a match. What it reads has been written before the lanes met last. */
+__device__ static void copy_match(uint8_t *to, uint32_t distance, uint32_t count, uint32_t lane)
+{
+    const uint8_t *from = to - distance;
+
+    if (distance >= count + 2 * WORD) {
+        copy_apart(to, from, count, lane);
+    } else if (WORD % distance == 0 && count >= COPY_WORDS) {
+        fill_words(to, distance, count, lane);
+    } else {
+        const uint32_t step = SLC_WARP % distance;
+        uint32_t place = lane % distance;
+
+        for (uint32_t i = lane; i < count; i += SLC_WARP) {
+            to[i] = from[place];
+            place += step;
+            place -= place >= distance ? distance : 0;
+        }
+    }
+}
+
+/* A length of which four bits are known. False where its bytes end, or it leads too far. */
+__device__ static bool read_length(struct section *section, uint32_t *length)
+{
+    uint32_t byte = BYTE_MORE;
+
+    if (*length < LENGTH_MORE) {
+        return true;
+    }
+    while (byte == BYTE_MORE) {
+        if (section->at == section->in_bytes || *length > section->out_bytes) {
+            return false;
+        }
+        byte = __ldg(section->in + section->at++);
+        *length += byte;
+    }
+    return true;
+}
+
+__device__ static bool take_literals(struct section *section, uint32_t length)
+{
+    if (!read_length(section, &length) || length > section->in_bytes - section->at ||
+        length > section->out_bytes - section->made) {
+        return false;
+    }
+    copy_apart(section->out + section->made, section->in + section->at, length, section->lane);
+    section->at += length;
+    section->made += length;
+    return true;
+}
+
+__device__ static bool take_match(struct section *section, uint32_t length)
+{
+    uint32_t distance;
+
+    if (section->in_bytes - section->at < 2 || section->out_bytes - section->made < LAST_MATCH) {
+        return false;
+    }
+    distance = __ldg(section->in + section->at) | (uint32_t)__ldg(section->in + section->at + 1)
+                                                      << 8;
+    section->at += 2;
+    if (!read_length(section, &length) || distance == 0 || distance > section->made) {
+        return false;
+    }
+    length += MATCH_MIN;
+    if (length > section->out_bytes - section->made - LAST_LITERALS) {
+        return false;
+    }
+    /* All that was written is there for all lanes. */
+    SLC_PLANT(expand_unfinished, __syncwarp());
+    copy_match(section->out + section->made, distance, length, section->lane);
+    section->made += length;
+    return true;
+}
+
+/* False where the bytes are no section that expands to what it should. */
+__device__ static bool expand(struct section *section)
+{
+    while (section->at < section->in_bytes) {
+        const uint32_t token = __ldg(section->in + section->at++);
+
+        if (!take_literals(section, token >> 4)) {
+            return false;
+        }
+        if (section->at == section->in_bytes) {
+            return section->made == section->out_bytes;
+        }
+        if (!take_match(section, token & 15)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/* A thread block of one warp per tile. */
+__global__ static void __launch_bounds__(SLC_WARP)
+    expand_sections(const struct slc_gpu_tile *tiles, struct slc_gpu_fault *fault)
+{
+    const struct slc_gpu_tile *tile = &tiles[blockIdx.x];
+    const struct slc_encoded_lz4 *lz4 = &tile->tile.lz4;
+    /* The device's memory is written by this kernel alone while it runs. */
+    struct section section = {tile->block + lz4->at,
+                              const_cast<uint8_t *>(tile->expanded) + lz4->expanded_at,
+                              lz4->bytes,
+                              lz4->expanded_bytes,
+                              0,
+                              0,
+                              threadIdx.x};
+
+    if (lz4->bytes > 0) {
+        slc_gpu_report(fault, tile, expand(&section) ? SLC_GPU_SOUND : SLC_GPU_FAULT_LZ4);
+    }
+}
+
+cudaError_t slc_gpu_expand(const struct slc_gpu_tile *tiles,
+                           uint32_t tile_count,
+                           struct slc_gpu_fault *fault,
+                           cudaStream_t stream)
+{
+    return tile_count == 0 ? cudaSuccess
+                           : slc_launch(expand_sections, dim3(tile_count), dim3(SLC_WARP), 0,
+                                        stream, tiles, fault);
+}

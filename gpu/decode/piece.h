@@ -1,0 +1,56 @@
+/*
+ * A piece of memory that is cut into parts one after the other: once to measure it, and again at
+ * its address. Private to gpu/.
+ */
+#ifndef SLC_GPU_PIECE_H
+#define SLC_GPU_PIECE_H
+
+#include "base/memory/checked.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    /* Parts begin at multiples of it: whole lines of every cache, and what gpu/dense/dense.h needs.
+     */
+    SLC_GPU_PART_ALIGN = 256,
+    /* At least this number of unused bytes follow a part of the device's memory: tests check that
+     * nothing writes there. */
+    SLC_GPU_GAP_BYTES = 32
+};
+
+/* Called for the memory between two parts of a piece (gpu/cuda.h: slc_memory_gap). */
+typedef void (*slc_gpu_gap)(const void *memory, size_t bytes);
+
+struct slc_gpu_piece {
+    uintptr_t begin; /* 0: only measured */
+    uint64_t used;
+    uint64_t gap_bytes;
+    slc_gpu_gap gap; /* NULL: no callback */
+    bool overflow;
+};
+
+/* A part of `count` elements of `element_bytes`; NULL for none, and on overflow. */
+static inline void *
+slc_gpu_part(struct slc_gpu_piece *piece, uint64_t count, uint64_t element_bytes)
+{
+    const uint64_t at = piece->used;
+    uint64_t bytes, end;
+
+    if (count == 0) {
+        return NULL;
+    }
+    if (!slc_mul_u64(count, element_bytes, &bytes) || !slc_add_u64(at, bytes, &end) ||
+        !slc_add_u64(end, piece->gap_bytes, &end) ||
+        !slc_round_up_u64(end, SLC_GPU_PART_ALIGN, &piece->used)) {
+        piece->overflow = true;
+        return NULL;
+    }
+    if (piece->begin != 0 && piece->gap_bytes > 0 && piece->gap != NULL) {
+        piece->gap((const void *)(piece->begin + at + bytes), piece->used - at - bytes);
+    }
+    return (void *)(piece->begin + at);
+}
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * How dense algebra cuts rows and results into parts, and the scratch that these parts take: what
+ * kernels are launched by, and what memory is measured by in every build. Private to gpu/.
+ */
+#ifndef SLC_GPU_DENSE_CUTS_H
+#define SLC_GPU_DENSE_CUTS_H
+
+#include "base/memory/checked.h"
+#include "gpu/records.h"
+
+#include <stdint.h>
+
+/* Rows in groups, each a whole number of units but the last. */
+struct slc_gpu_row_cut {
+    uint64_t rows, group_rows;
+    uint32_t groups;
+};
+
+static inline struct slc_gpu_row_cut
+slc_gpu_row_cut(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
+{
+    const uint64_t units = slc_div_up_u64(rows, unit_rows);
+    struct slc_gpu_row_cut cut = {rows, unit_rows, 0};
+
+    if (units > 0) {
+        cut.group_rows = slc_div_up_u64(units, slc_min_u64(units, groups_max)) * unit_rows;
+        cut.groups = (uint32_t)slc_div_up_u64(rows, cut.group_rows);
+    }
+    return cut;
+}
+
+/* Groups of any cut of up to `rows` rows. */
+static inline uint64_t slc_gpu_groups_most(uint64_t rows, uint64_t unit_rows, uint32_t groups_max)
+{
+    return slc_min_u64(slc_div_up_u64(rows, unit_rows), groups_max);
+}
+
+/* Columns of a packed solver: blocks of as many are solved together (dense_update.cu). */
+static inline uint32_t slc_gpu_solver_width(uint32_t rank)
+{
+    return (rank + 7) / 8 * 8;
+}
+
+/* Bytes of a packed solver: two matrices of the rank rounded up to 8, and their diagonals. */
+static inline uint64_t slc_gpu_solver_bytes(uint32_t rank)
+{
+    const uint64_t width = slc_gpu_solver_width(rank);
+
+    return 2 * (width * width + width) * sizeof(double);
+}
+
+/* ---- the update (dense_update.cu) */
+
+enum {
+    SLC_UPDATE_LANE_ROWS = 2,
+    SLC_UPDATE_PANEL_ROWS = SLC_UPDATE_LANE_ROWS * SLC_WARP,
+    /* Panels up to this width are in shared memory: 33 KiB, of which a multiprocessor has six. */
+    SLC_UPDATE_SHARED_WIDTH = 64,
+    /* From a panel's column to the next: lanes that have columns of one row use different banks. */
+    SLC_UPDATE_PANEL_PITCH = SLC_UPDATE_PANEL_ROWS + 1,
+    /* Several times the warps that the largest devices run, so that the last ones end early. */
+    SLC_UPDATE_GROUPS_MAX = 8192,
+    SLC_UPDATE_GROUPS_LEAST = 256,
+    /* Columns of all groups: 8 MiB up to rank 2048. */
+    SLC_UPDATE_COLUMN_ELEMENTS = 1 << 20,
+    /* Panels in scratch: 128 MiB, and 8 for each multiprocessor of the largest devices. */
+    SLC_UPDATE_PANEL_ELEMENTS = 1 << 24,
+    SLC_UPDATE_PANELS_MAX = 1024
+};
+
+/* Of a group: each lane's own where several have the same column. */
+SLC_HOST_DEVICE static inline uint32_t slc_gpu_update_columns(uint32_t rank)
+{
+    return rank < SLC_WARP ? (uint32_t)SLC_WARP : rank;
+}
+
+static inline uint32_t slc_gpu_update_groups_max(uint32_t rank)
+{
+    return (uint32_t)slc_min_u64(
+        slc_max_u64(SLC_UPDATE_COLUMN_ELEMENTS / (2 * slc_gpu_update_columns(rank)),
+                    SLC_UPDATE_GROUPS_LEAST),
+        SLC_UPDATE_GROUPS_MAX);
+}
+
+/* Panels in scratch, for up to `rows` rows. */
+static inline uint64_t slc_gpu_update_panels_most(uint64_t rows, uint32_t rank)
+{
+    const uint32_t width = slc_gpu_solver_width(rank);
+    const uint64_t elements = (uint64_t)SLC_UPDATE_PANEL_PITCH * width;
+
+    if (width <= SLC_UPDATE_SHARED_WIDTH) {
+        return 0;
+    }
+    return slc_min_u64(
+        slc_gpu_groups_most(rows, SLC_UPDATE_PANEL_ROWS, slc_gpu_update_groups_max(rank)),
+        slc_min_u64(SLC_UPDATE_PANEL_ELEMENTS / elements, SLC_UPDATE_PANELS_MAX));
+}
+
+static inline uint64_t slc_gpu_update_scratch_bytes(uint64_t rows, uint32_t rank)
+{
+    const uint64_t groups =
+        slc_gpu_groups_most(rows, SLC_UPDATE_PANEL_ROWS, slc_gpu_update_groups_max(rank));
+    const uint64_t panel_elements = (uint64_t)SLC_UPDATE_PANEL_PITCH * slc_gpu_solver_width(rank);
+
+    return (2 * groups * slc_gpu_update_columns(rank) +
+            slc_gpu_update_panels_most(rows, rank) * panel_elements) *
+           sizeof(double);
+}
+
+/* ---- Gram matrices (dense_gram.cu) */
+
+enum {
+    SLC_GRAM_SQUARE = 4,
+    SLC_GRAM_SQUARE_ELEMENTS = SLC_GRAM_SQUARE * SLC_GRAM_SQUARE,
+    SLC_GRAM_STRIP = 64,
+    /* Of a strip, in shared memory at a time: 16 KiB, and as much of another strip. */
+    SLC_GRAM_STAGE_ELEMENTS = 2048,
+    /* The rows of a group are a multiple of this: a stage of the lowest ranks. */
+    SLC_GRAM_GROUP_UNIT = SLC_GRAM_STAGE_ELEMENTS / SLC_GRAM_SQUARE,
+    /* Groups times tiles: two for each place for a block on the largest devices. */
+    SLC_GRAM_PIECES_MAX = 1024
+};
+
+/* How the result is cut. */
+struct slc_gpu_gram_tiles {
+    uint32_t width; /* of a strip: the rank rounded up to squares, at most SLC_GRAM_STRIP */
+    uint32_t strips, count;
+    uint32_t elements; /* of a tile, square by square */
+};
+
+static inline struct slc_gpu_gram_tiles slc_gpu_gram_tiles(uint32_t rank)
+{
+    struct slc_gpu_gram_tiles tiles;
+
+    tiles.strips = (rank + SLC_GRAM_STRIP - 1) / SLC_GRAM_STRIP;
+    tiles.count = tiles.strips * (tiles.strips + 1) / 2;
+    if (tiles.strips > 1) {
+        tiles.width = SLC_GRAM_STRIP;
+        tiles.elements = SLC_GRAM_STRIP * SLC_GRAM_STRIP;
+    } else {
+        const uint32_t squares = (rank + SLC_GRAM_SQUARE - 1) / SLC_GRAM_SQUARE;
+
+        tiles.width = squares * SLC_GRAM_SQUARE;
+        tiles.elements = squares * (squares + 1) / 2 * SLC_GRAM_SQUARE_ELEMENTS;
+    }
+    return tiles;
+}
+
+static inline uint32_t slc_gpu_gram_groups_max(const struct slc_gpu_gram_tiles *tiles)
+{
+    return tiles->count < SLC_GRAM_PIECES_MAX ? SLC_GRAM_PIECES_MAX / tiles->count : 1;
+}
+
+static inline uint64_t slc_gpu_gram_scratch_bytes(uint64_t rows, uint32_t rank)
+{
+    const struct slc_gpu_gram_tiles tiles = slc_gpu_gram_tiles(rank);
+
+    return slc_gpu_groups_most(rows, SLC_GRAM_GROUP_UNIT, slc_gpu_gram_groups_max(&tiles)) *
+           tiles.count * tiles.elements * sizeof(double);
+}
+
+/* Scratch of all operations on matrices of `rank` columns and up to `rows` rows; it begins at a
+ * multiple of 256. */
+static inline uint64_t slc_gpu_dense_scratch_bytes(uint64_t rows, uint32_t rank)
+{
+    return slc_max_u64(slc_gpu_update_scratch_bytes(rows, rank),
+                       slc_gpu_gram_scratch_bytes(rows, rank));
+}
+
+#endif

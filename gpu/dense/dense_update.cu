@@ -1,0 +1,381 @@
+/*
+ * The update of a factor: X = M D V^-1 E row by row, with the columns' largest magnitudes and inner
+ * products.
+ *
+ * A warp takes a group of rows, a panel of 64 at a time, in f64 and column by column in shared
+ * memory, or in scratch where ranks are too high for that. Each lane then solves for two rows by
+ * itself, 8 columns at a time: the columns before these times a strip of the triangle, which is the
+ * same for all lanes and comes from the first-level cache, then the 8 among themselves. Rows are
+ * loaded and stored side by side by the lanes of a warp; between, lanes need nothing of one
+ * another. Two rows, because loads of the triangle are what limits a lane with one.
+ *
+ * Where V is singular X = M F is a product: half of the panel holds rows, the other half theirs.
+ */
+#include "gpu/dense/dense.h"
+
+#include "gpu/dense/dense_groups.h"
+
+enum {
+    BLOCK_COLUMNS = 8,
+    /* Loads of a lane under way at a time: 12 warps of 8 * 256 bytes hide the memory's latency. */
+    LOADS = 8,
+    /* Of a grid, in its third direction (CUDA). */
+    GRID_DEPTH_MAX = 65535
+};
+static_assert(LOADS * (SLC_WARP / 8) <= SLC_WARP, "half a panel is loaded in whole rounds");
+
+struct update_job {
+    const double *forward, *backward, *forward_inverse, *backward_inverse;
+    uint32_t rank, width;
+    bool singular;
+    uint32_t mttkrp_pitch, factor_pitch;
+    const struct slc_row_span *units; /* NULL: all rows are one */
+    uint32_t unit_count;
+    struct slc_gpu_row_cut cut; /* of the longest unit; shorter ones have fewer groups */
+    double *largest, *inner;    /* of groups: slc_gpu_update_columns each */
+    double *panels;             /* NULL: in shared memory */
+};
+
+/* ---- a panel */
+
+/* Rows [row, row + valid) as f64 by columns; zeros in further rows and columns. */
+__device__ static inline void load_panel(const struct update_job *job,
+                                         const double *mttkrp,
+                                         uint64_t row,
+                                         unsigned valid,
+                                         unsigned rows,
+                                         double *panel)
+{
+    const unsigned lanes = slc_lanes_of_row(job->rank), step = SLC_WARP / lanes;
+
+    for (uint32_t c = threadIdx.x % lanes; c < job->width; c += lanes) {
+        for (unsigned first = threadIdx.x / lanes; first < rows; first += LOADS * step) {
+            double loaded[LOADS];
+
+            for (int i = 0; i < LOADS; i++) {
+                const unsigned r = first + (unsigned)i * step;
+
+                loaded[i] =
+                    r < valid && c < job->rank ? mttkrp[(row + r) * job->mttkrp_pitch + c] : 0.0;
+            }
+            for (int i = 0; i < LOADS; i++) {
+                panel[c * SLC_UPDATE_PANEL_PITCH + first + (unsigned)i * step] = loaded[i];
+            }
+        }
+    }
+}
+
+/*
+ * Stores solved rows as rounded to their type, and takes them into the columns. `solved` is where
+ * they begin in the panel; `first`: of the group.
+ */
+template <typename X>
+__device__ static inline void store_panel(const struct update_job *job,
+                                          const double *mttkrp,
+                                          X *factor,
+                                          uint64_t row,
+                                          unsigned valid,
+                                          const double *solved,
+                                          uint32_t group,
+                                          bool first)
+{
+    const unsigned lanes = slc_lanes_of_row(job->rank), step = SLC_WARP / lanes;
+
+    for (uint32_t c = threadIdx.x % lanes; c < job->rank; c += lanes) {
+        const uint64_t column = (uint64_t)group * slc_gpu_update_columns(job->rank) +
+                                (lanes < SLC_WARP ? threadIdx.x : c);
+        double largest = first ? 0.0 : job->largest[column];
+        double inner = first ? 0.0 : job->inner[column];
+
+        for (unsigned start = threadIdx.x / lanes; start < valid; start += LOADS * step) {
+            double loaded[LOADS];
+
+            for (int i = 0; i < LOADS; i++) {
+                const unsigned r = start + (unsigned)i * step;
+
+                loaded[i] = r < valid ? mttkrp[(row + r) * job->mttkrp_pitch + c] : 0.0;
+            }
+            for (int i = 0; i < LOADS; i++) {
+                const unsigned r = start + (unsigned)i * step;
+
+                if (r < valid) {
+                    const X rounded = (X)solved[c * SLC_UPDATE_PANEL_PITCH + r];
+                    const double x = (double)rounded;
+
+                    factor[(row + r) * job->factor_pitch + c] = rounded;
+                    largest = fabs(x) > largest ? fabs(x) : largest;
+                    inner = fma(loaded[i], x, inner);
+                }
+            }
+        }
+        job->largest[column] = largest;
+        job->inner[column] = inner;
+    }
+}
+
+/* ---- solving */
+
+/*
+ * sums[j][i] += sum over k < count of w(k, j) * matrix(k, i), where row j of a lane is 32 behind
+ * its row j - 1.
+ */
+template <int rows>
+__device__ static inline void gather(const double *w,
+                                     const double *matrix,
+                                     uint32_t width,
+                                     uint32_t count,
+                                     double (&sums)[rows][BLOCK_COLUMNS])
+{
+    for (uint32_t k = 0; k < count; k++, w += SLC_UPDATE_PANEL_PITCH, matrix += width) {
+        const double2 *pairs = reinterpret_cast<const double2 *>(matrix);
+        double strip[BLOCK_COLUMNS];
+
+        for (int i = 0; i < BLOCK_COLUMNS / 2; i++) {
+            const double2 pair = __ldg(pairs + i);
+
+            strip[2 * i] = pair.x;
+            strip[2 * i + 1] = pair.y;
+        }
+        for (int j = 0; j < rows; j++) {
+            const double known = w[j * SLC_WARP];
+
+            for (int i = 0; i < BLOCK_COLUMNS; i++) {
+                sums[j][i] = fma(known, strip[i], sums[j][i]);
+            }
+        }
+    }
+}
+
+/*
+ * Solves for the columns of a lane's rows from the first to the last, `down`, or back: each is what
+ * it was minus its sum, over its diagonal.
+ */
+template <bool down>
+__device__ static inline void
+substitute(double *w, const double *matrix, const double *inverse, uint32_t width)
+{
+    for (uint32_t done = 0; done < width; done += BLOCK_COLUMNS) {
+        const uint32_t column = down ? done : width - done - BLOCK_COLUMNS;
+        const uint32_t known = down ? 0 : column + BLOCK_COLUMNS;
+        double sums[SLC_UPDATE_LANE_ROWS][BLOCK_COLUMNS] = {};
+
+        gather<SLC_UPDATE_LANE_ROWS>(w + known * SLC_UPDATE_PANEL_PITCH,
+                                     matrix + (uint64_t)known * width + column, width, done, sums);
+        for (int step = 0; step < BLOCK_COLUMNS; step++) {
+            const int i = down ? step : BLOCK_COLUMNS - 1 - step;
+            const double *strip = matrix + (uint64_t)(column + i) * width + column;
+            const double over = __ldg(inverse + column + i);
+
+            for (int j = 0; j < SLC_UPDATE_LANE_ROWS; j++) {
+                double *element = w + (column + i) * SLC_UPDATE_PANEL_PITCH + j * SLC_WARP;
+                const double x = (*element - sums[j][i]) * over;
+
+                *element = x;
+                for (int l = 0; l < BLOCK_COLUMNS; l++) {
+                    if (down ? l > i : l < i) {
+                        sums[j][l] = fma(x, __ldg(strip + l), sums[j][l]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* The products of a lane's row, 32 behind it. */
+__device__ static inline void multiply(double *w, const double *matrix, uint32_t width)
+{
+    for (uint32_t column = 0; column < width; column += BLOCK_COLUMNS) {
+        double sums[1][BLOCK_COLUMNS] = {};
+
+        gather<1>(w, matrix + column, width, width, sums);
+        for (int i = 0; i < BLOCK_COLUMNS; i++) {
+            w[(column + i) * SLC_UPDATE_PANEL_PITCH + SLC_WARP] = sums[0][i];
+        }
+    }
+}
+
+__device__ static inline struct slc_row_span unit_rows(const struct update_job *job, uint32_t unit)
+{
+    const struct slc_row_span all = {0, job->cut.rows};
+
+    return job->units == nullptr ? all : job->units[unit];
+}
+
+/* A block is a warp. */
+template <typename X>
+__global__ static void __launch_bounds__(SLC_WARP)
+    update_groups(struct update_job job, const double *mttkrp, X *factor)
+{
+    SLC_DYNAMIC_SHARED(double, shared);
+    double *panel = job.panels == nullptr
+                        ? shared
+                        : job.panels + (uint64_t)blockIdx.x * SLC_UPDATE_PANEL_PITCH * job.width;
+    double *mine = panel + threadIdx.x;
+    const unsigned rows = job.singular ? (unsigned)SLC_WARP : (unsigned)SLC_UPDATE_PANEL_ROWS;
+
+    for (uint32_t group = blockIdx.x; group < job.unit_count * job.cut.groups; group += gridDim.x) {
+        const struct slc_row_span unit = unit_rows(&job, group / job.cut.groups);
+        const uint64_t begin = unit.first + group % job.cut.groups * job.cut.group_rows;
+        const uint64_t end =
+            begin + job.cut.group_rows < unit.end ? begin + job.cut.group_rows : unit.end;
+
+        for (uint64_t row = begin; row < end; row += rows) {
+            const unsigned valid = end - row < rows ? (unsigned)(end - row) : rows;
+
+            load_panel(&job, mttkrp, row, valid, rows, panel);
+            SLC_PLANT(update_panel_unfinished, __syncwarp());
+            if (job.singular) {
+                multiply(mine, job.forward, job.width);
+            } else {
+                substitute<true>(mine, job.forward, job.forward_inverse, job.width);
+                substitute<false>(mine, job.backward, job.backward_inverse, job.width);
+            }
+            SLC_PLANT(update_rows_unsolved, __syncwarp());
+            store_panel(&job, mttkrp, factor, row, valid, panel + (job.singular ? SLC_WARP : 0),
+                        group, row == begin);
+            __syncwarp();
+        }
+    }
+}
+
+/*
+ * Of the groups of a unit; where several lanes have a column each of them, `shares`, counts as a
+ * group.
+ */
+__global__ static void __launch_bounds__(SLC_GROUP_THREADS_MAX)
+    put_columns_together(struct update_job job, uint32_t shares, double *columns)
+{
+    const uint32_t column = blockIdx.x * SLC_WARP + threadIdx.x % SLC_WARP;
+    const bool is_inner = blockIdx.y == 1;
+    const uint64_t stride = slc_gpu_update_columns(job.rank) / shares;
+
+    for (uint32_t unit = blockIdx.z; unit < job.unit_count; unit += gridDim.z) {
+        const struct slc_row_span rows = unit_rows(&job, unit);
+        const uint64_t groups =
+            (rows.end - rows.first + job.cut.group_rows - 1) / job.cut.group_rows;
+        const double *from = (is_inner ? job.inner : job.largest) +
+                             unit * (uint64_t)job.cut.groups * slc_gpu_update_columns(job.rank) +
+                             (column < job.rank ? column : 0);
+        const double result = slc_put_together(from, stride, (uint32_t)groups * shares, !is_inner);
+
+        if (threadIdx.x < SLC_WARP && column < job.rank) {
+            columns[unit * 2 * (uint64_t)job.rank + (is_inner ? job.rank : 0) + column] = result;
+        }
+        __syncthreads();
+    }
+}
+
+template <typename X>
+static cudaError_t launch_groups(const struct update_job *job,
+                                 const void *mttkrp,
+                                 void *factor,
+                                 uint64_t panels,
+                                 cudaStream_t stream)
+{
+    const size_t shared_bytes =
+        panels == 0 ? (size_t)SLC_UPDATE_PANEL_PITCH * job->width * sizeof(double) : 0;
+    const uint64_t groups = (uint64_t)job->unit_count * job->cut.groups;
+    const unsigned grid = (unsigned)(panels == 0 ? groups : slc_min_u64(panels, groups));
+
+    return slc_launch(update_groups<X>, grid, SLC_WARP, shared_bytes, stream, *job,
+                      static_cast<const double *>(mttkrp), static_cast<X *>(factor));
+}
+
+/* What all groups have in common. */
+static struct update_job job_of(const struct slc_gpu_solver *solver,
+                                const struct slc_gpu_matrix *mttkrp,
+                                const struct slc_gpu_matrix *factor)
+{
+    const uint64_t square =
+        (uint64_t)slc_gpu_solver_width(solver->rank) * slc_gpu_solver_width(solver->rank);
+    struct update_job job = {};
+
+    job.forward = solver->packed;
+    job.backward = job.forward + square;
+    job.forward_inverse = job.backward + square;
+    job.backward_inverse = job.forward_inverse + slc_gpu_solver_width(solver->rank);
+    job.rank = solver->rank;
+    job.width = slc_gpu_solver_width(solver->rank);
+    job.singular = solver->singular;
+    job.mttkrp_pitch = mttkrp->pitch;
+    job.factor_pitch = factor->pitch;
+    return job;
+}
+
+/* Solves for the units of a job, and puts their columns together. */
+static cudaError_t run(struct update_job *job,
+                       enum slc_value_type precision,
+                       const struct slc_gpu_matrix *mttkrp,
+                       const struct slc_gpu_matrix *factor,
+                       double *columns,
+                       void *scratch,
+                       cudaStream_t stream)
+{
+    const uint64_t elements =
+        (uint64_t)job->unit_count * job->cut.groups * slc_gpu_update_columns(job->rank);
+    const uint64_t panels = slc_gpu_update_panels_most(mttkrp->rows, job->rank);
+    const uint32_t shares = SLC_WARP / slc_lanes_of_row(job->rank);
+    const unsigned threads = slc_group_threads(job->cut.groups * shares);
+    const dim3 grid((job->rank + SLC_WARP - 1) / SLC_WARP, 2,
+                    (unsigned)slc_min_u64(job->unit_count, GRID_DEPTH_MAX));
+    cudaError_t error = cudaSuccess;
+
+    job->largest = static_cast<double *>(scratch);
+    job->inner = job->largest + elements;
+    job->panels = panels == 0 ? nullptr : job->inner + elements;
+    if (job->cut.groups > 0 && precision == SLC_F64) {
+        error = launch_groups<double>(job, mttkrp->data, factor->data, panels, stream);
+    } else if (job->cut.groups > 0) {
+        error = launch_groups<float>(job, mttkrp->data, factor->data, panels, stream);
+    }
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return slc_launch(put_columns_together, grid, threads, threads * sizeof(double), stream, *job,
+                      shares, columns);
+}
+
+cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
+                                 enum slc_value_type precision,
+                                 const struct slc_gpu_matrix *mttkrp,
+                                 const struct slc_gpu_matrix *factor,
+                                 double *columns,
+                                 void *scratch,
+                                 cudaStream_t stream)
+{
+    struct update_job job = job_of(solver, mttkrp, factor);
+
+    job.unit_count = 1;
+    job.cut = slc_gpu_row_cut(mttkrp->rows, SLC_UPDATE_PANEL_ROWS,
+                              slc_gpu_update_groups_max(solver->rank));
+    return run(&job, precision, mttkrp, factor, columns, scratch, stream);
+}
+
+cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
+                                       enum slc_value_type precision,
+                                       const struct slc_gpu_matrix *mttkrp,
+                                       const struct slc_gpu_matrix *factor,
+                                       const struct slc_gpu_units *units,
+                                       double *columns,
+                                       void *scratch,
+                                       cudaStream_t stream)
+{
+    const uint32_t rank = solver->rank;
+    const uint64_t groups =
+        slc_gpu_groups_most(mttkrp->rows, SLC_UPDATE_PANEL_ROWS, slc_gpu_update_groups_max(rank));
+    struct update_job job = job_of(solver, mttkrp, factor);
+    cudaError_t error = cudaSuccess;
+    uint32_t step;
+
+    job.cut = slc_gpu_row_cut(slc_min_u64(units->rows_most, mttkrp->rows), SLC_UPDATE_PANEL_ROWS,
+                              slc_gpu_update_groups_max(rank));
+    /* As many units at a time as scratch has groups for: enough of them to fill the device. */
+    step = job.cut.groups > 0 ? (uint32_t)(groups / job.cut.groups) : units->count;
+    for (uint32_t first = 0; first < units->count && error == cudaSuccess; first += step) {
+        job.units = units->rows + first;
+        job.unit_count = units->count - first < step ? units->count - first : step;
+        error = run(&job, precision, mttkrp, factor, columns + first * 2 * (uint64_t)rank, scratch,
+                    stream);
+    }
+    return error;
+}

@@ -1,0 +1,66 @@
+/* Taking and releasing the memory of an open device. See memory.h; memory_parts.c has its parts. */
+#include "gpu/check.h"
+
+extern "C" {
+#include "base/memory/checked.h"
+#include "gpu/memory/memory.h"
+}
+
+#include <cinttypes>
+
+enum slc_status slc_gpu_device_memory_take(uint64_t bytes, void **memory, struct slc_error *err)
+{
+    const cudaError_t error = cudaMalloc(memory, bytes);
+
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "the device has no %" PRIu64 " MiB left in one piece: others use it, or "
+                        "--device-memory leaves nothing for what CUDA takes itself",
+                        slc_div_up_u64(bytes, UINT64_C(1) << 20));
+    }
+    return error == cudaSuccess ? SLC_OK : slc_gpu_fail(error, "cudaMalloc", err);
+}
+
+enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
+                                    struct slc_gpu_memory *memory,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (!slc_gpu_memory_measure(problem, memory)) {
+        return slc_fail(err, SLC_ERR_MEMORY,
+                        "the parts of the device's memory add up to more than 2^64 bytes");
+    }
+    status = slc_buffer_create(&memory->plain, memory->plain_bytes, SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        status =
+            slc_buffer_create(&memory->registered, memory->registered_bytes, SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_gpu_device_memory_take(memory->device_bytes, &memory->device, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(cudaHostRegister(memory->registered.data, memory->registered.bytes,
+                                 cudaHostRegisterPortable),
+                err);
+    memory->is_registered = true;
+    (void)slc_gpu_memory_lay_out(problem, memory, slc_memory_gap);
+    return SLC_OK;
+}
+
+void slc_gpu_memory_release(struct slc_gpu_memory *memory)
+{
+    if (memory->is_registered) {
+        (void)cudaHostUnregister(memory->registered.data);
+    }
+    if (memory->device != nullptr) {
+        (void)cudaFree(memory->device);
+    }
+    slc_buffer_destroy(&memory->registered);
+    slc_buffer_destroy(&memory->plain);
+    *memory = {};
+}

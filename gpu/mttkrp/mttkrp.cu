@@ -1,0 +1,62 @@
+/*
+ * MTTKRP of encoded blocks: M(i, r) = sum of x * product over m != mode of A(m)(i_m, r) (KB section
+ * 2.6), for all nonzeros x of a batch.
+ *
+ * A persistent grid; every thread block takes a contiguous range of the batch's chunks, whose
+ * nonzeros share rows of the factors with their neighbours. Per chunk its warps decode a run each
+ * into shared memory, the nonzeros are brought into the order of their output rows
+ * (mttkrp_group.h), and groups of lanes multiply and add them up (mttkrp_compute.h).
+ *
+ * Cuts of chunks and shares depend on the tile, the rank and the types alone, and so do the sums of
+ * segments: with exact sums the bits of the result depend on nothing else.
+ */
+#include "gpu/mttkrp/mttkrp_plan.h"
+
+/* Each but the last changes one thing. */
+static const struct slc_gpu_named_variant variant_list[] = {
+    {"default", {0, 0, false}},
+    {"chunks-2", {0, 2, false}},
+    {"chunks-8", {0, 8, false}},
+    {"interleaved", {0, 0, true}},
+    {"no-stash", {SLC_MTTKRP_WITHOUT_STASH, 0, false}},
+    {"full-sectors", {SLC_MTTKRP_FULL_SECTORS, 0, false}},
+    {"shared-fields", {SLC_MTTKRP_SHARED_FIELDS, 0, false}},
+    {"transcoded", {SLC_MTTKRP_TRANSCODED, 0, false}},
+    /* Without decoding there are registers for three thread blocks of a multiprocessor. */
+    {"transcoded-3",
+     {SLC_MTTKRP_TRANSCODED | SLC_MTTKRP_WITHOUT_STASH | SLC_MTTKRP_THREE_BLOCKS, 2, false}},
+};
+
+const struct slc_gpu_named_variant *slc_gpu_mttkrp_variant_list(unsigned *count)
+{
+    *count = sizeof variant_list / sizeof variant_list[0];
+    return variant_list;
+}
+
+uint32_t slc_gpu_mttkrp_chunk_runs(const struct slc_gpu_mttkrp *job,
+                                   const struct slc_gpu_machine *machine)
+{
+    struct slc_gpu_mttkrp_plan plan;
+
+    return slc_gpu_mttkrp_plan(job, machine, &plan) ? plan.chunk_runs : 0;
+}
+
+cudaError_t slc_gpu_mttkrp_batch(const struct slc_gpu_mttkrp *job,
+                                 const struct slc_gpu_batch *batch,
+                                 const struct slc_gpu_machine *machine,
+                                 cudaStream_t stream)
+{
+    struct slc_gpu_mttkrp_plan plan;
+
+    if (batch->chunk_count == 0) {
+        return cudaSuccess;
+    }
+    if (!slc_gpu_mttkrp_plan(job, machine, &plan) || batch->chunk_runs != plan.chunk_runs) {
+        return cudaErrorInvalidValue;
+    }
+    if (job->exact.words != NULL) {
+        return slc_gpu_mttkrp_exact(job, batch, machine, &plan, stream);
+    }
+    return job->variant.flags != 0 ? slc_gpu_mttkrp_variants(job, batch, machine, &plan, stream)
+                                   : slc_gpu_mttkrp_ordinary(job, batch, machine, &plan, stream);
+}

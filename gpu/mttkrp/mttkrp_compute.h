@@ -1,0 +1,451 @@
+/*
+ * Multiplies the nonzeros of a chunk, decoded and in the order of their output rows, by the rows of
+ * the factors and adds them up. Device code, included by kernels.
+ *
+ * Groups of lanes take equal shares of the nonzeros. A lane has 16 bytes of a row of every factor,
+ * so that a group has as many lanes as a row has 16 bytes, and wider rows are taken in panels of 32
+ * lanes. Products are added up in registers while the output row stays the same, and a segment's
+ * sum goes where mttkrp_sums.h puts it.
+ *
+ * Cost, of f64, R 32 and three modes: for four nonzeros of a group of 16 lanes five loads of 16
+ * bytes from shared memory, eight from the factors, and 16 multiplications, half of them fused;
+ * then for each segment one reduction per number.
+ */
+#ifndef SLC_GPU_MTTKRP_COMPUTE_H
+#define SLC_GPU_MTTKRP_COMPUTE_H
+
+#include "gpu/mttkrp/mttkrp_sums.h"
+
+/* Nonzeros whose rows are on their way together, per lane. */
+enum { SLC_MTTKRP_STEP = 4 };
+/* Other modes up to which there is code for each number of them. */
+enum { SLC_MTTKRP_FIXED_OTHERS = 3 };
+
+/* What a thread block knows of its chunk, in shared memory. */
+struct slc_mttkrp_chunk {
+    uint32_t *offsets; /* of mode n from n * stride on */
+    uint32_t stride;
+    double *values;
+    uint64_t *corner; /* of the tile, per mode */
+    struct slc_mttkrp_sort sort;
+    bool single; /* no two rows of the tile share a bucket: each has one segment */
+};
+
+/* What a lane computes with. F: of factors. */
+template <typename F, bool exact_sums> struct slc_mttkrp_lane {
+    const struct slc_gpu_mttkrp *job;
+    const struct slc_mttkrp_chunk *chunk;
+    const slc_mttkrp_sums<exact_sums> *sums;
+    struct slc_mttkrp_target target;
+    /* If no rows share a bucket, every row has one segment in the chunk, except this one, which a
+     * neighbouring group shares. */
+    uint32_t shared_row;
+};
+
+/* Means no shared row. A row that really has this offset is added atomically without need. */
+static constexpr uint32_t slc_mttkrp_no_offset = UINT32_MAX;
+
+/* Columns of 16 bytes. */
+template <typename F> static constexpr int slc_mttkrp_width = 16 / sizeof(F);
+
+/* The sum that a lane is at. */
+template <int width> struct slc_mttkrp_segment {
+    double sum[width];
+    uint32_t row; /* offset from the tile's corner */
+};
+
+/* A lane's columns of the factors' rows, for a fixed number of other modes. */
+template <typename F, int others> struct slc_mttkrp_rows {
+    const char *corner[others]; /* in the row of the tile's corner */
+    const uint32_t *offsets[others];
+    uint32_t pitch_bytes;
+};
+
+/* 16 bytes that no kernel writes meanwhile. */
+__device__ static inline void slc_mttkrp_load(const float *from, float (&to)[4])
+{
+    const float4 row = __ldg(reinterpret_cast<const float4 *>(from));
+
+    to[0] = row.x;
+    to[1] = row.y;
+    to[2] = row.z;
+    to[3] = row.w;
+}
+
+__device__ static inline void slc_mttkrp_load(const double *from, double (&to)[2])
+{
+    const double2 row = __ldg(reinterpret_cast<const double2 *>(from));
+
+    to[0] = row.x;
+    to[1] = row.y;
+}
+
+/* Numbers of `count` neighbours in shared memory, 1, 2 or 4, by up to 16 bytes. */
+template <int count>
+__device__ static inline void slc_mttkrp_take(const uint32_t *from, uint32_t (&to)[count])
+{
+    if constexpr (count == 4) {
+        const uint4 four = *reinterpret_cast<const uint4 *>(from);
+
+        to[0] = four.x;
+        to[1] = four.y;
+        to[2] = four.z;
+        to[3] = four.w;
+    } else {
+        for (int u = 0; u < count; u++) {
+            to[u] = from[u];
+        }
+    }
+}
+
+template <int count>
+__device__ static inline void slc_mttkrp_take(const double *from, double (&to)[count])
+{
+    if constexpr (count == 4) {
+        const double2 low = *reinterpret_cast<const double2 *>(from);
+        const double2 high = *reinterpret_cast<const double2 *>(from + 2);
+
+        to[0] = low.x;
+        to[1] = low.y;
+        to[2] = high.x;
+        to[3] = high.y;
+    } else {
+        for (int u = 0; u < count; u++) {
+            to[u] = from[u];
+        }
+    }
+}
+
+/* Fused by name, so that every device, and none, has the same bits. */
+__device__ static inline double slc_mttkrp_fused(double a, double b, double sum)
+{
+    return fma(a, b, sum);
+}
+
+template <typename F, bool exact_sums>
+__device__ static inline const F *slc_mttkrp_corner(const slc_mttkrp_lane<F, exact_sums> *lane,
+                                                    unsigned mode)
+{
+    const struct slc_gpu_matrix *factor = &lane->job->factor[mode];
+
+    return static_cast<const F *>(factor->data) + lane->chunk->corner[mode] * factor->pitch +
+           lane->target.column;
+}
+
+/* Columns of the factors' rows of `count` nonzeros that are on their way together. */
+template <typename F, int others, int count> struct slc_mttkrp_fetched {
+    F row[others][count][slc_mttkrp_width<F>];
+    double value[count];
+};
+
+/*
+ * Those of the nonzeros k, k + 1, .. Offsets are below 2^32 and rows below 2^20 bytes: 64 bits hold
+ * their product.
+ */
+template <typename F, bool exact_sums, int others, int count>
+__device__ static inline void slc_mttkrp_fetch(const slc_mttkrp_lane<F, exact_sums> *lane,
+                                               const slc_mttkrp_rows<F, others> *rows,
+                                               uint32_t k,
+                                               slc_mttkrp_fetched<F, others, count> *fetched)
+{
+    SLC_UNROLL
+    for (int m = 0; m < others; m++) {
+        uint32_t offset[count];
+
+        slc_mttkrp_take<count>(rows->offsets[m] + k, offset);
+        SLC_UNROLL
+        for (int u = 0; u < count; u++) {
+            slc_mttkrp_load(reinterpret_cast<const F *>(rows->corner[m] +
+                                                        (uint64_t)offset[u] * rows->pitch_bytes),
+                            fetched->row[m][u]);
+        }
+    }
+    slc_mttkrp_take<count>(lane->chunk->values + k, fetched->value);
+}
+
+/*
+ * Multiplies the value of nonzero u by the rows of all other modes but the last, and returns the
+ * last row separately: that product is fused with the addition.
+ */
+template <typename F, int others, int count>
+__device__ static inline void
+slc_mttkrp_product(const slc_mttkrp_fetched<F, others, count> *fetched,
+                   int u,
+                   double (&product)[slc_mttkrp_width<F>],
+                   F (&last)[slc_mttkrp_width<F>])
+{
+    SLC_UNROLL
+    for (int c = 0; c < slc_mttkrp_width<F>; c++) {
+        product[c] = fetched->value[u];
+        SLC_UNROLL
+        for (int m = 0; m + 1 < others; m++) {
+            product[c] *= fetched->row[m][u][c];
+        }
+        last[c] = fetched->row[others - 1][u][c];
+    }
+}
+
+/* The rows of one mode, or ones if it is that of the output. */
+template <typename F, bool exact_sums, int count>
+__device__ static inline void slc_mttkrp_load_mode(const slc_mttkrp_lane<F, exact_sums> *lane,
+                                                   unsigned mode,
+                                                   uint32_t k,
+                                                   F (&row)[count][slc_mttkrp_width<F>])
+{
+    const uint32_t pitch = lane->job->factor[mode].pitch;
+    const F *corner = mode == lane->job->mode ? NULL : slc_mttkrp_corner(lane, mode);
+    uint32_t offset[count];
+
+    slc_mttkrp_take<count>(lane->chunk->offsets + (size_t)mode * lane->chunk->stride + k, offset);
+    SLC_UNROLL
+    for (int u = 0; u < count; u++) {
+        SLC_UNROLL
+        for (int c = 0; c < slc_mttkrp_width<F>; c++) {
+            row[u][c] = 1;
+        }
+        if (corner != NULL) {
+            slc_mttkrp_load(corner + (uint64_t)offset[u] * pitch, row[u]);
+        }
+    }
+}
+
+/*
+ * Products of the nonzeros k, k + 1, .. for any number of modes, one or two at a time: more rows on
+ * their way would need more registers than two blocks of a multiprocessor have.
+ */
+template <typename F, bool exact_sums, int count>
+__device__ static inline void slc_mttkrp_products_any(const slc_mttkrp_lane<F, exact_sums> *lane,
+                                                      uint32_t k,
+                                                      double (&product)[count][slc_mttkrp_width<F>],
+                                                      F (&last)[count][slc_mttkrp_width<F>])
+{
+    constexpr int width = slc_mttkrp_width<F>;
+    constexpr int together = sizeof(F) < sizeof(double) ? 1 : 2;
+    const unsigned order = lane->job->order;
+    double value[count];
+
+    slc_mttkrp_take<count>(lane->chunk->values + k, value);
+    SLC_UNROLL
+    for (int u = 0; u < count; u++) {
+        SLC_UNROLL
+        for (int c = 0; c < width; c++) {
+            product[u][c] = value[u];
+            last[u][c] = 1;
+        }
+    }
+    SLC_ROLL
+    for (unsigned first = 0; first < order; first += together) {
+        F row[together][count][width];
+
+        SLC_UNROLL
+        for (int m = 0; m < together; m++) {
+            const unsigned mode = first + (unsigned)m;
+
+            /* Beyond the last mode ones, as for the output's. */
+            slc_mttkrp_load_mode(lane, mode < order ? mode : lane->job->mode, k, row[m]);
+        }
+        SLC_UNROLL
+        for (int u = 0; u < count; u++) {
+            SLC_UNROLL
+            for (int c = 0; c < width; c++) {
+                SLC_UNROLL
+                for (int m = 0; m < together; m++) {
+                    product[u][c] *= row[m][u][c];
+                }
+            }
+        }
+    }
+}
+
+/*
+ * Adds a nonzero of output row `row` to the lane's sum, or to that of the next segment if the row
+ * is another.
+ */
+template <typename F, bool exact_sums, unsigned flags>
+__device__ static inline void slc_mttkrp_add(const slc_mttkrp_lane<F, exact_sums> *lane,
+                                             uint32_t row,
+                                             const double (&product)[slc_mttkrp_width<F>],
+                                             const F (&last)[slc_mttkrp_width<F>],
+                                             slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
+{
+    constexpr int width = slc_mttkrp_width<F>;
+
+    if (row != segment->row) {
+        slc_mttkrp_add_segment<exact_sums, flags, width>(
+            lane->sums, &lane->target, segment->row, segment->sum,
+            lane->chunk->single && segment->row != lane->shared_row);
+        segment->row = row;
+        SLC_UNROLL
+        for (int c = 0; c < width; c++) {
+            segment->sum[c] = 0;
+        }
+    }
+    SLC_UNROLL
+    for (int c = 0; c < width; c++) {
+        segment->sum[c] = slc_mttkrp_fused(product[c], (double)last[c], segment->sum[c]);
+    }
+}
+
+/* Nonzeros [begin, end) of the order of rows, whole steps. others 0: any number of modes. */
+template <typename F, bool exact_sums, unsigned flags, int others>
+__device__ static inline void slc_mttkrp_steps(const slc_mttkrp_lane<F, exact_sums> *lane,
+                                               uint32_t begin,
+                                               uint32_t end,
+                                               slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
+{
+    constexpr int width = slc_mttkrp_width<F>;
+    /* With three blocks per multiprocessor there are registers for half as many rows. */
+    constexpr int count =
+        (flags & SLC_MTTKRP_THREE_BLOCKS) != 0 ? SLC_MTTKRP_STEP / 2 : +SLC_MTTKRP_STEP;
+    const struct slc_mttkrp_chunk *chunk = lane->chunk;
+    /* With others == 1 both branches are 1. NOLINTNEXTLINE(bugprone-branch-clone) */
+    slc_mttkrp_rows<F, others == 0 ? 1 : others> rows = {};
+
+    SLC_UNROLL
+    for (int o = 0; o < others; o++) {
+        const unsigned m = (unsigned)o + ((unsigned)o >= lane->job->mode);
+
+        rows.corner[o] = reinterpret_cast<const char *>(slc_mttkrp_corner(lane, m));
+        rows.offsets[o] = chunk->offsets + (size_t)m * chunk->stride;
+    }
+    rows.pitch_bytes = lane->job->factor[lane->job->mode == 0].pitch * (uint32_t)sizeof(F);
+    SLC_ROLL
+    for (uint32_t k = begin; k < end; k += count) {
+        uint32_t row[count];
+
+        if constexpr (others == 0) {
+            double product[count][width];
+            F last[count][width];
+
+            slc_mttkrp_products_any(lane, k, product, last);
+            slc_mttkrp_take<count>(chunk->sort.rows + k, row);
+            SLC_UNROLL
+            for (int u = 0; u < count; u++) {
+                slc_mttkrp_add<F, exact_sums, flags>(lane, row[u], product[u], last[u], segment);
+            }
+        } else {
+            slc_mttkrp_fetched<F, others, count> fetched;
+
+            slc_mttkrp_fetch(lane, &rows, k, &fetched);
+            slc_mttkrp_take<count>(chunk->sort.rows + k, row);
+            SLC_UNROLL
+            for (int u = 0; u < count; u++) {
+                double product[width];
+                F last[width];
+
+                slc_mttkrp_product(&fetched, u, product, last);
+                slc_mttkrp_add<F, exact_sums, flags>(lane, row[u], product, last, segment);
+            }
+        }
+    }
+}
+
+/*
+ * A nonzero by itself, of which a chunk has three at most: code for any number of modes. It is
+ * multiplied and rounded as in a step.
+ */
+template <typename F, bool exact_sums, unsigned flags>
+__device__ static inline void slc_mttkrp_single(const slc_mttkrp_lane<F, exact_sums> *lane,
+                                                uint32_t k,
+                                                slc_mttkrp_segment<slc_mttkrp_width<F>> *segment)
+{
+    constexpr int width = slc_mttkrp_width<F>;
+    const unsigned order = lane->job->order;
+    const unsigned last_mode = lane->job->mode == order - 1 ? order - 2 : order - 1;
+    const bool fixed = order >= 2 && order <= SLC_MTTKRP_FIXED_OTHERS + 1;
+    double product[width];
+    F last[width];
+
+    SLC_UNROLL
+    for (int c = 0; c < width; c++) {
+        product[c] = lane->chunk->values[k];
+        last[c] = 1;
+    }
+    SLC_ROLL
+    for (unsigned mode = 0; mode < order; mode++) {
+        F row[1][width];
+
+        slc_mttkrp_load_mode(lane, mode, k, row);
+        SLC_UNROLL
+        for (int c = 0; c < width; c++) {
+            if (fixed && mode == last_mode) {
+                last[c] = row[0][c];
+            } else {
+                product[c] *= row[0][c];
+            }
+        }
+    }
+    slc_mttkrp_add<F, exact_sums, flags>(lane, lane->chunk->sort.rows[k], product, last, segment);
+}
+
+/* Nonzeros [begin, end) of the order of rows, at least one; `begin` a multiple of the step. */
+template <typename F, bool exact_sums, unsigned flags>
+__device__ static inline void
+slc_mttkrp_share(slc_mttkrp_lane<F, exact_sums> *lane, uint32_t begin, uint32_t end)
+{
+    const struct slc_mttkrp_chunk *chunk = lane->chunk;
+    const uint32_t *rows = chunk->sort.rows;
+    const uint32_t whole = end / SLC_MTTKRP_STEP * SLC_MTTKRP_STEP;
+    slc_mttkrp_segment<slc_mttkrp_width<F>> segment = {};
+
+    segment.row = rows[begin];
+    lane->shared_row =
+        begin != 0 && rows[begin - 1] == segment.row ? segment.row : slc_mttkrp_no_offset;
+    switch (lane->job->order) {
+    case 2:
+        slc_mttkrp_steps<F, exact_sums, flags, 1>(lane, begin, whole, &segment);
+        break;
+    case 3:
+        slc_mttkrp_steps<F, exact_sums, flags, 2>(lane, begin, whole, &segment);
+        break;
+    case 4:
+        slc_mttkrp_steps<F, exact_sums, flags, 3>(lane, begin, whole, &segment);
+        break;
+    default:
+        slc_mttkrp_steps<F, exact_sums, flags, 0>(lane, begin, whole, &segment);
+    }
+    SLC_ROLL
+    for (uint32_t k = whole; k < end; k++) {
+        slc_mttkrp_single<F, exact_sums, flags>(lane, k, &segment);
+    }
+    slc_mttkrp_add_segment<exact_sums, flags, slc_mttkrp_width<F>>(
+        lane->sums, &lane->target, segment.row, segment.sum,
+        chunk->single && segment.row != lane->shared_row &&
+            (end == chunk->sort.nnz || rows[end] != segment.row));
+}
+
+/* All of a sorted chunk. */
+template <typename F, bool exact_sums, unsigned flags>
+__device__ static inline void slc_mttkrp_compute(const struct slc_gpu_mttkrp *job,
+                                                 const struct slc_mttkrp_chunk *chunk,
+                                                 const slc_mttkrp_sums<exact_sums> *sums)
+{
+    constexpr uint32_t width = slc_mttkrp_width<F>;
+    const uint32_t nnz = chunk->sort.nnz;
+    slc_mttkrp_lane<F, exact_sums> lane = {job, chunk, sums, {}, slc_mttkrp_no_offset};
+
+    lane.target.corner = chunk->corner + job->mode;
+    for (uint32_t panel = 0; panel < job->rank; panel += SLC_WARP * width) {
+        const uint32_t needed = (job->rank - panel + width - 1) / width;
+        /* Lanes of a row, a power of two: 32 >> spare. */
+        const int spare = needed >= SLC_WARP ? 0 : __clz((needed - 1) | 0) - 27;
+        const uint32_t lanes = (uint32_t)SLC_WARP >> (needed == 1 ? 5 : spare);
+        const uint32_t groups = SLC_MTTKRP_THREADS / lanes;
+        const uint32_t share =
+            ((nnz + groups - 1) / groups + SLC_MTTKRP_STEP - 1) / SLC_MTTKRP_STEP * SLC_MTTKRP_STEP;
+        const uint32_t begin = threadIdx.x / lanes * share;
+        const uint32_t end = begin + share < nnz ? begin + share : nnz;
+        const uint32_t column = panel + threadIdx.x % lanes * width;
+
+        if (begin >= end || column >= job->rank) {
+            continue;
+        }
+        lane.target.column = column;
+        if constexpr (!exact_sums) {
+            lane.target.output = sums->output + *lane.target.corner * sums->pitch + column;
+        }
+        slc_mttkrp_share<F, exact_sums, flags>(&lane, begin, end);
+    }
+}
+
+#endif

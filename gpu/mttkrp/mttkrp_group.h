@@ -1,0 +1,227 @@
+/*
+ * Brings the nonzeros of a chunk into the order of their output rows, in place: a stable counting
+ * sort by a thread block of SLC_MTTKRP_THREADS, in shared memory. Device code, included by kernels.
+ *
+ * Buckets are rows modulo a power of two, counted from the tile's corner. In ALTO order the rows of
+ * a chunk are close together, so that two of them seldom share a bucket; if they do, they take
+ * turns in it, and a segment of equal rows ends early: no fault, and one pass is always enough. The
+ * order is stable, a function of the chunk alone.
+ *
+ * Each warp counts and places a range of its own. Per bucket there are eight counters of 16 bits,
+ * one per warp, in the order of the ranges: a scan over all of them gives each warp the place of
+ * its first nonzero of each bucket. A thread keeps the places of its nonzeros in registers and
+ * moves one array after the other: the loop over the nonzeros of a row then reads all of them by 16
+ * bytes.
+ *
+ * Cost: two sweeps over the rows with one __match_any_sync per 32 nonzeros, a scan of 16 bytes per
+ * bucket, and a load and a store for each number of a nonzero.
+ */
+#ifndef SLC_GPU_MTTKRP_GROUP_H
+#define SLC_GPU_MTTKRP_GROUP_H
+
+#include "gpu/mttkrp/mttkrp_plan.h"
+
+static_assert(SLC_MTTKRP_WARPS == 8, "a bucket's counters are a vector of 16 bytes");
+static_assert(SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ < 1 << 16, "counters have 16 bits");
+
+/* Nonzeros of a thread at most. */
+enum { SLC_MTTKRP_STEPS = SLC_MTTKRP_MOST_RUNS * SLC_RUN_NNZ / SLC_MTTKRP_THREADS };
+
+/* Counters of a bucket: word w has those of warps 2w (low half) and 2w + 1. */
+struct slc_mttkrp_sort {
+    const uint32_t *rows; /* of the chunk's nonzeros */
+    uint32_t nnz;
+    uint32_t buckets; /* a power of two, SLC_MTTKRP_LEAST_BUCKETS or more */
+    uint4 *counters;  /* per bucket */
+    uint32_t *warp_sums;
+};
+
+/* Where a thread's nonzeros first, first + SLC_WARP, .. below end go. */
+struct slc_mttkrp_places {
+    uint32_t first, end;
+    uint32_t places[SLC_MTTKRP_STEPS / 2]; /* two of 16 bits each */
+};
+
+/* The range of nonzeros that a warp sorts; whole steps of 32 for all but the last. */
+__device__ static inline void
+slc_mttkrp_sort_range(uint32_t nnz, uint32_t warp, uint32_t *begin, uint32_t *end)
+{
+    const uint32_t steps = (nnz + SLC_MTTKRP_THREADS - 1) / SLC_MTTKRP_THREADS;
+
+    *begin = warp * steps * SLC_WARP;
+    *end = *begin + steps * SLC_WARP < nnz ? *begin + steps * SLC_WARP : nnz;
+}
+
+/*
+ * The lanes whose nonzeros are of the same bucket. The lowest of them counts for all. Lanes beyond
+ * the end are in no bucket.
+ */
+__device__ static inline uint32_t slc_mttkrp_same_bucket(const struct slc_mttkrp_sort *sort,
+                                                         uint32_t at,
+                                                         uint32_t end,
+                                                         uint32_t *bucket)
+{
+    *bucket = at < end ? sort->rows[at] & (sort->buckets - 1) : UINT32_MAX;
+    return __match_any_sync(SLC_ALL_LANES, *bucket);
+}
+
+/* Where a warp's counter is: the word, and the shift of the half. */
+__device__ static inline uint32_t *
+slc_mttkrp_counter(const struct slc_mttkrp_sort *sort, uint32_t bucket, uint32_t warp)
+{
+    return reinterpret_cast<uint32_t *>(sort->counters) + (size_t)bucket * 4 + warp / 2;
+}
+
+/* Exclusive prefix sums over the eight halves of a bucket, from `before` on. */
+__device__ static inline uint4 slc_mttkrp_scan_bucket(uint4 counts, uint32_t *before)
+{
+    uint32_t words[4] = {counts.x, counts.y, counts.z, counts.w};
+
+    for (int w = 0; w < 4; w++) {
+        const uint32_t low = words[w] & 0xffffU, high = words[w] >> 16;
+
+        words[w] = *before | (*before + low) << 16;
+        *before += low + high;
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+/* Turns counts into places. The block synchronizes before and after. */
+__device__ static inline void slc_mttkrp_scan(const struct slc_mttkrp_sort *sort)
+{
+    const uint32_t each = sort->buckets / SLC_MTTKRP_THREADS;
+    uint4 *mine = sort->counters + (size_t)threadIdx.x * each;
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t warp = threadIdx.x / SLC_WARP;
+    uint32_t total = 0;
+
+    for (uint32_t b = 0; b < each; b++) {
+        const uint32_t halves = mine[b].x + mine[b].y + mine[b].z + mine[b].w;
+
+        total += (halves & 0xffffU) + (halves >> 16);
+    }
+    uint32_t before = total;
+    for (uint32_t apart = 1; apart < SLC_WARP; apart *= 2) {
+        const uint32_t other = __shfl_up_sync(SLC_ALL_LANES, before, apart);
+
+        before += lane >= apart ? other : 0;
+    }
+    if (lane == SLC_WARP - 1) {
+        sort->warp_sums[warp] = before;
+    }
+    before -= total;
+    __syncthreads();
+    for (uint32_t w = 0; w < warp; w++) {
+        before += sort->warp_sums[w];
+    }
+    for (uint32_t b = 0; b < each; b++) {
+        mine[b] = slc_mttkrp_scan_bucket(mine[b], &before);
+    }
+}
+
+/* Counts the warp's nonzeros of each bucket. */
+__device__ static inline void slc_mttkrp_count(const struct slc_mttkrp_sort *sort,
+                                               const struct slc_mttkrp_places *places)
+{
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t warp = threadIdx.x / SLC_WARP;
+    uint32_t bucket;
+
+    for (uint32_t at = places->first; at - lane < places->end; at += SLC_WARP) {
+        const uint32_t same = slc_mttkrp_same_bucket(sort, at, places->end, &bucket);
+
+        if (at < places->end && __ffs(same) - 1 == (int)lane) {
+            /* The other half of the word is another warp's. */
+            uint32_t *counter = slc_mttkrp_counter(sort, bucket, warp);
+            const uint32_t count = (uint32_t)__popc(same) << warp % 2 * 16;
+
+            SLC_PLANT_OTHER(mttkrp_plain_count, atomicAdd(counter, count), *counter += count);
+        }
+    }
+}
+
+/* Gives the warp's nonzeros their places. */
+__device__ static inline void slc_mttkrp_place(const struct slc_mttkrp_sort *sort,
+                                               struct slc_mttkrp_places *places)
+{
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t warp = threadIdx.x / SLC_WARP;
+    const uint32_t shift = warp % 2 * 16;
+
+    SLC_UNROLL
+    for (int s = 0; s < SLC_MTTKRP_STEPS; s++) {
+        const uint32_t at = places->first + (uint32_t)s * SLC_WARP;
+        uint32_t bucket, place = 0;
+
+        if (at - lane >= places->end) {
+            break;
+        }
+        const uint32_t same = slc_mttkrp_same_bucket(sort, at, places->end, &bucket);
+        const int first = __ffs(same) - 1;
+
+        if (at < places->end && first == (int)lane) {
+            place =
+                atomicAdd(slc_mttkrp_counter(sort, bucket, warp), (uint32_t)__popc(same) << shift);
+        }
+        place = __shfl_sync(SLC_ALL_LANES, place, first) >> shift & 0xffffU;
+        place += (uint32_t)__popc(same & ((1U << lane) - 1));
+        places->places[s / 2] = s % 2 == 0 ? place : places->places[s / 2] | place << 16;
+    }
+}
+
+/*
+ * Finds the places of the chunk's nonzeros; the halves of the counters are the ends of their warps'
+ * parts of buckets then. Called by the whole block, which synchronizes before and after.
+ */
+__device__ static inline void slc_mttkrp_group(const struct slc_mttkrp_sort *sort,
+                                               struct slc_mttkrp_places *places)
+{
+    for (uint32_t b = threadIdx.x; b < sort->buckets; b += SLC_MTTKRP_THREADS) {
+        sort->counters[b] = make_uint4(0, 0, 0, 0);
+    }
+    slc_mttkrp_sort_range(sort->nnz, threadIdx.x / SLC_WARP, &places->first, &places->end);
+    places->first += threadIdx.x % SLC_WARP;
+    SLC_PLANT(mttkrp_counters_not_clear, __syncthreads());
+    slc_mttkrp_count(sort, places);
+    SLC_PLANT(mttkrp_not_counted, __syncthreads());
+    slc_mttkrp_scan(sort);
+    SLC_PLANT(mttkrp_not_placed, __syncthreads());
+    slc_mttkrp_place(sort, places);
+}
+
+/* Moves the numbers of an array to their places. Called by the whole block, which synchronizes
+ * before anybody reads them. */
+template <typename T>
+__device__ static inline void slc_mttkrp_move(T *array, const struct slc_mttkrp_places *places)
+{
+    /* Initialised, so that elements that the loop skips need no registers across chunks.
+     */
+    T held[SLC_MTTKRP_STEPS] = {};
+
+    SLC_UNROLL
+    for (int s = 0; s < SLC_MTTKRP_STEPS; s++) {
+        const uint32_t at = places->first + (uint32_t)s * SLC_WARP;
+
+        if (at >= places->end) {
+            break;
+        }
+        held[s] = array[at];
+    }
+    SLC_PLANT(mttkrp_moved_unread, __syncthreads());
+    SLC_UNROLL
+    for (int s = 0; s < SLC_MTTKRP_STEPS; s++) {
+        if (places->first + (uint32_t)s * SLC_WARP >= places->end) {
+            break;
+        }
+        array[places->places[s / 2] >> s % 2 * 16 & 0xffffU] = held[s];
+    }
+}
+
+/* Where a bucket ends in the order of rows, once places have been found. */
+__device__ static inline uint32_t slc_mttkrp_bucket_end(const struct slc_mttkrp_sort *sort,
+                                                        uint32_t bucket)
+{
+    return sort->counters[bucket].w >> 16;
+}
+
+#endif

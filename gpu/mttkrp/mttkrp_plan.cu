@@ -1,0 +1,187 @@
+/* See mttkrp_plan.h. Of the host alone. */
+#include "gpu/mttkrp/mttkrp_plan.h"
+
+extern "C" {
+#include "base/memory/checked.h"
+}
+
+enum {
+    /* Shared memory of a multiprocessor that the system takes for each thread block. */
+    RESERVED_BYTES = 1024,
+    /*
+     * What exact sums cut chunks for, whatever the machine: their bits depend on the cuts. Half of
+     * the 164 KiB of sm_80, and there on every device since.
+     */
+    EXACT_BYTES = 81 * 1024,
+    /* The stash takes at most a part of so many: it must not cost runs of a chunk. */
+    STASH_PART = 8
+};
+
+static uint32_t aligned(uint64_t bytes)
+{
+    return (uint32_t)((bytes + 15) / 16 * 16);
+}
+
+/* Of a row in the stash; exact sums are two words. */
+static uint64_t stash_row_bytes(const struct slc_gpu_mttkrp *job)
+{
+    return (uint64_t)job->rank * (job->exact.words != NULL ? 16 : sizeof(double));
+}
+
+/* Lays out everything but the stash. Returns its bytes. */
+static uint32_t
+lay_out(const struct slc_gpu_mttkrp *job, uint32_t runs, struct slc_gpu_mttkrp_plan *plan)
+{
+    const uint32_t nnz = runs * SLC_RUN_NNZ;
+    uint32_t work;
+
+    plan->chunk_runs = runs;
+    plan->buckets = SLC_MTTKRP_LEAST_BUCKETS;
+    while (plan->buckets < SLC_MTTKRP_MOST_BUCKETS && plan->buckets < nnz / 2) {
+        plan->buckets *= 2;
+    }
+    work = runs * (uint32_t)sizeof(struct slc_decode_scratch);
+    if (work < plan->buckets * sizeof(uint4)) {
+        work = plan->buckets * (uint32_t)sizeof(uint4);
+    }
+    plan->values_at = nnz * job->order * (uint32_t)sizeof(uint32_t);
+    plan->work_at = plan->values_at + aligned(nnz * sizeof(double));
+    /* After the counters, a sum of every warp. */
+    plan->tags_at = plan->work_at + aligned(work) + SLC_MTTKRP_WARPS * (uint32_t)sizeof(uint32_t);
+    plan->corner_at =
+        plan->tags_at + SLC_MTTKRP_MOST_STASHED * (uint32_t)(sizeof(uint64_t) + sizeof(uint32_t));
+    plan->fields_at = plan->corner_at + aligned(job->order * sizeof(uint64_t));
+    plan->stash_at = plan->fields_at;
+    if ((job->variant.flags & SLC_MTTKRP_SHARED_FIELDS) != 0) {
+        plan->stash_at += aligned(sizeof(struct slc_encoded_layout) + sizeof(struct slc_gpu_tile));
+    }
+    return plan->stash_at;
+}
+
+/* What chunks have at most. Bits of exact sums depend on it. */
+static uint32_t runs_wanted(const struct slc_gpu_mttkrp *job)
+{
+    return job->variant.chunk_runs == 0 || job->exact.words != NULL ? +SLC_MTTKRP_USUAL_RUNS
+                                                                    : job->variant.chunk_runs;
+}
+
+/* The most runs of a chunk that fit next to `stash_bytes`; or 0. */
+static uint32_t most_runs(const struct slc_gpu_mttkrp *job, uint64_t bytes, uint64_t stash_bytes)
+{
+    struct slc_gpu_mttkrp_plan plan;
+    uint32_t runs = runs_wanted(job);
+
+    while (runs > 0 && lay_out(job, runs, &plan) + stash_bytes > bytes) {
+        runs--;
+    }
+    return runs;
+}
+
+static void settle(const struct slc_gpu_mttkrp *job,
+                   uint32_t runs,
+                   uint64_t stash_rows,
+                   uint32_t blocks_each,
+                   struct slc_gpu_mttkrp_plan *plan)
+{
+    const uint32_t bytes = lay_out(job, runs, plan);
+
+    plan->stash_rows = (uint32_t)stash_rows;
+    plan->whole = stash_rows == job->output.rows;
+    plan->blocks_each = blocks_each;
+    plan->interleaved = job->variant.interleaved;
+    plan->shared_bytes = bytes + aligned(stash_rows * stash_row_bytes(job));
+}
+
+/* Regime 1 in `bytes` of shared memory, if it fits. `cut`: the runs that chunks must have, or 0. */
+static bool settle_whole(const struct slc_gpu_mttkrp *job,
+                         uint64_t bytes,
+                         uint32_t blocks_each,
+                         uint32_t cut,
+                         struct slc_gpu_mttkrp_plan *plan)
+{
+    uint64_t stash;
+    uint32_t runs;
+
+    if (__builtin_mul_overflow(job->output.rows, stash_row_bytes(job), &stash) || stash > bytes) {
+        return false;
+    }
+    runs = most_runs(job, bytes, aligned(stash));
+    if (runs < (cut != 0 ? cut : (uint32_t)slc_min_u64(SLC_MTTKRP_WHOLE_RUNS, runs_wanted(job)))) {
+        return false;
+    }
+    settle(job, cut != 0 ? cut : runs, job->output.rows, blocks_each, plan);
+    return true;
+}
+
+/* Regime 3, or 2 where not even a few rows fit. */
+static bool settle_hot(const struct slc_gpu_mttkrp *job,
+                       uint64_t bytes,
+                       uint32_t blocks_each,
+                       uint32_t cut,
+                       struct slc_gpu_mttkrp_plan *plan)
+{
+    uint32_t rows =
+        (job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) != 0 ? 0 : SLC_MTTKRP_MOST_STASHED;
+    uint32_t runs;
+
+    while (rows != 0 && rows * stash_row_bytes(job) > bytes / STASH_PART) {
+        rows = rows > SLC_MTTKRP_LEAST_STASHED ? rows / 2 : 0;
+    }
+    runs = most_runs(job, bytes, rows * stash_row_bytes(job));
+    if (runs < cut) {
+        rows = 0;
+        runs = most_runs(job, bytes, 0);
+    }
+    if (runs == 0 || runs < cut) {
+        return false;
+    }
+    settle(job, cut != 0 ? cut : runs, rows, blocks_each, plan);
+    plan->whole = false;
+    return true;
+}
+
+bool slc_gpu_mttkrp_plan(const struct slc_gpu_mttkrp *job,
+                         const struct slc_gpu_machine *machine,
+                         struct slc_gpu_mttkrp_plan *plan)
+{
+    const uint64_t all = machine->shared_bytes;
+    /*
+     * Two blocks per multiprocessor: while one decodes, the other has rows on their way. Words of
+     * f64 sums of f32 rows take more than the 128 registers that a thread of two blocks has.
+     */
+    const bool two = job->exact.words == NULL || job->precision != SLC_F32;
+    const uint64_t half = (all + RESERVED_BYTES) / 2 - RESERVED_BYTES;
+    uint32_t cut = 0;
+
+    if (job->exact.words != NULL) {
+        cut = most_runs(job, EXACT_BYTES, 0);
+        cut = cut == 0 ? 1 : cut;
+    }
+    if ((job->variant.flags & SLC_MTTKRP_THREE_BLOCKS) != 0) {
+        const uint64_t third = (all + RESERVED_BYTES) / 3 - RESERVED_BYTES;
+
+        return settle_hot(job, third, 3, cut, plan) || settle_hot(job, half, 2, cut, plan);
+    }
+    if ((job->variant.flags & SLC_MTTKRP_WITHOUT_STASH) == 0 &&
+        ((two && settle_whole(job, half, 2, cut, plan)) || settle_whole(job, all, 1, cut, plan))) {
+        return true;
+    }
+    return (two && settle_hot(job, half, 2, cut, plan)) || settle_hot(job, all, 1, cut, plan);
+}
+
+uint32_t slc_gpu_mttkrp_carveout(const struct slc_gpu_mttkrp_plan *plan,
+                                 const struct slc_gpu_machine *machine)
+{
+    /* KiB that multiprocessors since sm_80 can have as shared memory, as far as one has so much. */
+    static const uint32_t sizes[] = {8, 16, 32, 64, 100, 132, 164, 196, 228};
+    const uint32_t all = machine->shared_bytes + RESERVED_BYTES;
+    const uint32_t taken = plan->blocks_each * (plan->shared_bytes + RESERVED_BYTES);
+
+    for (uint32_t size : sizes) {
+        /* Rounded down, or the next larger size would be chosen. */
+        if (size * 1024 >= taken && size * 1024 <= all) {
+            return size * 1024 * 100 / all;
+        }
+    }
+    return 100;
+}

@@ -1,0 +1,310 @@
+/*
+ * Where a thread block puts the sums of segments: rows in shared memory, its stash, or else global
+ * memory; as floating point or as exact words. Device code, included by kernels. mttkrp_plan.h says
+ * when there is a stash, and of what.
+ *
+ * Rows come to a stash of hot ones between chunks: each has one place, row modulo the places, and
+ * stays there until a hotter one, while it is not hot itself, takes the place; its sum is added to
+ * global memory then. All other rows pass it by.
+ */
+#ifndef SLC_GPU_MTTKRP_SUMS_H
+#define SLC_GPU_MTTKRP_SUMS_H
+
+#include "gpu/mttkrp/mttkrp_group.h"
+
+/* exact_sums: they are words (exact_sum.h). A choice at compile time: both ways in one loop cost
+ * registers. */
+template <bool exact_sums> struct slc_mttkrp_sums {
+    double *output; /* global; not used with exact sums */
+    uint64_t rows;
+    uint32_t pitch;
+    struct slc_exact_sum exact;
+    uint32_t rank;
+    uint32_t stash_rows;
+    bool whole;
+    double *stash;                   /* shared; with exact sums, */
+    unsigned long long *stash_words; /* the same place, as pairs of words */
+    uint64_t *tags;                  /* the rows it holds, or no_row */
+    uint32_t *wanted; /* per place: 0, or count << 16 | a nonzero's place, or keep: atomicMax */
+};
+
+static constexpr uint64_t slc_mttkrp_no_row = UINT64_MAX;
+/* Above every count: the row that is there is still hot. */
+static constexpr uint32_t slc_mttkrp_keep = UINT32_MAX;
+
+/* Begins with an empty stash. The block synchronizes after it. */
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_sums_begin(slc_mttkrp_sums<exact_sums> *sums)
+{
+    const uint32_t elements = sums->stash_rows * sums->rank;
+
+    for (uint32_t i = threadIdx.x; i < elements; i += SLC_MTTKRP_THREADS) {
+        if constexpr (exact_sums) {
+            sums->stash_words[2 * i] = 0;
+            sums->stash_words[2 * i + 1] = 0;
+        } else {
+            sums->stash[i] = 0;
+        }
+    }
+    if (threadIdx.x < SLC_MTTKRP_MOST_STASHED) {
+        sums->tags[threadIdx.x] = slc_mttkrp_no_row;
+        sums->wanted[threadIdx.x] = 0;
+    }
+}
+
+/* Adds one element to where it stays; `alone`: nobody else adds to it meanwhile. */
+__device__ static inline void slc_mttkrp_add_one(double *to, double value, bool alone)
+{
+    if (alone) {
+        *to += value;
+    } else {
+        SLC_PLANT_OTHER(mttkrp_plain_add, atomicAdd(to, value), *to += value);
+    }
+}
+
+/* Adds pairs of words to those of `count` columns from `to` on, of which `left` are there. */
+template <int count>
+__device__ static inline void slc_mttkrp_add_words(unsigned long long *to,
+                                                   uint32_t left,
+                                                   const long long (&high)[count],
+                                                   const long long (&low)[count])
+{
+    SLC_UNROLL
+    for (int c = 0; c < count; c++) {
+        if ((uint32_t)c < left) {
+            atomicAdd(to + 2 * c, (unsigned long long)high[c]);
+            atomicAdd(to + 2 * c + 1, (unsigned long long)low[c]);
+        }
+    }
+}
+
+/*
+ * Adds sums of `count` columns, of which `left` are there, as words. What cannot be added counts in
+ * its column's word and adds nothing.
+ */
+template <bool exact_sums, int count>
+__device__ static inline void slc_mttkrp_add_exact(const slc_mttkrp_sums<exact_sums> *sums,
+                                                   uint64_t row,
+                                                   uint32_t column,
+                                                   uint32_t left,
+                                                   const double *sum,
+                                                   bool stashed,
+                                                   uint32_t place)
+{
+    unsigned long long *words = sums->exact.words;
+    long long high[count] = {}, low[count] = {};
+
+    SLC_UNROLL
+    for (int c = 0; c < count; c++) {
+        if ((uint32_t)c < left &&
+            !slc_exact_split(sum[c], sums->exact.scale[column + c], &high[c], &low[c])) {
+            atomicAdd(words + 2 * sums->rows * sums->rank + column + c, 1ULL);
+        }
+    }
+    if (stashed) {
+        unsigned long long *to = sums->stash_words + 2 * ((size_t)place * sums->rank + column);
+
+        slc_mttkrp_add_words<count>(to, left, high, low);
+    } else {
+        slc_mttkrp_add_words<count>(words + 2 * (row * sums->rank + column), left, high, low);
+    }
+}
+
+/* Where a lane's sums go. */
+struct slc_mttkrp_target {
+    const uint64_t *corner; /* in shared memory: the output row that offsets count from */
+    uint32_t column;        /* the first of the lane's columns */
+    double *output;         /* the element of both; not with exact sums */
+};
+
+/*
+ * Adds two columns of each of `lanes` lanes to a row of memory so that neighbouring lanes add
+ * neighbouring numbers: whole sectors of 32 bytes, where the two numbers of a lane are half of one.
+ * `to`: where the lane's two numbers belong.
+ */
+__device__ static inline void
+slc_mttkrp_add_sectors(uint32_t lanes, double *to, const double (&sum)[2])
+{
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+    const uint32_t first = lane / lanes * lanes, mine = lane - first;
+    const unsigned group = (lanes == SLC_WARP ? SLC_ALL_LANES : (1U << lanes) - 1) << first;
+
+    SLC_UNROLL
+    for (uint32_t half = 0; half < 2; half++) {
+        const int from = (int)(first + (half * lanes + mine) / 2);
+        const double even = __shfl_sync(group, sum[0], from);
+        const double odd = __shfl_sync(group, sum[1], from);
+        const double number = mine % 2 == 0 ? even : odd;
+
+        /* Its own columns are 2 mine and 2 mine + 1 of the row. */
+        slc_reduce_add<1>(to - mine + half * lanes, &number);
+    }
+}
+
+/* Adds a segment's sum to global memory. */
+template <bool exact_sums, unsigned flags, int width>
+__device__ static inline void slc_mttkrp_add_global(const slc_mttkrp_sums<exact_sums> *sums,
+                                                    uint32_t column,
+                                                    double *to,
+                                                    const double (&sum)[width])
+{
+    const uint32_t left = sums->rank - column;
+
+    if constexpr ((flags & SLC_MTTKRP_FULL_SECTORS) != 0 && width == 2) {
+        constexpr uint32_t panel = SLC_WARP * width;
+        const uint32_t there = left + column % panel; /* columns from the panel's begin on */
+        const uint32_t columns = there < panel ? there : panel;
+
+        /* All lanes of the row have two numbers to add: as many lanes as a power of two. */
+        if (columns > 1 && (columns & (columns - 1)) == 0) {
+            slc_mttkrp_add_sectors(columns / width, to, sum);
+            return;
+        }
+    }
+    if (left >= width) {
+        slc_reduce_add<width>(to, sum);
+        return;
+    }
+    SLC_UNROLL
+    for (int c = 0; c + 1 < width; c++) {
+        if ((uint32_t)c < left) {
+            slc_reduce_add<1>(to + c, sum + c);
+        }
+    }
+}
+
+/*
+ * Adds a segment's sum of `width` columns, of which those beyond the rank are none. `offset`: the
+ * row from the corner. `alone`: no other segment of the chunk has this row.
+ */
+template <bool exact_sums, unsigned flags, int width>
+__device__ static inline void slc_mttkrp_add_segment(const slc_mttkrp_sums<exact_sums> *sums,
+                                                     const struct slc_mttkrp_target *target,
+                                                     uint32_t offset,
+                                                     const double (&sum)[width],
+                                                     bool alone)
+{
+    uint32_t place = 0;
+    bool stashed = false;
+
+    if ((flags & SLC_MTTKRP_WITHOUT_STASH) == 0 && sums->stash_rows != 0) {
+        const uint64_t row = *target->corner + offset;
+
+        place =
+            sums->whole ? (uint32_t)row : (uint32_t)row & (sums->stash_rows - 1) & (SLC_WARP - 1);
+        stashed = sums->whole || sums->tags[place] == row;
+    }
+    if constexpr (exact_sums) {
+        slc_mttkrp_add_exact<exact_sums, width>(sums, *target->corner + offset, target->column,
+                                                sums->rank - target->column, sum, stashed, place);
+    } else if (stashed) {
+        double *to = sums->stash + (size_t)place * sums->rank + target->column;
+
+        SLC_UNROLL
+        for (int c = 0; c < width; c++) {
+            if (target->column + (uint32_t)c < sums->rank) {
+                slc_mttkrp_add_one(to + c, sum[c], alone);
+            }
+        }
+    } else {
+        slc_mttkrp_add_global<exact_sums, flags, width>(
+            sums, target->column, target->output + (uint64_t)offset * sums->pitch, sum);
+    }
+}
+
+/* Adds a row of the stash to global memory and empties it: threads `first`, first + step, .. */
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_flush_row(const slc_mttkrp_sums<exact_sums> *sums,
+                                                   uint32_t place,
+                                                   uint64_t row,
+                                                   uint32_t first,
+                                                   uint32_t step)
+{
+    for (uint32_t column = first; column < sums->rank; column += step) {
+        const size_t i = (size_t)place * sums->rank + column;
+
+        if constexpr (exact_sums) {
+            unsigned long long *to = sums->exact.words + 2 * (row * sums->rank + column);
+
+            for (int w = 0; w < 2; w++) {
+                if (sums->stash_words[2 * i + w] != 0) {
+                    atomicAdd(to + w, sums->stash_words[2 * i + w]);
+                }
+                sums->stash_words[2 * i + w] = 0;
+            }
+        } else {
+            if (sums->stash[i] != 0) {
+                slc_reduce_add<1>(sums->output + row * sums->pitch + column, sums->stash + i);
+            }
+            sums->stash[i] = 0;
+        }
+    }
+}
+
+/* Adds all that the stash holds to global memory. The block synchronizes before it. */
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_sums_end(const slc_mttkrp_sums<exact_sums> *sums)
+{
+    /* As many threads per row as it has columns, up to a warp. */
+    uint32_t lanes = 1;
+
+    while (lanes < sums->rank && lanes < SLC_WARP) {
+        lanes *= 2;
+    }
+    for (uint32_t place = threadIdx.x / lanes; place < sums->stash_rows;
+         place += SLC_MTTKRP_THREADS / lanes) {
+        const uint64_t row = sums->whole ? place : sums->tags[place];
+
+        if (row != slc_mttkrp_no_row) {
+            slc_mttkrp_flush_row(sums, place, row, threadIdx.x % lanes, lanes);
+        }
+    }
+}
+
+/*
+ * Between sorting a chunk and computing: gives places of the stash to its hot rows. Called by the
+ * whole block, which synchronizes before and after. Which rows get a place does not depend on the
+ * order of threads: of those that want one the most frequent.
+ */
+template <bool exact_sums>
+__device__ static inline void slc_mttkrp_stash_hot(const slc_mttkrp_sums<exact_sums> *sums,
+                                                   const struct slc_mttkrp_sort *sort,
+                                                   uint64_t corner)
+{
+    const uint32_t lane = threadIdx.x % SLC_WARP;
+
+    for (uint32_t b = threadIdx.x; b < sort->buckets; b += SLC_MTTKRP_THREADS) {
+        const uint32_t begin = b == 0 ? 0 : slc_mttkrp_bucket_end(sort, b - 1);
+        const uint32_t count = slc_mttkrp_bucket_end(sort, b) - begin;
+
+        if (count >= SLC_MTTKRP_HOT_NNZ && count * SLC_MTTKRP_HOT_SHARE > sort->nnz) {
+            /* Of several rows in a bucket, one of those in its middle is likely the hot one. */
+            const uint32_t nonzero = begin + count / 2;
+            const uint64_t row = corner + sort->rows[nonzero];
+            const uint32_t place = (uint32_t)row & (sums->stash_rows - 1);
+
+            atomicMax(sums->wanted + place,
+                      sums->tags[place] == row ? slc_mttkrp_keep : count << 16 | nonzero);
+        }
+    }
+    __syncthreads();
+    const uint32_t want = lane < sums->stash_rows ? sums->wanted[lane] : 0;
+    const unsigned coming = __ballot_sync(SLC_ALL_LANES, want != 0 && want != slc_mttkrp_keep);
+
+    for (unsigned left = coming; left != 0; left &= left - 1) {
+        const uint32_t place = (uint32_t)__ffs(left) - 1;
+
+        if (sums->tags[place] != slc_mttkrp_no_row) {
+            slc_mttkrp_flush_row(sums, place, sums->tags[place], threadIdx.x, SLC_MTTKRP_THREADS);
+        }
+    }
+    SLC_PLANT(mttkrp_stash_unsettled, __syncthreads());
+    if (threadIdx.x < sums->stash_rows) {
+        if ((coming >> lane & 1U) != 0) {
+            sums->tags[lane] = corner + sort->rows[want & 0xffffU];
+        }
+        sums->wanted[lane] = 0;
+    }
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* A device that multiplies tiles: opening and closing it. See product.h. */
+#include "gpu/product/product.h"
+
+#include "gpu/check.h"
+
+extern "C" {
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+}
+
+#include <cinttypes>
+#include <cstring>
+
+/* A record of some 50 KiB, too large for a stack; NULL where there is no memory. Owns: slc_free. */
+static struct slc_gpu_product *create(void)
+{
+    return static_cast<struct slc_gpu_product *>(slc_calloc(1, sizeof(slc_gpu_product)));
+}
+
+/* ---- open */
+
+static enum slc_status take_memory(struct slc_gpu_product *made, struct slc_error *err)
+{
+    enum slc_status status =
+        slc_buffer_create(&made->registered, made->registered_bytes, SLC_PAGES_SMALL, err);
+
+    if (status == SLC_OK) {
+        status = slc_gpu_device_memory_take(made->device_bytes, &made->device, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(
+        cudaHostRegister(made->registered.data, made->registered.bytes, cudaHostRegisterPortable),
+        err);
+    made->is_registered = true;
+    (void)slc_gpu_product_lay_out(made, slc_memory_gap);
+    return SLC_OK;
+}
+
+static enum slc_status
+open_lane(struct slc_gpu_lane *lane, uint64_t result_bytes, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->begun, cudaEventDefault), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->copied, cudaEventDefault), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&lane->done, cudaEventDefault), err);
+    /* More of it is copied than a tile fills: tools that look for such bytes find none. */
+    SLC_GPU_TRY(cudaMemsetAsync(lane->job.result, 0, result_bytes, lane->stream), err);
+    return SLC_OK;
+}
+
+/* What of a lane's tiles is always the same. */
+static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane *lane)
+{
+    auto *input = reinterpret_cast<struct slc_product_input *>(lane->memory.input);
+    struct slc_product_job *job = &lane->job;
+
+    job->list = lane->memory.list;
+    job->carry_fiber = lane->memory.carry_fiber;
+    job->carries = lane->memory.carries;
+    job->result = lane->memory.result;
+    job->tile = &input->tile;
+    job->fault = &input->fault;
+    job->layout = made->layout;
+    job->cols = made->cols;
+    job->room = made->product.room;
+    job->precision = made->product.precision;
+    job->pitch = made->pitch;
+    for (unsigned n = 0; n < made->product.order; n++) {
+        if (made->sums_over[n]) {
+            job->summed_mode[job->summed++] = (uint8_t)n;
+        } else {
+            job->kept_mode[job->kept++] = (uint8_t)n;
+        }
+    }
+}
+
+/* A copy to the device from the registered memory's begin, which is free again then. */
+static enum slc_status
+send(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
+{
+    struct slc_gpu_lane *lane = &made->lanes[0];
+
+    SLC_GPU_TRY(
+        cudaMemcpyAsync(to, made->registered.data, bytes, cudaMemcpyHostToDevice, lane->stream),
+        err);
+    SLC_GPU_TRY(cudaStreamSynchronize(lane->stream), err);
+    lane->stats.bytes_to_device += bytes;
+    return SLC_OK;
+}
+
+/* Rows of a matrix, packed as the device has them. */
+static void
+pack_rows(const struct slc_gpu_product *made, unsigned mode, uint64_t first, uint64_t count)
+{
+    const struct slc_matrix *from = made->product.matrix[mode];
+    const uint64_t element = slc_value_bytes(from->type);
+    const uint64_t used = slc_min_u64(from->pitch, made->pitch) * element;
+    const auto *source = static_cast<const unsigned char *>(from->buffer.data);
+    auto *to = static_cast<unsigned char *>(made->registered.data);
+
+    for (uint64_t row = 0; row < count; row++, to += made->pitch * element) {
+        memcpy(to, source + (first + row) * from->pitch * element, used);
+        memset(to + used, 0, made->pitch * element - used);
+    }
+}
+
+/* Whatever the lanes have for tiles and results takes a row at least. */
+static enum slc_status
+write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
+{
+    const uint64_t row_bytes =
+        (uint64_t)made->pitch * slc_value_bytes(made->product.matrix[mode]->type);
+    const uint64_t step = made->registered_bytes / row_bytes;
+    const uint64_t rows = made->product.dims[mode];
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t first = 0; first < rows && status == SLC_OK; first += step) {
+        const uint64_t count = slc_min_u64(step, rows - first);
+
+        pack_rows(made, mode, first, count);
+        status = send(made, static_cast<unsigned char *>(made->matrix[mode]) + first * row_bytes,
+                      count * row_bytes, err);
+    }
+    return status;
+}
+
+static enum slc_status write_layout(struct slc_gpu_product *made, struct slc_error *err)
+{
+    const auto *from = reinterpret_cast<const unsigned char *>(made->product.layout);
+    auto *to = reinterpret_cast<unsigned char *>(made->layout);
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t at = 0; at < sizeof *made->layout && status == SLC_OK;) {
+        const uint64_t bytes = slc_min_u64(made->registered_bytes, sizeof *made->layout - at);
+
+        memcpy(made->registered.data, from + at, bytes);
+        status = send(made, to + at, bytes, err);
+        at += bytes;
+    }
+    return status;
+}
+
+static enum slc_status
+take(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_error *err)
+{
+    enum slc_status status;
+
+    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
+    status = take_memory(made, err);
+    for (unsigned l = 0; l < made->product.lanes && status == SLC_OK; l++) {
+        made->lanes[l].memory = made->lane_memory[l];
+        prepare_lane(made, &made->lanes[l]);
+        status =
+            open_lane(&made->lanes[l], slc_product_result_bytes(made, made->product.room), err);
+    }
+    if (status == SLC_OK) {
+        status = write_layout(made, err);
+    }
+    for (unsigned n = 0; n < made->product.order && status == SLC_OK; n++) {
+        status = made->sums_over[n] ? write_matrix(made, n, err) : SLC_OK;
+        made->product.matrix[n] = nullptr;
+    }
+    made->product.layout = nullptr;
+    return status;
+}
+
+/* Measures the product, too. */
+static enum slc_status
+check(const struct slc_gpu *gpu, const struct slc_device_product *product, struct slc_error *err)
+{
+    const uint64_t mib = UINT64_C(1) << 20;
+
+    if (!slc_gpu_product_measure(product, gpu->product)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a device cannot multiply tiles of %u modes in %u lanes, %" PRIu32
+                        " fibers at a time: modes and matrices have one length, matrices one type "
+                        "and number of columns, lanes are 1 to %d, and memory is counted in 64 "
+                        "bits",
+                        product->order, product->lanes, product->room, SLC_DEVICE_LANES);
+    }
+    if (gpu->product->device_bytes > gpu->cap_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "matrices and %u lanes on device %d need --device-memory %" PRIu64
+                        "MiB or more; %" PRIu64 ".%" PRIu64 " MiB of it may be used",
+                        product->lanes, gpu->ordinal,
+                        slc_div_up_u64(gpu->product->device_bytes, mib), gpu->cap_bytes / mib,
+                        gpu->cap_bytes % mib * 10 / mib);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_product_open(struct slc_device *device,
+                                     const struct slc_device_product *product,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status;
+
+    if (gpu->is_open || gpu->product != nullptr) {
+        return slc_fail(err, SLC_ERR_USAGE, "device %d is open already", gpu->ordinal);
+    }
+    gpu->product = create();
+    if (gpu->product == nullptr) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the lanes of device %d", gpu->ordinal);
+    }
+    pthread_mutex_init(&gpu->product->times_mutex, nullptr);
+    gpu->product->opened_ns = slc_clock_ns();
+    status = check(gpu, product, err);
+    if (status == SLC_OK) {
+        gpu->stats = {};
+        status = take(gpu, gpu->product, err);
+    }
+    if (status != SLC_OK) {
+        slc_gpu_product_close(gpu);
+    }
+    return status;
+}
+
+/* ---- close */
+
+static void close_lane(struct slc_gpu_lane *lane)
+{
+    cudaEvent_t *const events[] = {&lane->begun, &lane->copied, &lane->done};
+
+    for (cudaEvent_t *event : events) {
+        if (*event != nullptr) {
+            (void)cudaEventDestroy(*event);
+        }
+    }
+    if (lane->stream != nullptr) {
+        (void)cudaStreamSynchronize(lane->stream);
+        (void)cudaStreamDestroy(lane->stream);
+    }
+}
+
+uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu)
+{
+    return gpu->product != nullptr ? gpu->product->device_bytes : 0;
+}
+
+void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats)
+{
+    for (unsigned l = 0; gpu->product != nullptr && l < SLC_DEVICE_LANES; l++) {
+        const struct slc_device_stats *lane = &gpu->product->lanes[l].stats;
+
+        stats->launches += lane->launches;
+        stats->blocks += lane->blocks;
+        stats->nnz += lane->nnz;
+        stats->block_bytes += lane->block_bytes;
+        stats->bytes_to_device += lane->bytes_to_device;
+        stats->bytes_to_host += lane->bytes_to_host;
+    }
+    if (gpu->product != nullptr) {
+        pthread_mutex_lock(&gpu->product->times_mutex);
+        stats->copy_seconds += slc_spans_seconds(&gpu->product->copy);
+        stats->compute_seconds += slc_spans_seconds(&gpu->product->compute);
+        stats->busy_seconds += slc_spans_seconds(&gpu->product->busy);
+        pthread_mutex_unlock(&gpu->product->times_mutex);
+    }
+}
+
+void slc_gpu_product_close(struct slc_gpu *gpu)
+{
+    struct slc_gpu_product *product = gpu->product;
+
+    if (product == nullptr) {
+        return;
+    }
+    (void)cudaSetDevice(gpu->ordinal);
+    slc_gpu_product_stats(gpu, &gpu->stats);
+    for (unsigned l = 0; l < SLC_DEVICE_LANES; l++) {
+        close_lane(&product->lanes[l]);
+    }
+    if (product->is_registered) {
+        (void)cudaHostUnregister(product->registered.data);
+    }
+    if (product->device != nullptr) {
+        (void)cudaFree(product->device);
+    }
+    /* What these calls say is of no use to whoever asks next. */
+    (void)cudaGetLastError();
+    slc_buffer_destroy(&product->registered);
+    pthread_mutex_destroy(&product->times_mutex);
+    slc_free(product);
+    gpu->product = nullptr;
+}

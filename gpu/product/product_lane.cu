@@ -1,0 +1,297 @@
+/* Tiles multiplied in the lanes of a device. See product.h. */
+#include "gpu/product/product.h"
+
+#include "gpu/check.h"
+
+extern "C" {
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+}
+
+#include <cinttypes>
+#include <cstring>
+
+/* Of a result whose size nobody knows yet: what arrives in the time that a copy takes to begin. */
+static const uint64_t first_bytes = 64 << 10;
+
+static enum slc_status
+check(const struct slc_gpu *gpu, const struct slc_encoded_block *block, struct slc_error *err)
+{
+    const struct slc_device_product *product = &gpu->product->product;
+    const struct slc_encoded_tile *tile = block->tiles;
+    enum slc_status status = SLC_OK;
+
+    if (block->tile_count != 1 || tile->nnz < 1 || tile->nnz > SLC_TILE_NNZ ||
+        block->bytes > product->tile_bytes || block->expanded_bytes > product->expanded_bytes) {
+        status =
+            slc_fail(err, SLC_ERR_USAGE,
+                     "the block has %" PRIu32 " tiles, %" PRIu64 " bytes and %" PRIu64
+                     " expanded ones; device %d was opened for one tile, %" PRIu64 " and %" PRIu64,
+                     block->tile_count, block->bytes, block->expanded_bytes, gpu->ordinal,
+                     product->tile_bytes, product->expanded_bytes);
+    }
+    if (status == SLC_OK && block->expanded_bytes > 0 && block->expanded == nullptr) {
+        status =
+            slc_fail(err, SLC_ERR_USAGE, "tile %" PRIu64 " has not been expanded", tile->ordinal);
+    }
+    for (unsigned n = 0; n < product->order && status == SLC_OK; n++) {
+        if (tile->corner[n] >= product->dims[n] ||
+            tile->extent[n] >= product->dims[n] - tile->corner[n]) {
+            status = slc_fail(err, SLC_ERR_USAGE,
+                              "tile %" PRIu64 " has indices %" PRIu64 " to %" PRIu64
+                              " in mode %u, which is %" PRIu64 " long",
+                              tile->ordinal, tile->corner[n], tile->corner[n] + tile->extent[n],
+                              n + 1, product->dims[n]);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_block(err, nullptr, block->block, block->offset);
+    }
+    return status;
+}
+
+/* Puts the tile together in the lane's registered memory, and on the way. */
+static enum slc_status
+send_tile(struct slc_gpu_lane *lane, const struct slc_encoded_block *block, struct slc_error *err)
+{
+    auto *input = reinterpret_cast<struct slc_product_input *>(lane->memory.host_input);
+    const uint64_t expanded_at = slc_product_expanded_at(block->bytes);
+    const uint64_t bytes = block->expanded_bytes > 0 ? expanded_at + block->expanded_bytes
+                                                     : SLC_PRODUCT_DATA_AT + block->bytes;
+
+    input->tile = {lane->memory.input + SLC_PRODUCT_DATA_AT, lane->memory.input + expanded_at,
+                   block->block, block->offset, block->tiles[0]};
+    input->fault = {};
+    memcpy(lane->memory.host_input + SLC_PRODUCT_DATA_AT, block->data, block->bytes);
+    if (block->expanded_bytes > 0) {
+        memcpy(lane->memory.host_input + expanded_at, block->expanded, block->expanded_bytes);
+    }
+    SLC_GPU_TRY(cudaEventRecord(lane->begun, lane->stream), err);
+    SLC_GPU_TRY(cudaMemcpyAsync(lane->memory.input, lane->memory.host_input, bytes,
+                                cudaMemcpyHostToDevice, lane->stream),
+                err);
+    SLC_GPU_TRY(cudaEventRecord(lane->copied, lane->stream), err);
+    lane->stats.block_bytes += bytes;
+    return SLC_OK;
+}
+
+static enum slc_status decode_tile(const struct slc_gpu_product *product,
+                                   struct slc_gpu_lane *lane,
+                                   const struct slc_encoded_block *block,
+                                   struct slc_error *err)
+{
+    const struct slc_encoded_tile *tile = block->tiles;
+    const uint64_t element = slc_value_bytes(product->product.precision);
+    struct slc_product_job *job = &lane->job;
+
+    job->nnz = tile->nnz;
+    for (uint32_t s = 0; s < job->summed; s++) {
+        const unsigned mode = job->summed_mode[s];
+
+        job->rows[s] = static_cast<const unsigned char *>(product->matrix[mode]) +
+                       tile->corner[mode] * product->pitch * element;
+    }
+    SLC_GPU_TRY(slc_product_decode(job, lane->stream), err);
+    return SLC_OK;
+}
+
+static const struct slc_product_header *header_of(const struct slc_gpu_lane *lane)
+{
+    return reinterpret_cast<const struct slc_product_header *>(lane->memory.host_result);
+}
+
+static enum slc_status
+receive(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaMemcpyAsync(lane->memory.host_result + first, lane->job.result + first,
+                                end - first, cudaMemcpyDeviceToHost, lane->stream),
+                err);
+    lane->stats.bytes_to_host += end - first;
+    return SLC_OK;
+}
+
+/* Adds the lane's last kernels to the times, and with `copied` its tile's copy, which came before.
+ */
+static enum slc_status add_times(struct slc_gpu_product *product,
+                                 const struct slc_gpu_lane *lane,
+                                 bool copied,
+                                 struct slc_error *err)
+{
+    const double end = slc_seconds_since(product->opened_ns);
+    float copy_ms = 0, compute_ms = 0;
+
+    SLC_GPU_TRY(cudaEventElapsedTime(&compute_ms, lane->copied, lane->done), err);
+    if (copied) {
+        SLC_GPU_TRY(cudaEventElapsedTime(&copy_ms, lane->begun, lane->copied), err);
+    }
+    const double middle = end - compute_ms * 1e-3, begin = middle - copy_ms * 1e-3;
+
+    pthread_mutex_lock(&product->times_mutex);
+    slc_spans_add(&product->copy, begin, middle);
+    slc_spans_add(&product->compute, middle, end);
+    slc_spans_add(&product->busy, begin, end);
+    pthread_mutex_unlock(&product->times_mutex);
+    return SLC_OK;
+}
+
+/*
+ * The fibers from job->first on, as many as there is room for: multiplied, and in the host's
+ * memory. lane->expected bytes of the result are asked for at once.
+ */
+static enum slc_status
+multiply(const struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
+{
+    const uint64_t room = lane->job.room;
+    const uint64_t most = slc_product_result_bytes(product, room);
+    const uint64_t asked = slc_min_u64(slc_max_u64(lane->expected, SLC_PRODUCT_OFFSETS_AT), most);
+    uint64_t there;
+    enum slc_status status;
+
+    SLC_GPU_TRY(slc_product_multiply(&lane->job, lane->stream), err);
+    SLC_GPU_TRY(cudaEventRecord(lane->done, lane->stream), err);
+    status = receive(lane, 0, asked, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_PLANT(product_not_awaited, SLC_GPU_TRY(cudaStreamSynchronize(lane->stream), err));
+    lane->count = header_of(lane)->count;
+    there = slc_product_result_bytes(product, slc_min_u64(lane->count - lane->job.first, room));
+    if (there > asked) {
+        status = receive(lane, asked, there, err);
+        SLC_GPU_TRY(cudaStreamSynchronize(lane->stream), err);
+    }
+    return status;
+}
+
+/* Hands over what multiply has brought. */
+static void deliver(const struct slc_gpu_product *product,
+                    struct slc_gpu_lane *lane,
+                    struct slc_device_fibers *fibers)
+{
+    const uint32_t left = lane->count - lane->job.first;
+    const auto *offsets =
+        reinterpret_cast<const uint32_t *>(lane->memory.host_result + SLC_PRODUCT_OFFSETS_AT);
+
+    fibers->count = left < lane->job.room ? left : lane->job.room;
+    fibers->more = left > fibers->count;
+    fibers->sums = reinterpret_cast<const double *>(
+        lane->memory.host_result + slc_product_sums_at(fibers->count, product->kept));
+    for (uint32_t k = 0; k < lane->job.kept; k++) {
+        fibers->offset[lane->job.kept_mode[k]] = offsets + (uint64_t)k * fibers->count;
+    }
+    lane->delivered += fibers->count;
+}
+
+/* Makes the device that of the calling thread. */
+static enum slc_status enter(const struct slc_gpu *gpu, unsigned lane, struct slc_error *err)
+{
+    if (gpu->product == nullptr || lane >= gpu->product->product.lanes) {
+        return slc_fail(err, SLC_ERR_USAGE, "device %d has no lane %u to multiply tiles in",
+                        gpu->ordinal, lane);
+    }
+    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
+    return SLC_OK;
+}
+
+/* After an error nothing is under way in the lane, and there are no fibers. */
+static enum slc_status leave(struct slc_gpu_lane *lane, enum slc_status status)
+{
+    if (status != SLC_OK) {
+        (void)cudaStreamSynchronize(lane->stream);
+        (void)cudaGetLastError();
+        lane->count = lane->delivered = 0;
+    }
+    return status;
+}
+
+static enum slc_status take(struct slc_gpu *gpu,
+                            struct slc_gpu_lane *lane,
+                            const struct slc_encoded_block *block,
+                            struct slc_error *err)
+{
+    enum slc_status status = check(gpu, block, err);
+
+    lane->count = lane->delivered = 0;
+    lane->job.first = 0;
+    if (status == SLC_OK) {
+        status = send_tile(lane, block, err);
+    }
+    if (status == SLC_OK) {
+        status = decode_tile(gpu->product, lane, block, err);
+    }
+    if (status == SLC_OK) {
+        lane->expected = slc_max_u64(lane->expected, first_bytes);
+        status = multiply(gpu->product, lane, err);
+    }
+    if (status == SLC_OK && header_of(lane)->fault.kind != SLC_GPU_SOUND) {
+        status = slc_gpu_fail_damaged(&header_of(lane)->fault, err);
+    }
+    return status == SLC_OK ? add_times(gpu->product, lane, true, err) : status;
+}
+
+enum slc_status slc_gpu_product_tile(struct slc_device *device,
+                                     unsigned number,
+                                     const struct slc_encoded_block *block,
+                                     struct slc_device_fibers *fibers,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter(gpu, number, err);
+
+    *fibers = {};
+    if (status != SLC_OK) {
+        return status;
+    }
+    struct slc_gpu_lane *lane = &gpu->product->lanes[number];
+
+    status = take(gpu, lane, block, err);
+    if (status == SLC_OK) {
+        deliver(gpu->product, lane, fibers);
+        /* The next tile has about as many: an eighth more. */
+        lane->expected = slc_product_result_bytes(gpu->product, fibers->count);
+        lane->expected += lane->expected / 8;
+        lane->stats.launches++;
+        lane->stats.blocks++;
+        lane->stats.nnz += block->nnz;
+    }
+    return leave(lane, status);
+}
+
+/* The fibers behind those that have been delivered. */
+static enum slc_status
+take_more(struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
+{
+    enum slc_status status;
+
+    lane->job.first = lane->delivered;
+    lane->expected = slc_product_result_bytes(
+        product, slc_min_u64(lane->count - lane->delivered, lane->job.room));
+    SLC_GPU_TRY(cudaEventRecord(lane->copied, lane->stream), err);
+    status = multiply(product, lane, err);
+    return status == SLC_OK ? add_times(product, lane, false, err) : status;
+}
+
+enum slc_status slc_gpu_product_more(struct slc_device *device,
+                                     unsigned number,
+                                     struct slc_device_fibers *fibers,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter(gpu, number, err);
+
+    *fibers = {};
+    if (status != SLC_OK) {
+        return status;
+    }
+    struct slc_gpu_lane *lane = &gpu->product->lanes[number];
+
+    if (lane->delivered == lane->count) {
+        return slc_fail(err, SLC_ERR_USAGE, "lane %u of device %d has no more fibers", number,
+                        gpu->ordinal);
+    }
+    status = take_more(gpu->product, lane, err);
+    if (status == SLC_OK) {
+        deliver(gpu->product, lane, fibers);
+    }
+    return leave(lane, status);
+}

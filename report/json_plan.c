@@ -1,0 +1,200 @@
+/* See json_plan.h. */
+#include "report/json_plan.h"
+
+#include "report/json_parts.h"
+#include "report/json_stats.h"
+
+#include <math.h>
+
+/* The processors of the threads; null where the system chooses them. */
+static json_t *pinned_to(const struct slc_placement *placement)
+{
+    json_t *processors = placement->workers > 0 ? json_array() : json_null();
+
+    for (unsigned w = 0; w < placement->workers; w++) {
+        (void)json_array_append_new(processors, json_integer(placement->processor[w]));
+    }
+    return processors;
+}
+
+/* The layout that a mode is read from, by its name. */
+static void append_layout(json_t *list, unsigned layout, unsigned mode)
+{
+    (void)json_array_append_new(list, layout > 0 ? json_sprintf("sorted-%u", mode + 1)
+                                                 : json_string("blco"));
+}
+
+/* The name of a strategy; null for none. */
+static void append_conflict(json_t *list, enum slc_conflict conflict)
+{
+    (void)json_array_append_new(list, conflict != SLC_CONFLICT_AUTO
+                                          ? json_string(slc_conflict_name(conflict))
+                                          : json_null());
+}
+
+/* Passes that update two modes, and why they do or do not; null where there is one to compute. */
+static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
+{
+    static const char *const reasons[] = {
+        [SLC_FUSION_TAKEN] = "taken",
+        [SLC_FUSION_NOT_ASKED] = "not asked",
+        [SLC_FUSION_FIXED_BITS] = "deterministic",
+        [SLC_FUSION_COPIES] = "copies",
+        [SLC_FUSION_DEVICES] = "devices",
+        [SLC_FUSION_ACCELERATOR] = "device",
+        [SLC_FUSION_NO_RANGES] = "no ranges",
+        [SLC_FUSION_FEW_RANGES] = "few ranges",
+        [SLC_FUSION_NO_MEMORY] = "no memory",
+        [SLC_FUSION_NO_GAIN] = "no gain",
+    };
+    const struct slc_plan_fusion *fusion = &plan->fusion;
+    json_t *mode_order = json_array();
+    json_t *ranges = json_array();
+    json_t *object = json_object();
+
+    for (unsigned k = 0; k < order; k++) {
+        (void)json_array_append_new(mode_order, json_integer((json_int_t)plan->mode_order[k] + 1));
+        (void)json_array_append_new(ranges, (fusion->modes >> k & 1U) != 0
+                                                ? json_integer((json_int_t)fusion->ranges[k])
+                                                : json_null());
+    }
+    (void)json_object_set_new(object, "reason", json_string(reasons[fusion->reason]));
+    (void)json_object_set_new(object, "modes", slc_json_modes(fusion->modes));
+    (void)json_object_set_new(object, "mode_order", mode_order);
+    (void)json_object_set_new(object, "ranges", ranges);
+    (void)json_object_set_new(object, "second_bytes",
+                              json_integer((json_int_t)slc_plan_fused_bytes(fusion)));
+    (void)json_object_set_new(object, "other_read_bytes",
+                              fusion->other_read_bytes == UINT64_MAX
+                                  ? json_null()
+                                  : json_integer((json_int_t)fusion->other_read_bytes));
+    return object;
+}
+
+json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
+{
+    const bool copies = slc_plan_starts_with_copies(plan);
+    json_t *layouts = json_array();
+    json_t *conflicts = json_array();
+    json_t *trials = json_array();
+    json_t *untried = json_array();
+    json_t *object = json_object();
+    const struct {
+        const char *name;
+        uint64_t number;
+    } counts[] = {
+        {"budget_bytes", plan->budget_bytes},
+        {"minimum_bytes", plan->minimum_bytes},
+        {"total_bytes", plan->total_bytes},
+        {"process_bytes", plan->process_bytes},
+        {"index_bytes", plan->index_bytes},
+        {"factor_bytes", plan->factor_bytes},
+        {"output_bytes", plan->output_bytes},
+        {"dense_bytes", plan->dense_bytes},
+        {"device_bytes", plan->device_bytes},
+        {"scratch_bytes", plan->scratch_bytes},
+        {"decoder_bytes", plan->decoder_bytes},
+        {"label_bytes", plan->label_bytes},
+        {"slot_count", plan->slot_count},
+        {"slot_bytes", plan->slot_bytes},
+        {"cache_bytes", plan->cache_bytes},
+        {"cached_blocks", plan->cached_blocks},
+        {"copies_bytes", plan->copies_bytes},
+        {"copies_wanted_bytes", plan->copies_wanted_bytes},
+        {"copies_room_bytes", plan->copies_room_bytes},
+        {"iteration_bytes", plan->iteration_bytes},
+        {"iteration_read_bytes", plan->iteration_read_bytes},
+        {"threads", plan->threads},
+        {"device_count", plan->devices},
+    };
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        (void)json_object_set_new(object, counts[i].name,
+                                  json_integer((json_int_t)counts[i].number));
+    }
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            append_layout(layouts, plan->mode_layout[n], n);
+            append_conflict(conflicts, copies ? SLC_CONFLICT_OWNED : plan->choices[n].chosen);
+            append_conflict(trials, copies ? SLC_CONFLICT_AUTO : plan->choices[n].rival);
+            append_conflict(untried, copies ? SLC_CONFLICT_AUTO : plan->untried[n]);
+        }
+    }
+    (void)json_object_set_new(object, "passes",
+                              plan->passes == floor(plan->passes)
+                                  ? json_integer((json_int_t)plan->passes)
+                                  : json_real(plan->passes));
+    (void)json_object_set_new(object, "fused", json_fusion(plan, order));
+    (void)json_object_set_new(object, "device", slc_json_device_plan(plan, order));
+    (void)json_object_set_new(object, "share", slc_json_share_wish(&plan->request.share));
+    (void)json_object_set_new(object, "layouts", layouts);
+    (void)json_object_set_new(object, "other_read_bytes",
+                              plan->other_read_bytes == UINT64_MAX
+                                  ? json_null()
+                                  : json_integer((json_int_t)plan->other_read_bytes));
+    (void)json_object_set_new(object, "conflicts", conflicts);
+    (void)json_object_set_new(object, "trials", trials);
+    (void)json_object_set_new(object, "untried", untried);
+    (void)json_object_set_new(object, "schedule", json_string(slc_schedule_name(plan->schedule)));
+    (void)json_object_set_new(object, "io", json_string(slc_io_name(plan->request.io)));
+    (void)json_object_set_new(object, "io_limit",
+                              json_integer((json_int_t)plan->request.read_limit));
+    (void)json_object_set_new(object, "precision",
+                              json_string(plan->request.precision == SLC_F32 ? "f32" : "f64"));
+    (void)json_object_set_new(object, "sums", json_string("f64"));
+    (void)json_object_set_new(object, "deterministic", json_boolean(plan->request.deterministic));
+    (void)json_object_set_new(object, "pin", json_string(slc_pin_name(plan->request.pin)));
+    (void)json_object_set_new(object, "pinned_to", pinned_to(&plan->placement));
+    return object;
+}
+
+json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice)
+{
+    json_t *candidates = json_array();
+    json_t *object = json_object();
+
+    for (unsigned i = 0; i < choice->cost_count; i++) {
+        const struct slc_conflict_cost *cost = &choice->costs[i];
+        json_t *candidate = json_object();
+
+        (void)json_object_set_new(candidate, "conflict",
+                                  json_string(slc_conflict_name(cost->conflict)));
+        (void)json_object_set_new(candidate, "predicted_ns", json_real(cost->predicted_ns));
+        (void)json_object_set_new(candidate, "measured_ns",
+                                  cost->measured_ns > 0 ? json_real(cost->measured_ns)
+                                                        : json_null());
+        (void)json_array_append_new(candidates, candidate);
+    }
+    (void)json_object_set_new(object, "mode", json_integer((json_int_t)mode + 1));
+    /* Null where nothing was to be chosen: a device keeps additions apart by itself. */
+    (void)json_object_set_new(object, "chosen",
+                              choice->chosen != SLC_CONFLICT_AUTO
+                                  ? json_string(slc_conflict_name(choice->chosen))
+                                  : json_null());
+    (void)json_object_set_new(object, "candidates", candidates);
+    return object;
+}
+
+json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned order)
+{
+    json_t *modes = json_array();
+    json_t *singular = json_array();
+    json_t *object;
+
+    for (unsigned n = 0; n < order; n++) {
+        (void)json_array_append_new(modes, json_real(iteration->mode_seconds[n]));
+        if (iteration->singular[n]) {
+            (void)json_array_append_new(singular, json_integer((json_int_t)n + 1));
+        }
+    }
+    object = json_pack("{s:I, s:f, s:f, s:f, s:I, s:I}", "iteration",
+                       (json_int_t)iteration->iteration, "fit", iteration->fit, "delta",
+                       iteration->delta, "seconds", iteration->seconds, "bytes_read",
+                       (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
+    if (iteration->heldout > 0) {
+        (void)json_object_set_new(object, "heldout_rmse", json_real(iteration->heldout_rmse));
+    }
+    (void)json_object_set_new(object, "mode_seconds", modes);
+    (void)json_object_set_new(object, "singular_modes", singular);
+    return object;
+}

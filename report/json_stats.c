@@ -1,0 +1,174 @@
+/* See json_stats.h. */
+#include "report/json_stats.h"
+
+#include "engine/solve/session.h"
+#include "engine/stream/assign.h"
+
+json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
+{
+    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    json_t *copied, *object;
+
+    if (plan->request.accelerator == NULL) {
+        return json_null();
+    }
+    copied = json_array();
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            (void)json_array_append_new(copied,
+                                        json_integer((json_int_t)slc_plan_pass_copied(plan, n)));
+        }
+    }
+    object = json_pack(
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+        accelerator->name, "described", (int)accelerator->described, "multiprocessors",
+        (json_int_t)accelerator->multiprocessors, "shared_bytes",
+        (json_int_t)accelerator->shared_bytes, "memory_bytes",
+        (json_int_t)accelerator->device_total_bytes, "budget_bytes",
+        (json_int_t)accelerator->budget_bytes, "minimum_bytes",
+        (json_int_t)accelerator->minimum_bytes, "total_bytes", (json_int_t)accelerator->total_bytes,
+        "factor_bytes", (json_int_t)accelerator->factor_bytes, "slots_bytes",
+        (json_int_t)accelerator->slots_bytes, "resident_bytes",
+        (json_int_t)accelerator->resident_bytes, "streams", (json_int_t)accelerator->streams,
+        "slot_bytes", (json_int_t)accelerator->slot_bytes, "resident_blocks",
+        (json_int_t)accelerator->kept_blocks, "resident_block_bytes",
+        (json_int_t)accelerator->kept_bytes);
+    (void)json_object_set_new(object, "pass_copied_bytes", copied);
+    (void)json_object_set_new(object, "iteration_copied_bytes",
+                              json_integer((json_int_t)slc_plan_iteration_copied(plan)));
+    return object;
+}
+
+json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)
+{
+    if (plan->request.accelerator == NULL) {
+        return json_null();
+    }
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "name",
+        plan->accelerator.name, "launches", (json_int_t)stats->launches, "blocks",
+        (json_int_t)stats->blocks, "nnz", (json_int_t)stats->nnz, "block_bytes",
+        (json_int_t)stats->block_bytes, "resident_bytes", (json_int_t)stats->resident_bytes,
+        "bytes_to_device", (json_int_t)stats->bytes_to_device, "bytes_to_host",
+        (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
+        (json_int_t)stats->factor_bytes_to_host, "bytes_from_devices",
+        (json_int_t)stats->bytes_from_devices, "copy_seconds", stats->copy_seconds,
+        "compute_seconds", stats->compute_seconds, "busy_seconds", stats->busy_seconds);
+}
+
+/* A fraction that there may be none of. */
+static json_t *fraction_json(double fraction)
+{
+    return fraction >= 0 ? json_real(fraction) : json_null();
+}
+
+static json_t *sides_json(json_t *cpu, json_t *device)
+{
+    json_t *object = json_object();
+
+    (void)json_object_set_new(object, "cpu", cpu);
+    (void)json_object_set_new(object, "device", device);
+    return object;
+}
+
+json_t *slc_json_share_wish(const struct slc_share_wish *wish)
+{
+    json_t *object;
+
+    if (wish->kind == SLC_SHARE_NONE) {
+        return json_null();
+    }
+    object = json_object();
+    (void)json_object_set_new(object, "kind", json_string(slc_share_kind_name(wish->kind)));
+    (void)json_object_set_new(object, "fraction",
+                              fraction_json(wish->kind == SLC_SHARE_STATIC ? wish->fraction : -1));
+    return object;
+}
+
+json_t *slc_json_shares(const struct slc_share *shares, unsigned order)
+{
+    json_t *object = slc_json_share_wish(&shares[0].wish);
+    json_t *modes = json_array();
+
+    for (unsigned n = 0; n < order; n++) {
+        const struct slc_share *share = &shares[n];
+        const struct slc_share_part *cpu = &share->parts[SLC_SHARE_CPU];
+        const struct slc_share_part *device = &share->parts[SLC_SHARE_DEVICE];
+        json_t *mode;
+
+        if (share->passes == 0) {
+            continue;
+        }
+        mode = json_object();
+        (void)json_object_set_new(mode, "mode", json_integer(n + 1));
+        (void)json_object_set_new(mode, "passes", json_integer((json_int_t)share->passes));
+        (void)json_object_set_new(mode, "passes_without_cpu",
+                                  json_integer((json_int_t)share->passes_alone));
+        (void)json_object_set_new(mode, "cpu_cost_seconds", json_real(share->cost_seconds));
+        (void)json_object_set_new(mode, "measured",
+                                  fraction_json(slc_share_rates_fraction(&share->rates)));
+        (void)json_object_set_new(mode, "used", fraction_json(slc_share_fraction(share->parts)));
+        (void)json_object_set_new(mode, "used_last",
+                                  fraction_json(slc_share_fraction(share->last)));
+        (void)json_object_set_new(
+            mode, "nnz",
+            sides_json(json_integer((json_int_t)cpu->nnz), json_integer((json_int_t)device->nnz)));
+        (void)json_object_set_new(mode, "seconds",
+                                  sides_json(json_real(cpu->seconds), json_real(device->seconds)));
+        (void)json_array_append_new(modes, mode);
+    }
+    if (json_is_null(object)) {
+        json_decref(modes);
+        return object;
+    }
+    (void)json_object_set_new(object, "modes", modes);
+    return object;
+}
+
+void slc_devices_imbalance(const struct slc_plan *plan,
+                           const struct slc_devices_stats *stats,
+                           double *of_nnz,
+                           double *of_time)
+{
+    const unsigned count = slc_plan_device_count(plan);
+    double nnz[SLC_MAX_DEVICES], seconds[SLC_MAX_DEVICES];
+
+    for (unsigned d = 0; d < count; d++) {
+        nnz[d] = (double)stats[d].nnz;
+        seconds[d] = stats[d].compute_seconds;
+    }
+    *of_nnz = slc_assign_imbalance(nnz, count);
+    *of_time = slc_assign_imbalance(seconds, count);
+}
+
+json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_devices_stats *stats)
+{
+    json_t *list = json_array();
+    json_t *object = json_object();
+    const unsigned count = slc_plan_device_count(plan);
+    double of_nnz, of_time;
+
+    if (count == 0) {
+        json_decref(list);
+        json_decref(object);
+        return json_null();
+    }
+    for (unsigned d = 0; d < count; d++) {
+        (void)json_array_append_new(
+            list,
+            json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I}", "nnz",
+                      (json_int_t)stats[d].nnz, "block_bytes", (json_int_t)stats[d].bytes,
+                      "compute", stats[d].compute_seconds, "wait", stats[d].wait_seconds, "reduce",
+                      stats[d].reduce_seconds, "solve", stats[d].solve_seconds, "copied_bytes",
+                      (json_int_t)stats[d].copied_bytes, "copy", stats[d].copy_seconds, "exchange",
+                      stats[d].exchange_seconds, "exchange_wait", stats[d].exchange_wait_seconds,
+                      "sent_bytes", (json_int_t)stats[d].sent_bytes));
+    }
+    slc_devices_imbalance(plan, stats, &of_nnz, &of_time);
+    (void)json_object_set_new(object, "threads_each", json_integer(plan->device_threads));
+    (void)json_object_set_new(object, "split", json_string(slc_split_name(plan->request.split)));
+    (void)json_object_set_new(object, "imbalance_nnz", json_real(of_nnz));
+    (void)json_object_set_new(object, "imbalance_seconds", json_real(of_time));
+    (void)json_object_set_new(object, "each", list);
+    return object;
+}

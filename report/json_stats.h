@@ -1,0 +1,32 @@
+/* What devices were to do, and have done, for records. */
+#ifndef SLC_RESULTS_JSON_STATS_H
+#define SLC_RESULTS_JSON_STATS_H
+
+#include "base/device.h"
+#include "engine/executor/devices.h"
+#include "engine/hybrid/share.h"
+#include "engine/plan/plan.h"
+
+#include <jansson.h>
+
+/* The memory of a GPU that a plan is for, and what it has done; null where there is none. */
+json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order);
+json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
+
+/*
+ * How work is shared between CPU and device, with the fraction where one was asked for; and with
+ * what was measured and done in each mode that passes were made over, `shares` having one per mode.
+ * Null where nothing is shared.
+ */
+json_t *slc_json_share_wish(const struct slc_share_wish *wish);
+json_t *slc_json_shares(const struct slc_share *shares, unsigned order);
+
+/* The largest over the mean of nonzeros of the plan's devices, and of the time that these took. */
+void slc_devices_imbalance(const struct slc_plan *plan,
+                           const struct slc_devices_stats *stats,
+                           double *of_nnz,
+                           double *of_time);
+/* What each of them did; null where there are none. */
+json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_devices_stats *stats);
+
+#endif

@@ -1,0 +1,196 @@
+/* See run_page.h. This file has the frame: what the run was, and how to make it again. */
+#include "report/page/run_page.h"
+
+#include "report/page/parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the page is of. */
+static const char *page_name(const struct slc_run_page *page)
+{
+    const char *store =
+        json_string_value(json_object_get(json_object_get(page->record, "tensor"), "path"));
+
+    return slc_page_short_name(page->folder != NULL ? page->folder
+                               : store != NULL      ? store
+                                                    : "A model");
+}
+
+static void head(struct slc_html *html, const struct slc_run_page *page)
+{
+    slc_page_begin(html, page_name(page));
+    slc_html_put(html, page->record != NULL       ? "A factorization by sluice of "
+                       : page->checkpoint != NULL ? "A factorization by sluice that is not finished"
+                                                  : "Factors without the record of a run");
+    slc_html_text(
+        html, json_string_value(json_object_get(json_object_get(page->record, "tensor"), "path")));
+    slc_page_nav(html);
+    if (page->record != NULL) {
+        slc_page_nav_item(html, "fit", "Fit");
+        slc_page_nav_item(html, "time", "Time");
+        slc_page_nav_item(html, "reading", "Reading");
+        slc_page_nav_item(html, "memory", "Memory");
+    }
+    if (page->checkpoint != NULL) {
+        slc_page_nav_item(html, "checkpoint", "Checkpoint");
+    }
+    if (page->run->order > 0) {
+        slc_page_nav_item(html, "weights", "Weights");
+        slc_page_nav_item(html, "components", "Components");
+    }
+    if (page->record != NULL) {
+        slc_page_nav_item(html, "again", "Reproduce");
+    }
+    slc_page_main(html);
+}
+
+/* That a run went on from what earlier ones had left, which its times are of, too. */
+static void resumed(struct slc_html *html, const json_t *checkpoint)
+{
+    const uint64_t times = slc_page_count(checkpoint, "resumes");
+    struct slc_format_text text;
+
+    if (times > 0) {
+        slc_html_put(html, "<p class=\"dim\">It was interrupted and went on from a checkpoint ");
+        slc_html_print(html, "%s time%s; fits and times are of all its parts.</p>\n",
+                       slc_format_count(&text, times), times == 1 ? "" : "s");
+    }
+}
+
+/* What is missing, and why. */
+static void notes(struct slc_html *html, const struct slc_run_page *page)
+{
+    const char *reason = json_string_value(json_object_get(page->record, "reason"));
+    const bool stopped =
+        reason != NULL && (strcmp(reason, "time") == 0 || strcmp(reason, "signal") == 0);
+
+    if (page->record == NULL && page->checkpoint != NULL) {
+        slc_page_note(html, "This run has stopped, or still computes: it has written a checkpoint, "
+                            "but no record yet. What the checkpoint says is below; fits of past "
+                            "iterations, times and the command are told once the run ends. What "
+                            "began it goes on with it when it is started again.");
+    } else if (page->record == NULL) {
+        slc_page_note(html, "There is no run.json beside these factors: how they came to be is not "
+                            "known.");
+    } else if (stopped) {
+        slc_html_put(html, "<p class=\"note\" role=\"note\">This run was stopped by ");
+        slc_html_put(html, strcmp(reason, "time") == 0 ? "its time limit" : "a signal");
+        slc_html_put(html, " before it was through. The same ");
+        slc_html_put(html, slc_page_called(page->record) ? "call" : "command");
+        slc_html_put(html, " goes on with it.</p>\n");
+    } else if (page->checkpoint != NULL) {
+        slc_page_note(html, "There is a checkpoint beside these results: another run has begun in "
+                            "the same folder and is not through.");
+    }
+    resumed(html, json_object_get(page->record, "checkpoint"));
+}
+
+/* "1,000,000 &times; 500", which may go to the next line behind each sign. */
+static void lengths_card(struct slc_html *html, const struct slc_run_folder *run)
+{
+    struct slc_format_text text;
+
+    slc_html_put(html, "<div><dt>Lengths of modes</dt><dd>");
+    for (unsigned n = 0; n < run->order; n++) {
+        slc_html_print(html, "%s%s", n > 0 ? " &times; " : "",
+                       slc_format_count(&text, run->dims[n]));
+    }
+    slc_html_put(html, "</dd></div>");
+}
+
+static void summary(struct slc_html *html, const struct slc_run_page *page)
+{
+    const json_t *record = page->record;
+    const json_t *fit = json_object_get(record, "fit");
+    const json_t *heldout = json_object_get(record, "holdout");
+    struct slc_format_text text;
+    char number[32];
+
+    slc_html_put(html, "<dl class=\"cards\">");
+    if (json_is_number(fit)) {
+        (void)snprintf(number, sizeof number, "%.6f", json_number_value(fit));
+        slc_page_card(html, "Final fit", number);
+    }
+    if (json_is_object(heldout)) {
+        (void)snprintf(number, sizeof number, "%.4g", slc_page_number(heldout, "rmse"));
+        slc_page_card(html, "Held-out RMSE", number);
+    }
+    if (page->run->order > 0) {
+        (void)snprintf(number, sizeof number, "%" PRIu32, page->run->rank);
+        slc_page_card(html, "Rank", number);
+    }
+    if (record != NULL) {
+        slc_page_card(html, "Iterations",
+                      slc_format_count(&text, slc_page_count(record, "iterations_done")));
+        slc_page_card(html, "Stopped by",
+                      slc_page_reason(json_string_value(json_object_get(record, "reason"))));
+        slc_page_card(html, "Total time",
+                      slc_format_seconds(
+                          &text, slc_page_number(json_object_get(record, "seconds"), "total")));
+        slc_page_card(
+            html, "Nonzeros",
+            slc_format_count(&text, slc_page_count(json_object_get(record, "tensor"), "nnz")));
+    }
+    if (page->run->order > 0) {
+        lengths_card(html, page->run);
+    }
+    slc_html_put(html, "</dl>\n");
+}
+
+static void checkpoint(struct slc_html *html, const struct slc_run_page *page)
+{
+    const json_t *saved = page->checkpoint;
+    struct slc_format_text text;
+    const json_t *identity = json_object_get(saved, "identity");
+    const char *key;
+    json_t *value;
+
+    slc_html_put(html,
+                 "<section aria-labelledby=\"checkpoint\"><h2 id=\"checkpoint\">Checkpoint</h2>\n"
+                 "<div class=\"two\">");
+    slc_page_table(html, "Where the run is");
+    slc_page_member(html, "Written", saved, "written");
+    slc_page_member(html, "Iterations done", saved, "iterations_done");
+    slc_page_member(html, "Fit after them", saved, "fit");
+    slc_page_member(html, "Goes on with iteration", saved, "iteration");
+    slc_page_member(html, "and mode", saved, "mode");
+    slc_page_row(html, "Time so far", slc_format_seconds(&text, slc_page_number(saved, "seconds")));
+    slc_page_member(html, "Checkpoints", saved, "checkpoints");
+    slc_page_row(html, "Size", slc_format_data(&text, slc_page_number(saved, "file_bytes")));
+    slc_page_member(html, "File", saved, "path");
+    slc_page_table_end(html);
+    slc_page_table(html, "What the run is of");
+    json_object_foreach((json_t *)(uintptr_t)identity, key, value)
+    {
+        slc_page_value(html, key, value);
+    }
+    slc_page_table_end(html);
+    slc_html_put(html, "</div></section>\n");
+}
+
+enum slc_status slc_run_page_write(const struct slc_run_page *page,
+                                   struct slc_output *output,
+                                   struct slc_error *err)
+{
+    struct slc_html html = {.output = output, .err = err};
+
+    head(&html, page);
+    notes(&html, page);
+    summary(&html, page);
+    if (page->record != NULL) {
+        slc_page_charts(&html, page);
+    }
+    if (page->checkpoint != NULL) {
+        checkpoint(&html, page);
+    }
+    if (page->run->order > 0) {
+        slc_page_components(&html, page);
+    }
+    if (page->record != NULL) {
+        slc_page_again(&html, page->record);
+    }
+    slc_page_end(&html);
+    return html.status;
+}

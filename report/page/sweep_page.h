@@ -1,0 +1,21 @@
+/* The page of a sweep: its ranks and starts side by side, and which rank they suggest. */
+#ifndef SLC_RESULTS_PAGE_SWEEP_PAGE_H
+#define SLC_RESULTS_PAGE_SWEEP_PAGE_H
+
+#include "report/page/html.h"
+#include "sweep/sweep_record.h"
+
+#include <jansson.h>
+
+struct slc_sweep_page {
+    const char *folder;
+    const struct slc_sweep_record *record; /* as it was read */
+    const json_t *best; /* run.json of the best run, which has the command; NULL for none */
+};
+
+/* Errors: those of writing, and SLC_ERR_MEMORY. */
+enum slc_status slc_sweep_page_write(const struct slc_sweep_page *page,
+                                     struct slc_output *output,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+#endif

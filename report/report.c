@@ -1,0 +1,428 @@
+/* See report.h. */
+#include "report/report.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "report/page/run_page.h"
+#include "report/page/sweep_page.h"
+#include "report/saved_run.h"
+#include "storage/manifest/json_text.h"
+#include "storage/manifest/outside.h"
+#include "sweep/sweep_record.h"
+#include "sweep/sweep_suggest.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    /* Small objects, and pages of libraries that are touched later. */
+    UNTOUCHED_BYTES = 4 << 20,
+    /* A byte of JSON becomes so many of memory at most: a number of two characters a node and its
+     * place in a list, a short member more. */
+    JSON_FACTOR = 48,
+    /* Bands of all pictures together, so that a page stays small, and of one picture. */
+    ALL_BANDS = 24576,
+    LEAST_BANDS = 24,
+    MOST_BANDS = 160
+};
+
+/* What is read of a run, and what it takes. */
+struct told {
+    const struct slc_report_options *options;
+    struct slc_run_folder run;
+    json_t *record;
+    json_t *checkpoint;
+    struct slc_run_page page;
+    struct slc_run_names names;
+    struct slc_buffer memory;
+};
+
+static enum slc_status within_budget(const struct slc_report_options *options,
+                                     uint64_t bytes,
+                                     const char *what,
+                                     struct slc_error *err)
+{
+    const uint64_t need = slc_memory_resident() + UNTOUCHED_BYTES + bytes;
+
+    return need > options->memory_bytes
+               ? slc_fail_budget(err, options->memory_bytes, need, "%s", what)
+               : SLC_OK;
+}
+
+/* The record, whose text is sound where it was read before. */
+static enum slc_status
+take_record(struct told *told, const char *text, uint64_t bytes, struct slc_error *err)
+{
+    enum slc_status status =
+        within_budget(told->options, bytes * JSON_FACTOR, "reading run.json", err);
+
+    return status == SLC_OK
+               ? slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &told->record, err)
+               : status;
+}
+
+static enum slc_status load_record(struct told *told, struct slc_error *err)
+{
+    char *path = slc_path_join(told->options->folder, "run.json");
+    void *text = NULL;
+    uint64_t bytes = 0;
+    enum slc_status status =
+        path == NULL
+            ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record")
+            : slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, err);
+
+    if (status == SLC_OK) {
+        status = take_record(told, text, bytes, err);
+        if (status != SLC_OK) {
+            slc_error_locate_file(err, path);
+        }
+    }
+    slc_free(text);
+    slc_free(path);
+    return status;
+}
+
+/* What there is of the run: results, a checkpoint, or both. */
+static enum slc_status read_folder(struct told *told, struct slc_error *err)
+{
+    const char *folder = told->options->folder;
+    bool results = false;
+    bool saved = false;
+    enum slc_status status = slc_saved_run_find(folder, &saved, err);
+
+    if (status == SLC_OK) {
+        status = slc_run_folder_find(folder, &results, err);
+    }
+    /* Without either, it says what is missing. */
+    if (status == SLC_OK && (results || !saved)) {
+        status = slc_run_folder_read(NULL, folder, &told->run, err);
+    }
+    if (status == SLC_OK && told->run.recorded) {
+        status = load_record(told, err);
+    }
+    if (status == SLC_OK && saved) {
+        status = slc_saved_run_read(folder, false, &told->checkpoint, err);
+    }
+    return status;
+}
+
+/* A model, and a record that may be of any other. */
+static enum slc_status read_model(struct told *told, struct slc_error *err)
+{
+    const char *text = told->options->record;
+    struct slc_run_folder *run = &told->run;
+    enum slc_status status = SLC_OK;
+
+    slc_run_folder_of_model(told->options->model, run);
+    if (text == NULL) {
+        return SLC_OK;
+    }
+    status = slc_run_record_parse(text, strlen(text), &run->record, err);
+    if (status == SLC_OK &&
+        (run->record.order != run->order ||
+         memcmp(run->record.dims, run->dims, run->order * sizeof run->dims[0]) != 0)) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the record is of a run of other lengths of modes than the model's");
+    }
+    run->recorded = true;
+    return status == SLC_OK ? take_record(told, text, strlen(text), err) : status;
+}
+
+/* Chooses components and takes memory for what is told of them, within the budget. */
+static enum slc_status take_memory(struct told *told, struct slc_error *err)
+{
+    const struct slc_run_folder *run = &told->run;
+    struct slc_run_page *page = &told->page;
+    const uint32_t count = (uint32_t)slc_min_u64(told->options->components, run->rank);
+    const uint64_t bands = slc_max_u64(
+        LEAST_BANDS, slc_min_u64(MOST_BANDS, ALL_BANDS / slc_max_u64(1, count * run->order)));
+    uint64_t bytes = 0;
+    uint8_t *at;
+    enum slc_status status;
+
+    slc_run_folder_by_weight(run, page->components);
+    page->component_count = count;
+    for (unsigned n = 0; n < run->order; n++) {
+        page->row_counts[n] = slc_min_u64(told->options->rows, run->dims[n]);
+        page->band_counts[n] = (uint32_t)slc_min_u64(bands, run->dims[n]);
+        bytes += count * (page->row_counts[n] * sizeof *page->rows[n] +
+                          page->band_counts[n] * sizeof *page->bands[n]);
+    }
+    /* At most 16 modes of 4096 components of a thousand rows: far from 2^64. */
+    status = within_budget(
+        told->options,
+        SLC_OUTPUT_BUFFER_BYTES + slc_strongest_memory_bytes(run->rank > 0 ? run->rank : 1) +
+            slc_run_names_bytes(&told->names) + slc_buffer_footprint(bytes, SLC_PAGES_SMALL),
+        "telling of these components", err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&told->memory, slc_max_u64(1, bytes), SLC_PAGES_SMALL, err);
+    }
+    at = told->memory.data;
+    for (unsigned n = 0; n < run->order && status == SLC_OK; n++) {
+        page->rows[n] = (struct slc_strong_row *)(void *)at;
+        at += count * page->row_counts[n] * sizeof *page->rows[n];
+        page->bands[n] = (struct slc_band *)(void *)at;
+        at += (uint64_t)count * page->band_counts[n] * sizeof *page->bands[n];
+    }
+    return status;
+}
+
+/* The strongest rows of a mode, and its pictures. */
+static enum slc_status find_mode(struct told *told, unsigned n, struct slc_error *err)
+{
+    const struct slc_report_options *options = told->options;
+    const struct slc_run_page *page = &told->page;
+    char *path = options->folder != NULL ? slc_run_folder_factor(options->folder, n) : NULL;
+    struct slc_strongest strongest = {.path = path,
+                                      .length = told->run.dims[n],
+                                      .rank = told->run.rank,
+                                      .columns = page->components,
+                                      .column_count = page->component_count,
+                                      .rows = page->row_counts[n]};
+    struct slc_column_bands bands = {.path = path,
+                                     .length = told->run.dims[n],
+                                     .rank = told->run.rank,
+                                     .columns = page->components,
+                                     .column_count = page->component_count,
+                                     .bands = page->band_counts[n]};
+    enum slc_status status;
+
+    if (options->folder == NULL) {
+        strongest.matrix = bands.matrix = options->model->factors[n];
+    } else if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a factor's path");
+    }
+    status = slc_strongest_find(&strongest, page->rows[n], err);
+    if (status == SLC_OK) {
+        status = slc_column_bands_find(&bands, page->bands[n], err);
+    }
+    slc_free(path);
+    return status;
+}
+
+/* Sees that nothing is replaced unasked, and nothing is written into a store. */
+static enum slc_status check_output(const struct slc_report_options *options, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
+    enum slc_status status = slc_check_outside_stores(files, options->output, err);
+
+    if (status == SLC_OK && files->stat_path(files->self, options->output, &stat) >= 0 &&
+        (!options->overwrite || stat.kind != 'f')) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          stat.kind == 'f'
+                              ? "the output exists: remove it, or ask for it to be overwritten"
+                              : "there is a folder or a device by the name of the output: name a "
+                                "file");
+        slc_error_locate_file(err, options->output);
+    }
+    return status;
+}
+
+static enum slc_status check_options(const struct slc_report_options *options,
+                                     struct slc_error *err)
+{
+    if (options->components < 1 || options->components > SLC_MAX_RANK || options->rows < 1 ||
+        options->rows > SLC_REPORT_ROWS_MAX) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%" PRIu64 " components of %" PRIu64 " rows are asked for: 1 to %d of 1 to "
+                        "%d can be",
+                        options->components, options->rows, SLC_MAX_RANK, SLC_REPORT_ROWS_MAX);
+    }
+    return check_output(options, err);
+}
+
+/* Opens the output, has the page written, and puts it in its place. */
+static enum slc_status publish(const struct slc_report_options *options,
+                               enum slc_status (*write)(const void *page,
+                                                        struct slc_output *output,
+                                                        struct slc_error *err),
+                               const void *page,
+                               uint64_t *ret_bytes,
+                               struct slc_error *err)
+{
+    struct slc_output output;
+    uint64_t bytes;
+    enum slc_status status = slc_output_open(&output, NULL, options->output, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = write(page, &output, err);
+    bytes = output.written + output.used;
+    if (options->publishing != NULL) {
+        options->publishing();
+    }
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    status = slc_output_commit(&output, err);
+    if (status == SLC_OK) {
+        *ret_bytes = bytes;
+    }
+    return status;
+}
+
+static enum slc_status write_run(const void *page, struct slc_output *output, struct slc_error *err)
+{
+    return slc_run_page_write(page, output, err);
+}
+
+static enum slc_status tell_run(struct told *told, uint64_t *ret_bytes, struct slc_error *err)
+{
+    struct slc_run_page *page = &told->page;
+    enum slc_status status =
+        told->options->folder != NULL ? read_folder(told, err) : read_model(told, err);
+
+    page->folder = told->options->folder;
+    page->run = &told->run;
+    page->names = &told->names;
+    page->record = told->record;
+    page->checkpoint = told->checkpoint;
+    if (status == SLC_OK) {
+        status = slc_run_names_open(NULL, &told->run, told->options->store, &told->names, err);
+    }
+    if (status == SLC_OK) {
+        status = take_memory(told, err);
+    }
+    for (unsigned n = 0; n < told->run.order && status == SLC_OK; n++) {
+        status = find_mode(told, n, err);
+    }
+    return status == SLC_OK ? publish(told->options, write_run, page, ret_bytes, err) : status;
+}
+
+static enum slc_status
+report_run(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
+{
+    struct told *told = slc_calloc(1, sizeof *told);
+    enum slc_status status;
+
+    if (told == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what is told of a run");
+    }
+    told->options = options;
+    status = tell_run(told, ret_bytes, err);
+    json_decref(told->record);
+    json_decref(told->checkpoint);
+    slc_run_names_close(&told->names);
+    slc_buffer_destroy(&told->memory);
+    slc_free(told);
+    return status;
+}
+
+/* run.json of the best run, which has the command; none where it is gone, or unsound. */
+static enum slc_status read_best(const struct slc_report_options *options,
+                                 const struct slc_sweep_record *record,
+                                 json_t **best,
+                                 struct slc_error *err)
+{
+    struct slc_sweep_suggestion suggestion;
+    char name[SLC_SWEEP_FOLDER_BYTES + sizeof "/run.json"];
+    struct slc_error fault = SLC_ERROR_INIT;
+    char *path;
+    void *text = NULL;
+    uint64_t bytes = 0;
+    enum slc_status status;
+
+    if (record->run_count == 0) {
+        return SLC_OK;
+    }
+    slc_sweep_suggest(record, &suggestion);
+    (void)snprintf(name, sizeof name, "%s/run.json", suggestion.folder);
+    path = slc_path_join(options->folder, name);
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record");
+    }
+    status =
+        slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, &fault);
+    if (status == SLC_OK) {
+        status = within_budget(options, bytes * JSON_FACTOR, "reading run.json", &fault);
+    }
+    if (status == SLC_OK) {
+        status = slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, best, &fault);
+    }
+    slc_free(text);
+    slc_free(path);
+    if (status == SLC_ERR_INPUT || fault.system_errno == ENOENT || fault.system_errno == ENOTDIR) {
+        return SLC_OK;
+    }
+    if (status != SLC_OK && err != NULL) {
+        *err = fault;
+    }
+    return status;
+}
+
+static enum slc_status
+write_sweep(const void *page, struct slc_output *output, struct slc_error *err)
+{
+    return slc_sweep_page_write(page, output, err);
+}
+
+static enum slc_status report_sweep(const struct slc_report_options *options,
+                                    const char *path,
+                                    uint64_t text_bytes,
+                                    uint64_t *ret_bytes,
+                                    struct slc_error *err)
+{
+    struct slc_sweep_record record = SLC_SWEEP_RECORD_INIT;
+    struct slc_sweep_page page = {.folder = options->folder, .record = &record};
+    json_t *best = NULL;
+    bool found = false;
+    enum slc_status status = within_budget(options,
+                                           text_bytes > SLC_SWEEP_RECORD_BYTES
+                                               ? 0
+                                               : text_bytes * JSON_FACTOR + SLC_OUTPUT_BUFFER_BYTES,
+                                           "reading sweep.json", err);
+
+    if (status == SLC_OK) {
+        status = slc_sweep_record_read(path, &record, &found, err);
+    }
+    if (status == SLC_OK && !found) {
+        status = slc_fail(err, SLC_ERR_IO, "the record of the sweep went while it was looked for");
+        slc_error_locate_file(err, path);
+    }
+    if (status == SLC_OK) {
+        status = read_best(options, &record, &best, err);
+        page.best = best;
+    }
+    if (status == SLC_OK) {
+        status = publish(options, write_sweep, &page, ret_bytes, err);
+    }
+    json_decref(best);
+    slc_sweep_record_destroy(&record);
+    return status;
+}
+
+/* Of a folder that has the record of a sweep, or of anything else. */
+static enum slc_status
+report_folder(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    char *path = slc_path_join(options->folder, "sweep.json");
+    struct slc_file_stat stat;
+    enum slc_status status;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record");
+    }
+    status = files->stat_path(files->self, path, &stat) >= 0 && stat.kind == 'f'
+                 ? report_sweep(options, path, stat.bytes, ret_bytes, err)
+                 : report_run(options, ret_bytes, err);
+    slc_free(path);
+    return status;
+}
+
+enum slc_status
+slc_report(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
+{
+    enum slc_status status = check_options(options, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    return options->folder != NULL ? report_folder(options, ret_bytes, err)
+                                   : report_run(options, ret_bytes, err);
+}

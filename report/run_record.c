@@ -1,0 +1,286 @@
+/* See run_record.h. */
+#include "report/run_record.h"
+
+#include "base/memory/memory.h"
+#include "report/json_parts.h"
+#include "report/json_plan.h"
+#include "report/json_stats.h"
+#include "storage/manifest/json_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char what[] = "the record of a run";
+
+/* What the system says, apart from the making of JSON: see storage/manifest/json_text.h. */
+struct machine_facts {
+    uint64_t kernel_read_bytes, peak_bytes;
+    char finished[32];
+    char directory[PATH_MAX]; /* that relative paths begin at; "": not known */
+    json_t *versions, *machine;
+};
+
+uint64_t slc_run_kernel_read_bytes(void)
+{
+    FILE *file = fopen("/proc/self/io", "re");
+    uint64_t bytes = UINT64_MAX;
+    char line[128];
+
+    if (file == NULL) {
+        return bytes;
+    }
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "read_bytes: %" SCNu64, &bytes) == 1) {
+            break;
+        }
+    }
+    (void)fclose(file);
+    return bytes;
+}
+
+static enum slc_status ask_system(struct machine_facts *facts, struct slc_error *err)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    enum slc_status status;
+
+    facts->finished[0] = '\0';
+    if (gmtime_r(&now, &utc) != NULL) {
+        (void)strftime(facts->finished, sizeof facts->finished, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    if (getcwd(facts->directory, sizeof facts->directory) == NULL) {
+        facts->directory[0] = '\0';
+    }
+    facts->kernel_read_bytes = slc_run_kernel_read_bytes();
+    facts->peak_bytes = slc_memory_peak();
+    slc_json_begin();
+    facts->versions = slc_json_versions();
+    status = slc_json_whole(what, err);
+    slc_json_begin();
+    facts->machine = slc_json_machine();
+    return status == SLC_OK ? slc_json_whole(what, err) : status;
+}
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+    (void)json_object_set_new(object, name, value);
+}
+
+static void set_count(json_t *object, const char *name, uint64_t number)
+{
+    set(object, name, json_integer((json_int_t)number));
+}
+
+static json_t *tensor(const struct slc_store *store, const struct machine_facts *machine)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    json_t *object = json_object();
+
+    set(object, "path", slc_json_string(store->path));
+    set(object, "directory",
+        machine->directory[0] != '\0' ? slc_json_string(machine->directory) : json_null());
+    set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
+    set_count(object, "nnz", manifest->nnz);
+    set(object, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"));
+    set(object, "norm", json_real(sqrt(manifest->sum_of_squares)));
+    set(object, "content_sum", slc_json_hex(manifest->content_sum));
+    set(object, "named", json_boolean(manifest->names_count > 0));
+    set(object, "source", slc_json_string(manifest->origin.source));
+    set(object, "dialect", slc_json_string(manifest->origin.dialect));
+    set_count(object, "index_base", manifest->origin.index_base);
+    return object;
+}
+
+static json_t *times(const struct slc_run_facts *facts)
+{
+    const struct slc_cp_times *cp = &facts->result->times;
+    json_t *object = json_object();
+
+    set(object, "total", json_real(facts->total_seconds));
+    set(object, "init", json_real(cp->init));
+    set(object, "mttkrp", json_real(cp->mttkrp));
+    set(object, "copies", json_real(cp->copies));
+    set(object, "solve", json_real(cp->solve));
+    set(object, "fit", json_real(cp->fit));
+    set(object, "checkpoint", json_real(facts->result->checkpoints.seconds));
+    set(object, "passes_wall", json_real(facts->stats->pass_seconds));
+    set(object, "wait_all_threads", json_real(facts->stats->wait_seconds));
+    set(object, "decode_all_threads", json_real(facts->stats->decode_seconds));
+    set(object, "multiply_all_threads", json_real(facts->stats->compute_seconds));
+    return object;
+}
+
+static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
+{
+    json_t *object = json_object();
+
+    set_count(object, "passes", stats->passes);
+    set_count(object, "blocks", stats->blocks);
+    set_count(object, "bytes_read", stats->bytes_read);
+    set_count(object, "bytes_cached", stats->bytes_cached);
+    set_count(object, "bytes_resident", stats->bytes_resident);
+    set_count(object, "cache_blocks", stats->cache_blocks);
+    set(object, "kernel_read_bytes",
+        kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
+    set(object, "io", json_string(slc_io_name(stats->io)));
+    set(object, "direct", json_boolean(stats->direct));
+    set(object, "note", json_string(stats->note));
+    return object;
+}
+
+/* Where a mode's MTTKRPs came to be computed from a copy: since when, and how it is sorted. */
+static json_t *copy(const struct slc_cp_result *result, unsigned mode)
+{
+    const struct slc_owned_form *form = &result->copies[mode];
+    json_t *object;
+
+    if (result->copies_after == UINT_MAX) {
+        return json_null();
+    }
+    object = json_object();
+    set_count(object, "from_iteration", result->copies_after + UINT64_C(1));
+    set(object, "varying", slc_json_modes(form->varying));
+    set(object, "nnz_per_run", json_real(form->nnz_per_run));
+    set_count(object, "tried", form->tried);
+    return object;
+}
+
+/* Per mode, with what was chosen where its MTTKRP is the second of a pass for two modes. */
+static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
+{
+    json_t *list = json_array();
+
+    for (unsigned n = 0; n < result->order; n++) {
+        json_t *mode = slc_json_choice(n, &result->choices[n]);
+
+        set(mode, "second",
+            (seconds >> n & 1U) != 0 ? slc_json_choice(n, &result->second_choices[n])
+                                     : json_null());
+        set(mode, "copy", copy(result, n));
+        (void)json_array_append_new(list, mode);
+    }
+    return list;
+}
+
+/* The error on what was held out; null: nothing was. */
+static json_t *holdout(const struct slc_cp_result *result)
+{
+    if (result->heldout == 0) {
+        return json_null();
+    }
+    return json_pack("{s:I, s:f, s:f, s:f}", "count", (json_int_t)result->heldout, "rmse",
+                     result->heldout_rmse, "mae", result->heldout_mae, "norm",
+                     result->heldout_norm);
+}
+
+static json_t *checkpoint(const struct slc_run_facts *facts)
+{
+    const struct slc_cp_checkpoints *totals = &facts->result->checkpoints;
+    json_t *object;
+
+    if (facts->checkpoint_folder == NULL) {
+        return json_null();
+    }
+    object = json_object();
+    set(object, "folder", slc_json_string(facts->checkpoint_folder));
+    set_count(object, "resumes", totals->resumes);
+    set_count(object, "count", totals->count);
+    set(object, "seconds", json_real(totals->seconds));
+    set(object, "seconds_before", json_real(facts->seconds_before));
+    return object;
+}
+
+/* Shared while the record is made: of a long run there are many iterations. Null for none. */
+static json_t *shared(json_t *value)
+{
+    return value != NULL ? json_incref(value) : json_null();
+}
+
+static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_facts *machine)
+{
+    const struct slc_cp_result *result = facts->result;
+    json_t *object = json_pack("{s:s}", "schema", "sluice-run-1");
+    json_t *lambda = json_array();
+
+    for (uint32_t r = 0; r < result->rank; r++) {
+        (void)json_array_append_new(lambda, json_real(result->lambda[r]));
+    }
+    set(object, "command", shared(facts->command));
+    set(object, "options", shared(facts->options));
+    set(object, "versions", json_incref(machine->versions));
+    set(object, "finished", json_string(machine->finished));
+    set(object, "machine", json_incref(machine->machine));
+    set(object, "tensor", tensor(facts->store, machine));
+    set(object, "plan", slc_json_plan(facts->plan, facts->store->manifest.order));
+    set_count(object, "rank", result->rank);
+    set_count(object, "iterations_done", result->iterations);
+    set(object, "copies_after",
+        result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
+    set(object, "devices", slc_json_devices_stats(facts->plan, result->devices));
+    set(object, "device", slc_json_device_stats(facts->plan, &result->accelerator));
+    set(object, "share", slc_json_shares(result->shares, result->order));
+    set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
+    set(object, "fit", json_real(result->fit));
+    set(object, "holdout", holdout(result));
+    set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
+    set_count(object, "exit_code", (uint64_t)facts->exit_code);
+    set(object, "lambda", lambda);
+    set(object, "iterations", shared(facts->iterations));
+    set(object, "checkpoint", checkpoint(facts));
+    set(object, "seconds", times(facts));
+    set(object, "counters", counters(facts->stats, machine->kernel_read_bytes));
+    set_count(object, "peak_memory_bytes", machine->peak_bytes);
+    set(object, "estimate", shared(facts->estimate));
+    return object;
+}
+
+enum slc_status
+slc_run_record_text(const struct slc_run_facts *facts, char **ret_text, struct slc_error *err)
+{
+    struct machine_facts machine = {.versions = NULL};
+    json_t *object = NULL;
+    enum slc_status status = ask_system(&machine, err);
+
+    if (status == SLC_OK) {
+        slc_json_begin();
+        object = record_to_json(facts, &machine);
+        status = slc_json_write(object, what, ret_text, err);
+    }
+    json_decref(object);
+    json_decref(machine.versions);
+    json_decref(machine.machine);
+    return status;
+}
+
+enum slc_status slc_run_record_write(const char *text, const char *path, struct slc_error *err)
+{
+    return slc_file_replace(slc_files_system(), path, text, strlen(text), err);
+}
+
+enum slc_status slc_run_record_remove(const char *path, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    const int rc = files->unlink(files->self, path);
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    if (rc < 0 && rc != -ENOENT) {
+        return slc_fail_errno(err, -rc, path, "the old record cannot be removed");
+    }
+    /* Off the drive also where a run that was killed has removed it. */
+    status = slc_name_sync(files, path, &fault);
+    if (status == SLC_OK || fault.system_errno == ENOENT) {
+        return SLC_OK; /* or there is no folder yet */
+    }
+    if (err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    return status;
+}

@@ -1,0 +1,190 @@
+/* See top.h. */
+#include "report/top.h"
+
+#include "base/memory/checked.h"
+
+#include <inttypes.h>
+
+/* Small objects, and pages of libraries that are touched later. */
+enum { UNTOUCHED_BYTES = 4 << 20 };
+
+static enum slc_status
+choose_components(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
+{
+    const bool all = options->component_count == 0;
+
+    if (options->component_count > SLC_MAX_RANK) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%" PRIu32 " components are asked for; %d are the limit",
+                        options->component_count, SLC_MAX_RANK);
+    }
+    top->component_count = all ? top->run.rank : options->component_count;
+    for (uint32_t i = 0; i < top->component_count; i++) {
+        top->components[i] = all ? i : options->components[i];
+        if (top->components[i] >= top->run.rank) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "component %" PRIu64 " is asked for, counted from 1: the model has "
+                            "%" PRIu32 " components",
+                            top->components[i] + UINT64_C(1), top->run.rank);
+        }
+    }
+    if (all && options->by_weight) {
+        slc_run_folder_by_weight(&top->run, top->components);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+choose_modes(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
+{
+    const bool all = options->mode_count == 0;
+
+    if (options->mode_count > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u modes are asked for; %d are the limit",
+                        options->mode_count, SLC_MAX_ORDER);
+    }
+    top->mode_count = all ? top->run.order : options->mode_count;
+    for (unsigned i = 0; i < top->mode_count; i++) {
+        top->modes[i] = all ? i : options->modes[i];
+        if (top->modes[i] >= top->run.order) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "mode %" PRIu64 " is asked for, counted from 1: the model has %u modes",
+                            top->modes[i] + UINT64_C(1), top->run.order);
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+choose(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (options->rows < 1 || options->rows > SLC_TOP_ROWS_MAX) {
+        return slc_fail(err, SLC_ERR_USAGE, "%" PRIu64 " rows are asked for: 1 to %d can be",
+                        options->rows, SLC_TOP_ROWS_MAX);
+    }
+    status = choose_components(options, top, err);
+    return status == SLC_OK ? choose_modes(options, top, err) : status;
+}
+
+/* Memory for all rows that are told, within the budget. */
+static enum slc_status
+take_memory(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
+{
+    uint64_t rows = 0;
+    uint64_t need;
+    uint64_t at = 0;
+    enum slc_status status;
+
+    for (unsigned i = 0; i < top->mode_count; i++) {
+        top->counts[i] = slc_min_u64(options->rows, top->run.dims[top->modes[i]]);
+        rows += top->counts[i] * top->component_count;
+    }
+    /* At most 16 modes of 4096 components of a million rows: far from 2^64. */
+    need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
+           slc_strongest_memory_bytes(top->run.rank) +
+           slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
+    if (need > options->memory_bytes) {
+        return slc_fail_budget(err, options->memory_bytes, need,
+                               "telling %" PRIu64 " rows of %" PRIu32 " components in %u modes",
+                               options->rows, top->component_count, top->mode_count);
+    }
+    status = slc_buffer_create(&top->memory, rows * sizeof *top->found[0], SLC_PAGES_SMALL, err);
+    for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
+        top->found[i] = (struct slc_strong_row *)top->memory.data + at;
+        at += top->counts[i] * top->component_count;
+    }
+    return status;
+}
+
+static enum slc_status find_mode(const struct slc_top_options *options,
+                                 struct slc_top *top,
+                                 unsigned i,
+                                 struct slc_error *err)
+{
+    const unsigned mode = top->modes[i];
+    struct slc_strongest wanted = {.files = options->files,
+                                   .length = top->run.dims[mode],
+                                   .rank = top->run.rank,
+                                   .columns = top->components,
+                                   .column_count = top->component_count,
+                                   .rows = options->rows,
+                                   .by_signed = options->by_signed};
+    char *path;
+    enum slc_status status;
+
+    if (options->folder == NULL) {
+        wanted.matrix = options->model->factors[mode];
+        return slc_strongest_find(&wanted, top->found[i], err);
+    }
+    path = slc_run_folder_factor(options->folder, mode);
+    wanted.path = path;
+    status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a factor")
+                          : slc_strongest_find(&wanted, top->found[i], err);
+    slc_free(path);
+    return status;
+}
+
+/* Shape and weights: of the folder, or of the model in memory. */
+static enum slc_status
+read_run(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
+{
+    if (options->folder != NULL) {
+        return slc_run_folder_read(options->files, options->folder, &top->run, err);
+    }
+    slc_run_folder_of_model(options->model, &top->run);
+    return SLC_OK;
+}
+
+static enum slc_status
+find(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
+{
+    enum slc_status status = read_run(options, top, err);
+
+    if (status == SLC_OK) {
+        status = choose(options, top, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_run_names_open(options->files, &top->run, options->store, &top->names, err);
+    }
+    if (status == SLC_OK) {
+        status = take_memory(options, top, err);
+    }
+    for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
+        status = find_mode(options, top, i, err);
+    }
+    return status;
+}
+
+enum slc_status
+slc_top_find(const struct slc_top_options *options, struct slc_top **ret_top, struct slc_error *err)
+{
+    struct slc_top *top = slc_calloc(1, sizeof *top);
+    enum slc_status status;
+
+    if (top == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what is told of a run");
+    }
+    status = find(options, top, err);
+    if (status != SLC_OK) {
+        slc_top_destroy(top);
+        return status;
+    }
+    *ret_top = top;
+    return SLC_OK;
+}
+
+void slc_top_destroy(struct slc_top *top)
+{
+    if (top != NULL) {
+        slc_run_names_close(&top->names);
+        slc_buffer_destroy(&top->memory);
+        slc_free(top);
+    }
+}
+
+const struct slc_strong_row *slc_top_rows(const struct slc_top *top, uint32_t c, unsigned m)
+{
+    return top->found[m] + c * top->counts[m];
+}

@@ -1,0 +1,262 @@
+/*
+ * The journal of an unfinished block file: a head with the identity of the file, then records of
+ * one size. Each record repeats the hash of the one before it (the first that of the head), so that
+ * records of another run, or of another place, do not count. What is read is no more than a claim:
+ * the blocks themselves are hashed before any of it is believed (storage/block/writer_open.c).
+ *
+ *     head:   magic, header hash, target bytes, tag, zeros to 56, hash of bytes 0 to 55
+ *     record: hash before, coordinate bytes, last key lo and hi, flags (bit 0 all values are f32,
+ *             bit 1 last of its partition), index entry, hash of all before
+ *
+ * Cost: 48 bytes and an index entry for every block.
+ */
+#include "storage/block/journal.h"
+
+#include "base/hash.h"
+#include "base/key.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define JOURNAL_MAGIC "\x89SLCJNL\n"
+
+enum {
+    HEAD_BYTES = 64,
+    HEAD_HEADER_HASH = 8,
+    HEAD_TARGET = 16,
+    HEAD_TAG = 24,
+    HEAD_HASH = 56,
+
+    RECORD_BEFORE = 0,
+    RECORD_COORDINATES = 8,
+    RECORD_LAST_KEY = 16,
+    RECORD_FLAGS = 32,
+    RECORD_ENTRY = 40,
+
+    FLAG_ALL_F32 = 1,
+    FLAG_COMPLETES = 2,
+
+    RECORD_BYTES_MAX = RECORD_ENTRY + SLC_INDEX_RANGES + 16 * SLC_MAX_ORDER + 8
+};
+
+struct slc_journal {
+    const struct slc_files *files;
+    char *path;
+    int fd;
+    unsigned order;
+    uint8_t head[HEAD_BYTES];
+    uint64_t found; /* whole records in the file when it was opened */
+    uint64_t next;  /* ordinal of the record that is read or added next */
+    uint64_t hash;  /* of the record before that, or of the head */
+
+    uint8_t *pending; /* records not yet written, which go to `written` */
+    uint64_t pending_bytes;
+    uint64_t pending_room;
+    uint64_t written;
+};
+
+static uint64_t record_bytes(const struct slc_journal *journal)
+{
+    return RECORD_ENTRY + slc_index_entry_bytes(journal->order) + 8;
+}
+
+static uint64_t record_offset(const struct slc_journal *journal, uint64_t record)
+{
+    return HEAD_BYTES + record * record_bytes(journal);
+}
+
+/* Counts the records in the file, none where its head is another. */
+static enum slc_status count_records(struct slc_journal *journal, struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    uint8_t head[HEAD_BYTES];
+    int rc = journal->files->stat_fd(journal->files->self, journal->fd, &stat);
+    enum slc_status status;
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, journal->path, "asking for the journal's size");
+    }
+    if (stat.bytes < HEAD_BYTES) {
+        return SLC_OK;
+    }
+    status =
+        slc_file_read_at(journal->files, journal->fd, journal->path, head, sizeof head, 0, err);
+    if (status == SLC_OK && memcmp(head, journal->head, sizeof head) == 0) {
+        journal->found = (stat.bytes - HEAD_BYTES) / record_bytes(journal);
+    }
+    return status;
+}
+
+enum slc_status slc_journal_open(const struct slc_files *files,
+                                 const char *path,
+                                 unsigned order,
+                                 const struct slc_journal_identity *identity,
+                                 struct slc_journal **journal,
+                                 struct slc_error *err)
+{
+    static const char ending[] = ".journal";
+    size_t length = strlen(path);
+    struct slc_journal *opened = slc_calloc(1, sizeof *opened);
+    enum slc_status status;
+
+    if (opened == NULL || (opened->path = slc_malloc(length + sizeof ending)) == NULL) {
+        slc_free(opened);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the journal of %s", path);
+    }
+    memcpy(opened->path, path, length);
+    memcpy(opened->path + length, ending, sizeof ending);
+    opened->files = files;
+    opened->order = order;
+    memcpy(opened->head, JOURNAL_MAGIC, sizeof JOURNAL_MAGIC - 1);
+    slc_store_u64(opened->head + HEAD_HEADER_HASH, identity->header_hash);
+    slc_store_u64(opened->head + HEAD_TARGET, identity->target_bytes);
+    slc_store_u64(opened->head + HEAD_TAG, identity->tag);
+    opened->hash = slc_hash64(opened->head, HEAD_HASH);
+    slc_store_u64(opened->head + HEAD_HASH, opened->hash);
+
+    opened->fd = files->open(files->self, opened->path, O_RDWR | O_CREAT | SLC_OPEN_OWN, 0666);
+    status = opened->fd < 0
+                 ? slc_fail_errno(err, -opened->fd, opened->path, "opening the journal of a build")
+                 : count_records(opened, err);
+    if (status != SLC_OK) {
+        slc_journal_close(opened);
+        return status;
+    }
+    *journal = opened;
+    return SLC_OK;
+}
+
+enum slc_status slc_journal_next(struct slc_journal *journal,
+                                 struct slc_journal_record *record,
+                                 bool *found,
+                                 struct slc_error *err)
+{
+    uint8_t bytes[RECORD_BYTES_MAX];
+    uint64_t hash_at = record_bytes(journal) - 8;
+    uint64_t flags;
+    enum slc_status status;
+
+    *found = false;
+    if (journal->next >= journal->found) {
+        return SLC_OK;
+    }
+    status = slc_file_read_at(journal->files, journal->fd, journal->path, bytes,
+                              record_bytes(journal), record_offset(journal, journal->next), err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (slc_load_u64(bytes + hash_at) != slc_hash64(bytes, hash_at) ||
+        slc_load_u64(bytes + RECORD_BEFORE) != journal->hash) {
+        journal->found = journal->next;
+        return SLC_OK;
+    }
+    flags = slc_load_u64(bytes + RECORD_FLAGS);
+    slc_index_entry_decode(bytes + RECORD_ENTRY, journal->order, &record->entry);
+    record->coordinate_bytes = slc_load_u64(bytes + RECORD_COORDINATES);
+    record->last_key = slc_key_join(slc_load_u64(bytes + RECORD_LAST_KEY),
+                                    slc_load_u64(bytes + RECORD_LAST_KEY + 8));
+    record->all_f32 = (flags & FLAG_ALL_F32) != 0;
+    record->completes = (flags & FLAG_COMPLETES) != 0;
+    record->hash = slc_load_u64(bytes + hash_at);
+    journal->hash = record->hash;
+    journal->next++;
+    *found = true;
+    return SLC_OK;
+}
+
+enum slc_status slc_journal_keep(struct slc_journal *journal,
+                                 uint64_t count,
+                                 const struct slc_journal_record *last,
+                                 struct slc_error *err)
+{
+    uint64_t keep = count > 0 ? record_offset(journal, count) : 0;
+    int rc = journal->files->truncate(journal->files->self, journal->fd, keep);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, journal->path, "cutting the journal of a build");
+    }
+    journal->next = count;
+    journal->hash = count > 0 ? last->hash : slc_load_u64(journal->head + HEAD_HASH);
+    journal->written = record_offset(journal, count);
+    return count > 0 ? SLC_OK
+                     : slc_file_write_at(journal->files, journal->fd, journal->path, journal->head,
+                                         HEAD_BYTES, 0, err);
+}
+
+enum slc_status slc_journal_add(struct slc_journal *journal,
+                                const struct slc_journal_record *record,
+                                struct slc_error *err)
+{
+    uint64_t bytes = record_bytes(journal);
+    uint8_t *at;
+
+    if (journal->pending_bytes + bytes > journal->pending_room) {
+        uint64_t room = slc_max_u64(journal->pending_bytes + bytes, 2 * journal->pending_room);
+        uint8_t *grown = slc_realloc(journal->pending, room);
+
+        if (grown == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " bytes of a journal",
+                            room);
+        }
+        journal->pending = grown;
+        journal->pending_room = room;
+    }
+    at = journal->pending + journal->pending_bytes;
+    slc_store_u64(at + RECORD_BEFORE, journal->hash);
+    slc_store_u64(at + RECORD_COORDINATES, record->coordinate_bytes);
+    slc_store_u64(at + RECORD_LAST_KEY, (uint64_t)record->last_key);
+    slc_store_u64(at + RECORD_LAST_KEY + 8, (uint64_t)(record->last_key >> 64));
+    slc_store_u64(at + RECORD_FLAGS,
+                  (record->all_f32 ? FLAG_ALL_F32 : 0) | (record->completes ? FLAG_COMPLETES : 0));
+    slc_index_entry_encode(&record->entry, journal->order, at + RECORD_ENTRY);
+    journal->hash = slc_hash64(at, bytes - 8);
+    slc_store_u64(at + bytes - 8, journal->hash);
+    journal->pending_bytes += bytes;
+    journal->next++;
+    return SLC_OK;
+}
+
+enum slc_status slc_journal_commit(struct slc_journal *journal, struct slc_error *err)
+{
+    enum slc_status status =
+        slc_file_write_at(journal->files, journal->fd, journal->path, journal->pending,
+                          journal->pending_bytes, journal->written, err);
+
+    if (status == SLC_OK) {
+        journal->written += journal->pending_bytes;
+        journal->pending_bytes = 0;
+    }
+    return status;
+}
+
+enum slc_status slc_journal_sync(struct slc_journal *journal, struct slc_error *err)
+{
+    int rc = journal->files->sync(journal->files->self, journal->fd);
+
+    return rc < 0 ? slc_fail_errno(err, -rc, journal->path, "syncing the journal of a build")
+                  : SLC_OK;
+}
+
+enum slc_status slc_journal_remove(struct slc_journal *journal, struct slc_error *err)
+{
+    int rc = journal->files->unlink(journal->files->self, journal->path);
+
+    return rc < 0 ? slc_fail_errno(err, -rc, journal->path, "removing the journal of a build")
+                  : SLC_OK;
+}
+
+void slc_journal_close(struct slc_journal *journal)
+{
+    if (journal != NULL) {
+        if (journal->fd >= 0) {
+            (void)journal->files->close(journal->files->self, journal->fd);
+        }
+        slc_free(journal->pending);
+        slc_free(journal->path);
+        slc_free(journal);
+    }
+}

@@ -1,0 +1,421 @@
+/*
+ * The writer of a block file (docs/FORMAT.md, sections 4 and 5).
+ *
+ * Tile data gathers in one buffer, directory entries in another, because the length of the
+ * directory is only known when the block closes; then the data moves up behind it, the block is
+ * hashed and goes to the file in one write. The index stays in memory until finish. The header is
+ * written last, after everything else is on the disk, so that a file with a sound header is a whole
+ * file.
+ *
+ * Cost: one copy of every tile, one move and one xxh3 pass over every block.
+ */
+#include "storage/block/writer.h"
+
+#include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "storage/block/block_layout.h"
+#include "storage/block/writer_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Bytes of a block that holds `tiles` tiles with `data_bytes` bytes of data, without padding. */
+static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, uint64_t data_bytes)
+{
+    return SLC_BLOCK_HEADER_BYTES + tiles * slc_tile_entry_bytes(writer->header.info.order) +
+           data_bytes + SLC_BLOCK_SLACK_BYTES;
+}
+
+/* Puts header and directory before the tile data, slack and padding behind it; hashes the block. */
+static void assemble_block(struct slc_writer *writer)
+{
+    const struct slc_layout_info *info = &writer->header.info;
+    struct slc_block_entry *entry = &writer->entry;
+    uint8_t *block = writer->block.data;
+    uint64_t entry_bytes = slc_tile_entry_bytes(info->order);
+    uint64_t data_at = slc_tile_entry_offset(info->order, entry->tile_count);
+    uint64_t data_end = data_at + writer->data_bytes;
+
+    entry->bytes = data_end + SLC_BLOCK_SLACK_BYTES;
+    entry->padded_bytes = slc_pad_to_page(entry->bytes);
+    memmove(block + data_at, block, writer->data_bytes);
+    memset(block + data_end, 0, entry->padded_bytes - data_end);
+
+    memset(block, 0, SLC_BLOCK_HEADER_BYTES);
+    slc_store_u32(block + SLC_BLOCK_AT_MAGIC, SLC_BLOCK_MAGIC);
+    slc_store_u16(block + SLC_BLOCK_AT_CODEC, (uint16_t)entry->codec);
+    slc_store_u64(block + SLC_BLOCK_AT_ORDINAL, info->block_count);
+    slc_store_u64(block + SLC_BLOCK_AT_NNZ, entry->nnz);
+    slc_store_u32(block + SLC_BLOCK_AT_TILE_COUNT, entry->tile_count);
+    slc_store_u32(block + SLC_BLOCK_AT_ENTRY_BYTES, (uint32_t)entry_bytes);
+    slc_store_u64(block + SLC_BLOCK_AT_FIRST_TILE, entry->first_tile);
+
+    memcpy(block + SLC_BLOCK_HEADER_BYTES, writer->directory, entry->tile_count * entry_bytes);
+    for (uint32_t tile = 0; tile < entry->tile_count; tile++) {
+        uint8_t *at = block + slc_tile_entry_offset(info->order, tile) + SLC_TILE_AT_DATA_OFFSET;
+
+        slc_store_u64(at, slc_load_u64(at) + data_at);
+    }
+    entry->hash = slc_hash64(block, entry->padded_bytes);
+}
+
+/* Notes the block just written in the journal, which goes to the disk with whole partitions. */
+static enum slc_status note_in_journal(struct slc_writer *writer,
+                                       const struct slc_block_entry *entry,
+                                       bool completes,
+                                       struct slc_error *err)
+{
+    const struct slc_journal_record record = {
+        .entry = *entry,
+        .coordinate_bytes = writer->coordinate_bytes,
+        .last_key = writer->last_key,
+        .all_f32 = writer->all_f32,
+        .completes = completes,
+    };
+    enum slc_status status = slc_journal_add(writer->journal, &record, err);
+
+    if (status == SLC_OK && completes) {
+        status = slc_journal_commit(writer->journal, err);
+    }
+    if (status == SLC_OK && completes && writer->unsynced_bytes >= writer->sync_bytes) {
+        status = slc_writer_sync(writer, err);
+        if (status == SLC_OK) {
+            status = slc_journal_sync(writer->journal, err);
+        }
+    }
+    return status;
+}
+
+/*
+ * Writes the open block, if there is one, and notes it in the index and in the journal;
+ * `completes`: it is the last one of its partition; `fiber_goes_on`: with the next one.
+ */
+static enum slc_status
+close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struct slc_error *err)
+{
+    struct slc_block_entry *entry = &writer->entry;
+    enum slc_status status;
+
+    if (entry->tile_count == 0) {
+        return SLC_OK;
+    }
+    assemble_block(writer);
+    entry->offset = writer->header.index_offset;
+    if (writer->header.info.layout == SLC_LAYOUT_FIBER) {
+        entry->partition -= fiber_goes_on;
+    }
+    /* Without partitions any block is an end: fibers that go on need no more than the last key. */
+    completes = completes || writer->header.info.layout != SLC_LAYOUT_SORTED;
+    status = slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
+                                  writer->block.data, entry->padded_bytes, entry->offset, err);
+    if (status != SLC_OK) {
+        slc_error_locate_block(err, writer->path, writer->header.info.block_count, entry->offset);
+        return status;
+    }
+    writer->unsynced_bytes += entry->padded_bytes;
+    status = slc_writer_note_block(writer, entry, err);
+    if (status == SLC_OK && writer->journal != NULL) {
+        status = note_in_journal(writer, entry, completes, err);
+    }
+    memset(entry, 0, sizeof *entry);
+    writer->data_bytes = 0;
+    return status;
+}
+
+/* What the caller promises of keys and rows where there are partitions. */
+static void assert_in_partition(const struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    const struct slc_open_partition *partition = &writer->partition;
+    unsigned mode = writer->header.info.layout_mode;
+
+    if (partition->continued) {
+        assert(tile->min[mode] == partition->before && tile->max[mode] == partition->before);
+    } else {
+        assert(partition->ordinal == 0 || tile->min[mode] > partition->before);
+    }
+    assert((partition->empty && !partition->continued) ||
+           slc_key_join(tile->first_lo, tile->first_hi) > writer->last_key);
+    (void)tile;
+    (void)partition;
+    (void)mode;
+}
+
+/* What the encoder and the caller promise; a mistake here would only be seen when reading. */
+static void assert_tile(const struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    const struct slc_layout_info *info = &writer->header.info;
+    slc_u128 first = slc_key_join(tile->first_lo, tile->first_hi);
+
+    assert(tile->nnz >= 1 && tile->nnz <= SLC_TILE_NNZ);
+    assert(tile->data_bytes % 8 == 0);
+    assert(first <= slc_key_join(tile->last_lo, tile->last_hi));
+    assert(info->layout == SLC_LAYOUT_SORTED || first > writer->last_key ||
+           (info->block_count == 0 && writer->entry.tile_count == 0));
+    if (info->layout == SLC_LAYOUT_SORTED) {
+        assert_in_partition(writer, tile);
+    }
+    for (unsigned mode = 0; mode < info->order; mode++) {
+        assert(tile->min[mode] <= tile->max[mode] && tile->max[mode] < info->dims[mode]);
+        assert(tile->max[mode] - tile->min[mode] < UINT32_MAX);
+    }
+    (void)info;
+    (void)first;
+}
+
+/* Whether the first nonzero of the tile is in the fiber of the last one before it. */
+static bool goes_on(const struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    return slc_key_same_fiber(&writer->header.info.keys, writer->last_key,
+                              slc_key_join(tile->first_lo, tile->first_hi));
+}
+
+/* Notes `tile` in the directory and the entry of the open block. Room has been reserved. */
+static void add_to_block(struct slc_writer *writer, const struct slc_tile_blob *tile)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    struct slc_block_entry *entry = &writer->entry;
+    struct slc_tile_entry listed = {
+        .data_offset = writer->data_bytes,
+        .data_bytes = tile->data_bytes,
+        .nnz = tile->nnz,
+        .first_lo = tile->first_lo,
+        .first_hi = tile->first_hi,
+        .last_lo = tile->last_lo,
+        .last_hi = tile->last_hi,
+        .sum_of_squares = tile->sum_of_squares,
+        .content_sum = tile->content_sum,
+    };
+    bool first = entry->tile_count == 0;
+
+    for (unsigned mode = 0; mode < info->order; mode++) {
+        listed.corner[mode] = tile->min[mode];
+        listed.extent[mode] = (uint32_t)(tile->max[mode] - tile->min[mode]);
+        entry->min[mode] = first ? tile->min[mode] : slc_min_u64(entry->min[mode], tile->min[mode]);
+        entry->max[mode] = slc_max_u64(entry->max[mode], tile->max[mode]);
+    }
+    slc_tile_entry_store(writer->directory +
+                             (uint64_t)entry->tile_count * slc_tile_entry_bytes(info->order),
+                         info->order, &listed);
+    if (first) {
+        entry->codec = info->codec;
+        entry->first_tile = info->tile_count;
+        entry->first_key_lo = tile->first_lo;
+        entry->first_key_hi = tile->first_hi;
+        entry->partition = writer->partition.ordinal;
+        entry->continued = writer->partition.continued;
+    }
+    if (info->layout == SLC_LAYOUT_FIBER) {
+        /* What ends in the block, unless the last one goes on in the next. */
+        entry->partition += tile->fibers - (!first && goes_on(writer, tile));
+    }
+    entry->tile_count++;
+    entry->nnz += tile->nnz;
+    entry->sum_of_squares += tile->sum_of_squares;
+    entry->content_sum += tile->content_sum;
+    writer->last_key = slc_key_join(tile->last_lo, tile->last_hi);
+    writer->all_f32 = writer->all_f32 && tile->all_f32;
+    writer->coordinate_bytes += tile->index_bytes;
+}
+
+static enum slc_status
+append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_error *err)
+{
+    uint64_t entry_bytes = slc_tile_entry_bytes(writer->header.info.order);
+    uint64_t payload = payload_bytes(writer, (uint64_t)writer->entry.tile_count + 1,
+                                     writer->data_bytes + tile->data_bytes);
+    enum slc_status status;
+
+    if (writer->entry.tile_count > 0 && payload > writer->target_bytes) {
+        status = close_block(writer, false, goes_on(writer, tile), err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        payload = payload_bytes(writer, 1, tile->data_bytes);
+    }
+    if (payload > SLC_MAX_BLOCK_BYTES) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "a tile of %" PRIu32 " bytes does not fit into a block of %" PRIu64,
+                        tile->data_bytes, SLC_MAX_BLOCK_BYTES);
+    }
+    status = slc_writer_reserve(&writer->directory, &writer->directory_room,
+                                ((uint64_t)writer->entry.tile_count + 1) * entry_bytes, err);
+    if (status == SLC_OK) {
+        status = slc_writer_reserve_block(writer, payload, err);
+    }
+    if (status == SLC_OK) {
+        memcpy((uint8_t *)writer->block.data + writer->data_bytes, tile->data, tile->data_bytes);
+        add_to_block(writer, tile);
+        slc_writer_add_rows(writer, tile->min, tile->max);
+        writer->data_bytes += tile->data_bytes;
+    }
+    return status;
+}
+
+static enum slc_status fail_again(const struct slc_writer *writer, struct slc_error *err)
+{
+    return slc_fail(err, writer->status, "an earlier write to %s failed", writer->path);
+}
+
+enum slc_status slc_writer_append(struct slc_writer *writer,
+                                  const struct slc_tile_blob *tile,
+                                  struct slc_error *err)
+{
+    assert_tile(writer, tile);
+    if (writer->status != SLC_OK) {
+        return fail_again(writer, err);
+    }
+    writer->status = append(writer, tile, err);
+    return writer->status;
+}
+
+enum slc_status
+slc_writer_next_partition(struct slc_writer *writer, bool continued, struct slc_error *err)
+{
+    struct slc_open_partition *partition = &writer->partition;
+
+    assert(writer->header.info.layout == SLC_LAYOUT_SORTED);
+    if (writer->status != SLC_OK) {
+        return fail_again(writer, err);
+    }
+    if (!partition->empty) {
+        if (partition->ordinal == UINT32_MAX - 1) {
+            writer->status =
+                slc_fail(err, SLC_ERR_UNSUPPORTED,
+                         "more than %" PRIu32 " partitions: make them larger", UINT32_MAX);
+            return writer->status;
+        }
+        writer->status = close_block(writer, true, false, err);
+        if (writer->status != SLC_OK) {
+            return writer->status;
+        }
+        slc_writer_end_partition(writer);
+    }
+    assert(!continued || (partition->ordinal > 0 && partition->low == partition->high));
+    partition->continued = continued;
+    return SLC_OK;
+}
+
+/* Index, closing page and, when those are on the disk, the header. */
+static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *err)
+{
+    struct slc_file_header *header = &writer->header;
+    uint64_t used = header->info.block_count * slc_index_entry_bytes(header->info.order);
+    uint8_t page[SLC_PAGE_BYTES];
+    enum slc_status status;
+
+    header->index_bytes = slc_pad_to_page(used);
+    status = slc_writer_reserve(&writer->index, &writer->index_room, header->index_bytes, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (header->index_bytes > used) {
+        memset(writer->index + used, 0, header->index_bytes - used);
+    }
+    header->index_hash = slc_hash64(writer->index, header->index_bytes);
+    header->info.value_type = writer->all_f32 ? SLC_F32 : SLC_F64;
+    header->info.file_bytes = header->index_offset + header->index_bytes + SLC_CLOSING_BYTES;
+
+    status = slc_file_write_at(writer->files, writer->fd, writer->path, writer->index,
+                               header->index_bytes, header->index_offset, err);
+    if (status == SLC_OK) {
+        slc_header_encode(header, page); /* for its hash, which the closing page repeats */
+        slc_closing_encode(header, page);
+        status = slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page,
+                                   header->info.file_bytes - SLC_CLOSING_BYTES, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_writer_sync(writer, err);
+    }
+    if (status == SLC_OK) {
+        slc_header_encode(header, page);
+        status =
+            slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page, 0, err);
+    }
+    return status == SLC_OK ? slc_writer_sync(writer, err) : status;
+}
+
+/* Network file systems report a failed write as late as close. */
+static enum slc_status close_files(struct slc_writer *writer, struct slc_error *err)
+{
+    int rc = writer->files->close(writer->files->self, writer->fd);
+
+    writer->fd = -1;
+    if (writer->direct_fd >= 0) {
+        int direct_rc = writer->files->close(writer->files->self, writer->direct_fd);
+
+        rc = rc < 0 ? rc : direct_rc;
+        writer->direct_fd = -1;
+    }
+    return rc < 0 ? slc_fail_errno(err, -rc, writer->path, "closing the block file") : SLC_OK;
+}
+
+enum slc_status slc_writer_finish(struct slc_writer *writer,
+                                  struct slc_writer_summary *summary,
+                                  struct slc_error *err)
+{
+    const struct slc_layout_info *info = &writer->header.info;
+    enum slc_status status = writer->status == SLC_OK ? SLC_OK : fail_again(writer, err);
+
+    if (status == SLC_OK) {
+        status = close_block(writer, true, false, err);
+    }
+    if (status == SLC_OK && writer->journal != NULL && writer->keep_journal) {
+        status = slc_journal_sync(writer->journal, err);
+    }
+    if (status == SLC_OK) {
+        status = write_frame(writer, err);
+    }
+    if (status == SLC_OK) {
+        status = close_files(writer, err);
+    }
+    if (status == SLC_OK && writer->journal != NULL && !writer->keep_journal) {
+        status = slc_journal_remove(writer->journal, err);
+    }
+    if (status != SLC_OK) {
+        slc_writer_abandon(writer);
+        return status;
+    }
+    *summary = (struct slc_writer_summary){
+        .nnz = info->nnz,
+        .block_count = info->block_count,
+        .tile_count = info->tile_count,
+        .file_bytes = info->file_bytes,
+        .index_bytes = writer->coordinate_bytes,
+        .sum_of_squares = info->sum_of_squares,
+        .content_sum = info->content_sum,
+        .header_hash = info->header_hash,
+        .fiber_count = info->fiber_count,
+        .value_type = info->value_type,
+    };
+    slc_writer_destroy(writer);
+    return SLC_OK;
+}
+
+enum slc_status slc_writer_suspend(struct slc_writer *writer, struct slc_error *err)
+{
+    enum slc_status status;
+
+    assert(writer->journal != NULL);
+    status = slc_writer_sync(writer, err);
+    if (status == SLC_OK) {
+        status = slc_journal_sync(writer->journal, err);
+    }
+    slc_writer_destroy(writer);
+    return status;
+}
+
+void slc_writer_abandon(struct slc_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    (void)writer->files->unlink(writer->files->self, writer->path);
+    if (writer->journal != NULL) {
+        enum slc_status status = slc_journal_remove(writer->journal, NULL);
+
+        (void)status; /* a journal without its file does no harm */
+    }
+    slc_writer_destroy(writer);
+}

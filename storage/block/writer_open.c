@@ -1,0 +1,478 @@
+/*
+ * Opening a block file for writing: a new one, or one that an interrupted build left behind. In the
+ * latter case the journal names the blocks that were written; each of them is read and hashed, in
+ * order, until one does not hold, and the file goes on behind the last partition that is complete.
+ *
+ * Cost of going on: reading and hashing what is kept.
+ */
+#include "storage/block/reader.h"
+#include "storage/block/writer_internal.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum slc_status
+slc_writer_reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_error *err)
+{
+    uint64_t want = slc_max_u64(bytes, *room < 4096 ? 4096 : 2 * *room);
+    uint8_t *grown;
+
+    if (bytes <= *room) {
+        return SLC_OK;
+    }
+    grown = slc_realloc(*array, want);
+    if (grown == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " bytes of block index",
+                        want);
+    }
+    *array = grown;
+    *room = want;
+    return SLC_OK;
+}
+
+enum slc_status
+slc_writer_reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_error *err)
+{
+    struct slc_buffer grown = SLC_BUFFER_INIT;
+    enum slc_status status;
+
+    if (slc_pad_to_page(bytes) <= writer->block.bytes) {
+        return SLC_OK;
+    }
+    status = slc_buffer_create(&grown, slc_pad_to_page(bytes), SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        if (writer->data_bytes > 0) {
+            memcpy(grown.data, writer->block.data, writer->data_bytes);
+        }
+        slc_buffer_destroy(&writer->block);
+        writer->block = grown;
+    }
+    return status;
+}
+
+enum slc_status slc_writer_note_block(struct slc_writer *writer,
+                                      const struct slc_block_entry *entry,
+                                      struct slc_error *err)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    uint64_t entry_bytes = slc_index_entry_bytes(info->order);
+    uint64_t used = info->block_count * entry_bytes;
+    enum slc_status status =
+        slc_writer_reserve(&writer->index, &writer->index_room, used + entry_bytes, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_index_entry_encode(entry, info->order, writer->index + used);
+    writer->header.index_offset += entry->padded_bytes;
+    info->block_count++;
+    info->tile_count += entry->tile_count;
+    info->nnz += entry->nnz;
+    info->sum_of_squares += entry->sum_of_squares;
+    info->content_sum += entry->content_sum;
+    info->fiber_count += info->layout == SLC_LAYOUT_FIBER ? entry->partition : 0;
+    return SLC_OK;
+}
+
+void slc_writer_add_rows(struct slc_writer *writer, const uint64_t *min, const uint64_t *max)
+{
+    struct slc_open_partition *partition = &writer->partition;
+    unsigned mode = writer->header.info.layout_mode;
+
+    partition->low = partition->empty ? min[mode] : slc_min_u64(partition->low, min[mode]);
+    partition->high = partition->empty ? max[mode] : slc_max_u64(partition->high, max[mode]);
+    partition->empty = false;
+}
+
+void slc_writer_end_partition(struct slc_writer *writer)
+{
+    struct slc_open_partition *partition = &writer->partition;
+
+    partition->ordinal++;
+    partition->before = partition->high;
+    partition->empty = true;
+}
+
+enum slc_status slc_writer_sync(struct slc_writer *writer, struct slc_error *err)
+{
+    int rc = writer->files->sync(writer->files->self, writer->fd);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, writer->path, "syncing the block file");
+    }
+    writer->unsynced_bytes = 0;
+    return SLC_OK;
+}
+
+void slc_writer_destroy(struct slc_writer *writer)
+{
+    if (writer->fd >= 0) {
+        (void)writer->files->close(writer->files->self, writer->fd);
+    }
+    if (writer->direct_fd >= 0) {
+        (void)writer->files->close(writer->files->self, writer->direct_fd);
+    }
+    slc_journal_close(writer->journal);
+    slc_buffer_destroy(&writer->block);
+    slc_free(writer->directory);
+    slc_free(writer->index);
+    slc_free(writer->path);
+    slc_free(writer);
+}
+
+static enum slc_status check_options(const struct slc_writer_options *options,
+                                     struct slc_error *err)
+{
+    if (options->block_bytes != 0 && (options->block_bytes < SLC_MIN_BLOCK_BYTES ||
+                                      options->block_bytes > SLC_MAX_BLOCK_BYTES)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a block of %" PRIu64 " bytes; %" PRIu64 " to %" PRIu64 " are possible",
+                        options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
+    }
+    if (options->layout_mode != 0 &&
+        (options->layout == SLC_LAYOUT_BLCO || options->layout_mode >= options->order)) {
+        return slc_fail(err, SLC_ERR_USAGE, "the layout cannot have mode %u of %u",
+                        options->layout_mode + 1, options->order);
+    }
+    return SLC_OK;
+}
+
+/* Fills in what is known before the first tile and takes the memory. */
+static enum slc_status
+prepare(struct slc_writer *writer, const struct slc_writer_options *options, struct slc_error *err)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    enum slc_status status =
+        slc_key_layout_init_run(&info->keys, options->order, options->dims, options->run, err);
+
+    if (status == SLC_OK) {
+        status = slc_key_layout_init_run(
+            &info->content_keys, options->order, options->dims,
+            options->content_run == NULL ? info->keys.run : *options->content_run, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    info->layout = options->layout;
+    info->layout_mode = options->layout_mode;
+    info->codec = options->codec;
+    info->order = options->order;
+    info->relabelled_modes = options->relabelled_modes;
+    memcpy(info->dims, options->dims, options->order * sizeof info->dims[0]);
+    writer->header.index_offset = SLC_HEADER_BYTES;
+    writer->partition.empty = true;
+    writer->all_f32 = true;
+    writer->target_bytes =
+        options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes;
+    writer->sync_bytes = options->sync_bytes == 0 ? SLC_DEFAULT_SYNC_BYTES : options->sync_bytes;
+    return slc_writer_reserve_block(writer, writer->target_bytes, err);
+}
+
+/* A writer whose file is opened with `flags`, which say whether it may exist. */
+static enum slc_status create(const struct slc_writer_options *options,
+                              int flags,
+                              int direct_flags,
+                              struct slc_writer **writer,
+                              struct slc_error *err)
+{
+    enum slc_status status = check_options(options, err);
+    struct slc_writer *created;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    created = slc_calloc(1, sizeof *created);
+    if (created == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block file's writer");
+    }
+    created->fd = -1;
+    created->direct_fd = -1;
+    created->files = options->files != NULL ? options->files : slc_files_system();
+    created->path = slc_strdup(options->path);
+    status = created->path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                                   : prepare(created, options, err);
+    if (status == SLC_OK) {
+        created->fd = created->files->open(created->files->self, created->path, flags, 0666);
+        status = created->fd < 0
+                     ? slc_fail_errno(err, -created->fd, created->path, "creating a block file")
+                     : slc_file_open_direct(created->files, created->fd, created->path,
+                                            direct_flags, &created->direct_fd, err);
+    }
+    *writer = created;
+    return status;
+}
+
+enum slc_status slc_writer_open(const struct slc_writer_options *options,
+                                struct slc_writer **writer,
+                                struct slc_error *err)
+{
+    struct slc_writer *opened = NULL;
+    enum slc_status status = create(options, O_RDWR | O_CREAT | O_EXCL, O_WRONLY, &opened, err);
+
+    if (status != SLC_OK && opened != NULL) {
+        if (opened->fd >= 0) {
+            (void)opened->files->unlink(opened->files->self, opened->path);
+        }
+        slc_writer_destroy(opened);
+    }
+    if (status == SLC_OK) {
+        *writer = opened;
+    }
+    return status;
+}
+
+/* What of a writer's state a partition that is complete leaves behind. */
+struct resume_point {
+    struct slc_file_header header;
+    struct slc_open_partition partition;
+    struct slc_journal_record last;
+};
+
+/*
+ * Whether the block of `record` lies behind those before it, within the file, and is sound; so
+ * much of it may be coordinates (`coordinate_bytes`: of the blocks before).
+ */
+static enum slc_status check_block(struct slc_writer *writer,
+                                   const struct slc_journal_record *record,
+                                   uint64_t coordinate_bytes,
+                                   uint64_t file_bytes,
+                                   bool *sound,
+                                   struct slc_error *err)
+{
+    const struct slc_block_entry *entry = &record->entry;
+    uint64_t offset = writer->header.index_offset;
+    slc_u128 last_key = 0;
+    enum slc_status status;
+
+    *sound = false;
+    if (entry->offset != offset || offset > file_bytes ||
+        entry->padded_bytes > slc_min_u64(file_bytes - offset, SLC_MAX_BLOCK_BYTES) ||
+        entry->first_tile != writer->header.info.tile_count ||
+        record->coordinate_bytes < coordinate_bytes ||
+        record->coordinate_bytes - coordinate_bytes > entry->padded_bytes ||
+        (writer->header.info.layout == SLC_LAYOUT_SORTED &&
+         entry->partition != writer->partition.ordinal)) {
+        return SLC_OK;
+    }
+    status = slc_writer_reserve_block(writer, entry->padded_bytes, err);
+    if (status == SLC_OK) {
+        status = slc_file_read_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
+                                     writer->block.data, entry->padded_bytes, entry->offset, err);
+    }
+    *sound = status == SLC_OK &&
+             slc_block_agrees(&writer->header.info, writer->header.info.block_count, entry,
+                              writer->block.data, &last_key) &&
+             last_key == record->last_key;
+    return status;
+}
+
+/* Takes in the blocks that the journal names and that are sound; `point` is the last good end. */
+static enum slc_status take_blocks(struct slc_writer *writer,
+                                   uint64_t partitions,
+                                   struct resume_point *point,
+                                   struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    uint64_t coordinate_bytes = 0;
+    int rc = writer->files->stat_fd(writer->files->self, writer->fd, &stat);
+
+    *point = (struct resume_point){.header = writer->header, .partition = writer->partition};
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, writer->path, "asking for the block file's size");
+    }
+    while (writer->partition.ordinal < partitions) {
+        struct slc_journal_record record;
+        bool found = false;
+        enum slc_status status = slc_journal_next(writer->journal, &record, &found, err);
+
+        if (status == SLC_OK && found) {
+            status = check_block(writer, &record, coordinate_bytes, stat.bytes, &found, err);
+            coordinate_bytes = record.coordinate_bytes;
+        }
+        if (status == SLC_OK && found) {
+            status = slc_writer_note_block(writer, &record.entry, err);
+        }
+        if (status != SLC_OK || !found) {
+            return status;
+        }
+        slc_writer_add_rows(writer, record.entry.min, record.entry.max);
+        if (record.completes) {
+            if (writer->header.info.layout == SLC_LAYOUT_SORTED) {
+                slc_writer_end_partition(writer);
+            }
+            *point = (struct resume_point){writer->header, writer->partition, record};
+        }
+    }
+    return SLC_OK;
+}
+
+/* Sets the writer behind the last good partition and cuts off what follows, in file and journal. */
+static enum slc_status
+go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_error *err)
+{
+    static const uint8_t zeros[SLC_HEADER_BYTES];
+    uint64_t blocks = point->header.info.block_count;
+    enum slc_status status = slc_journal_keep(writer->journal, blocks, &point->last, err);
+    int rc;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    writer->header = point->header;
+    writer->partition = point->partition;
+    if (blocks > 0) {
+        writer->all_f32 = point->last.all_f32;
+        writer->coordinate_bytes = point->last.coordinate_bytes;
+        writer->last_key = point->last.last_key;
+    }
+    rc = writer->files->truncate(writer->files->self, writer->fd,
+                                 blocks > 0 ? writer->header.index_offset : 0);
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, writer->path, "cutting the block file");
+    }
+    if (blocks == 0) {
+        return SLC_OK;
+    }
+    /* A file that was all but finished has a header, which would call the rest whole. */
+    status =
+        slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err);
+    /* What is kept may not be on the drive yet; it counts as synced from here on. */
+    if (status == SLC_OK) {
+        status = slc_writer_sync(writer, err);
+    }
+    return status == SLC_OK ? slc_journal_sync(writer->journal, err) : status;
+}
+
+/* The journal of a file that begins with that header, which has no totals yet. */
+static enum slc_status open_journal(const struct slc_files *files,
+                                    const char *path,
+                                    const struct slc_file_header *begun,
+                                    uint64_t target_bytes,
+                                    uint64_t tag,
+                                    struct slc_journal **journal,
+                                    struct slc_error *err)
+{
+    struct slc_file_header empty = *begun;
+    uint8_t page[SLC_HEADER_BYTES];
+
+    slc_header_encode(&empty, page);
+    return slc_journal_open(
+        files, path, empty.info.order,
+        &(struct slc_journal_identity){empty.info.header_hash, target_bytes, tag}, journal, err);
+}
+
+/* The last of as many records as there are blocks; *same: it is of the file's last block. */
+static enum slc_status last_record(struct slc_journal *journal,
+                                   const struct slc_reader *reader,
+                                   struct slc_journal_record *last,
+                                   bool *same,
+                                   struct slc_error *err)
+{
+    const uint64_t blocks = slc_reader_info(reader)->block_count;
+    struct slc_block_entry entry = {.hash = 0};
+    bool found = true;
+    enum slc_status status = SLC_OK;
+
+    *last = (struct slc_journal_record){.coordinate_bytes = 0};
+    for (uint64_t block = 0; block < blocks && found && status == SLC_OK; block++) {
+        status = slc_journal_next(journal, last, &found, err);
+    }
+    if (blocks > 0) {
+        slc_reader_entry(reader, blocks - 1, &entry);
+    }
+    *same = status == SLC_OK && found && entry.hash == last->entry.hash &&
+            entry.offset == last->entry.offset;
+    return status;
+}
+
+enum slc_status slc_writer_finished(const struct slc_writer_options *options,
+                                    uint64_t tag,
+                                    const struct slc_reader *reader,
+                                    struct slc_writer_summary *summary,
+                                    bool *finished,
+                                    struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct slc_file_header begun = {.info = {.layout = info->layout,
+                                             .layout_mode = info->layout_mode,
+                                             .codec = info->codec,
+                                             .order = info->order,
+                                             .relabelled_modes = info->relabelled_modes,
+                                             .keys = info->keys,
+                                             .content_keys = info->content_keys},
+                                    .index_offset = SLC_HEADER_BYTES};
+    struct slc_journal_record last;
+    struct slc_journal *journal = NULL;
+    enum slc_status status;
+
+    *finished = false;
+    memcpy(begun.info.dims, info->dims, sizeof begun.info.dims);
+    status =
+        open_journal(slc_files_or_system(options->files), options->path, &begun,
+                     options->block_bytes == 0 ? SLC_DEFAULT_BLOCK_BYTES : options->block_bytes,
+                     tag, &journal, err);
+    if (status == SLC_OK) {
+        status = last_record(journal, reader, &last, finished, err);
+        slc_journal_close(journal);
+    }
+    if (status == SLC_OK && *finished) {
+        *summary = (struct slc_writer_summary){.nnz = info->nnz,
+                                               .block_count = info->block_count,
+                                               .tile_count = info->tile_count,
+                                               .file_bytes = info->file_bytes,
+                                               .index_bytes = last.coordinate_bytes,
+                                               .sum_of_squares = info->sum_of_squares,
+                                               .content_sum = info->content_sum,
+                                               .header_hash = info->header_hash,
+                                               .fiber_count = info->fiber_count,
+                                               .value_type = info->value_type};
+    }
+    return status;
+}
+
+enum slc_status slc_writer_resume(const struct slc_writer_options *options,
+                                  uint64_t tag,
+                                  uint64_t partitions,
+                                  struct slc_writer **writer,
+                                  struct slc_writer_kept *kept,
+                                  struct slc_error *err)
+{
+    struct slc_writer *opened = NULL;
+    struct resume_point point;
+    enum slc_status status;
+
+    status = create(options, O_RDWR | O_CREAT | SLC_OPEN_OWN, O_RDWR, &opened, err);
+    if (status == SLC_OK) {
+        opened->keep_journal = options->keep_journal;
+        status = open_journal(opened->files, opened->path, &opened->header, opened->target_bytes,
+                              tag, &opened->journal, err);
+    }
+    if (status == SLC_OK) {
+        /* Both may be new: what is synced later has to have a name. */
+        status = slc_name_sync(opened->files, opened->path, err);
+    }
+    if (status == SLC_OK) {
+        status = take_blocks(opened, partitions, &point, err);
+    }
+    if (status == SLC_OK) {
+        status = go_to(opened, &point, err);
+    }
+    if (status != SLC_OK) {
+        if (opened != NULL) {
+            slc_writer_destroy(opened);
+        }
+        return status;
+    }
+    *kept = (struct slc_writer_kept){.partitions = opened->partition.ordinal,
+                                     .blocks = opened->header.info.block_count,
+                                     .nnz = opened->header.info.nnz,
+                                     .file_bytes = opened->header.index_offset,
+                                     .last_row = opened->partition.before,
+                                     .last_key = opened->last_key};
+    *writer = opened;
+    return SLC_OK;
+}

@@ -1,0 +1,356 @@
+/*
+ * The folder of a checkpoint and the files in it: which of the two generations counts, and room for
+ * the next. checkpoint_write.c writes it.
+ */
+#include "storage/checkpoint/checkpoint_internal.h"
+
+#include "base/memory/checked.h"
+#include "storage/checkpoint/checkpoint_form.h"
+#include "storage/file/folder_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+char *slc_checkpoint_path(const char *folder, unsigned which)
+{
+    return slc_path_join(folder, which == 0 ? "checkpoint-1.ckpt" : "checkpoint-2.ckpt");
+}
+
+uint64_t slc_checkpoint_file_bytes(const uint64_t *section_bytes, unsigned count)
+{
+    uint64_t sum = SLC_CHECKPOINT_BODY_OFFSET;
+
+    for (unsigned s = 0; s < count; s++) {
+        uint64_t padded;
+
+        if (!slc_round_up_u64(section_bytes[s], SLC_PAGE_BYTES, &padded) ||
+            !slc_add_u64(sum, padded, &sum)) {
+            return UINT64_MAX;
+        }
+    }
+    return sum;
+}
+
+enum slc_status
+slc_checkpoint_remove_file(struct slc_checkpoint *checkpoint, unsigned which, struct slc_error *err)
+{
+    const struct slc_files *files = checkpoint->files;
+    int rc;
+
+    if (checkpoint->fd[which] >= 0) {
+        (void)files->close(files->self, checkpoint->fd[which]);
+        checkpoint->fd[which] = -1;
+    }
+    rc = files->unlink(files->self, checkpoint->path[which]);
+    return rc < 0 && rc != -ENOENT
+               ? slc_fail_errno(err, -rc, checkpoint->path[which], "removing the checkpoint")
+               : SLC_OK;
+}
+
+void slc_checkpoint_name_folder(uint32_t number, char name[SLC_CHECKPOINT_NAME_BYTES])
+{
+    (void)snprintf(name, SLC_CHECKPOINT_NAME_BYTES, "folder-%08" PRIx32, number);
+}
+
+/* Whether a generation says that the folder is the runs' own; one that cannot be read does not. */
+static bool says_own_folder(const struct slc_checkpoint *checkpoint, unsigned which)
+{
+    struct slc_error ignored = SLC_ERROR_INIT;
+    struct slc_checkpoint_reader *reader = NULL;
+    char own[SLC_CHECKPOINT_NAME_BYTES];
+    bool says;
+
+    slc_checkpoint_name_folder(checkpoint->folder_number, own);
+    says = slc_checkpoint_reader_open(checkpoint->files, checkpoint->path[which], &reader,
+                                      &ignored) == SLC_OK &&
+           reader != NULL && slc_checkpoint_find(reader, own) != NULL;
+    slc_checkpoint_reader_close(reader);
+    return says;
+}
+
+/*
+ * Opens both generations, and keeps the newer one. What is wrong with one does not matter while
+ * the other is whole, unless a newer program wrote it, or it cannot be read: that may be another
+ * day, so that it is not to be written over.
+ */
+static enum slc_status find(struct slc_checkpoint *checkpoint, struct slc_error *err)
+{
+    struct slc_checkpoint_reader *readers[2] = {NULL, NULL};
+    enum slc_status status = SLC_OK;
+    int newest = -1;
+
+    for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        status =
+            slc_checkpoint_reader_open(checkpoint->files, checkpoint->path[k], &readers[k], &fault);
+        if (status == SLC_ERR_DAMAGED || status == SLC_ERR_FORMAT) {
+            if (checkpoint->other_fault.status == SLC_OK) {
+                checkpoint->other_fault = fault;
+            }
+            status = SLC_OK;
+        } else if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+            *err = fault;
+        }
+        if (readers[k] != NULL &&
+            (newest < 0 || slc_checkpoint_reader_info(readers[k])->generation >
+                               slc_checkpoint_reader_info(readers[newest])->generation)) {
+            newest = (int)k;
+        }
+    }
+    if (status == SLC_OK && newest < 0 && checkpoint->other_fault.status != SLC_OK) {
+        status = checkpoint->other_fault.status;
+        if (err != NULL && err->status == SLC_OK) {
+            *err = checkpoint->other_fault;
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        if (k != newest || status != SLC_OK) {
+            slc_checkpoint_reader_close(readers[k]);
+        }
+    }
+    if (status == SLC_OK && newest >= 0) {
+        char own[SLC_CHECKPOINT_NAME_BYTES];
+
+        slc_checkpoint_name_folder(checkpoint->folder_number, own);
+        checkpoint->found = readers[newest];
+        checkpoint->made_folder =
+            checkpoint->made_folder || slc_checkpoint_find(checkpoint->found, own) != NULL;
+        checkpoint->committed = newest;
+        checkpoint->generation = slc_checkpoint_reader_info(readers[newest])->generation;
+    }
+    return status;
+}
+
+enum slc_status slc_checkpoint_take_folder(struct slc_checkpoint *checkpoint,
+                                           const char *folder,
+                                           struct slc_error *err)
+{
+    const struct slc_files *files = checkpoint->files;
+    int rc = files->make_folder(files->self, folder);
+    struct slc_file_stat stat;
+    enum slc_status status;
+    bool taken;
+
+    if (rc < 0 && rc != -EEXIST) {
+        return slc_fail_errno(err, -rc, folder, "making the folder of the checkpoint");
+    }
+    checkpoint->made_folder = rc >= 0;
+    status = slc_folder_lock(files, folder,
+                             "another sluice computes what this run would, and keeps its "
+                             "checkpoint here: wait for it, or name another output or --checkpoint",
+                             &checkpoint->lock_fd, &taken, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    rc = files->stat_fd(files->self, checkpoint->lock_fd, &stat);
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, folder, "looking at the folder of the checkpoint");
+    }
+    checkpoint->folder_number = (uint32_t)stat.inode;
+    return SLC_OK;
+}
+
+enum slc_status slc_checkpoint_open(const struct slc_files *files,
+                                    const char *folder,
+                                    bool restart,
+                                    struct slc_checkpoint **checkpoint,
+                                    struct slc_error *err)
+{
+    struct slc_checkpoint *fresh = slc_calloc(1, sizeof *fresh);
+    enum slc_status status;
+
+    if (fresh == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a checkpoint");
+    }
+    fresh->files = slc_files_or_system(files);
+    fresh->lock_fd = fresh->fd[0] = fresh->fd[1] = -1;
+    fresh->committed = -1;
+    slc_error_clear(&fresh->other_fault);
+    slc_error_clear(&fresh->fault);
+    fresh->folder = slc_strdup(folder);
+    fresh->path[0] = slc_checkpoint_path(folder, 0);
+    fresh->path[1] = slc_checkpoint_path(folder, 1);
+    if (fresh->folder == NULL || fresh->path[0] == NULL || fresh->path[1] == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the names of a checkpoint");
+    } else {
+        status = slc_checkpoint_take_folder(fresh, folder, err);
+    }
+    for (unsigned k = 0; k < 2 && restart && status == SLC_OK; k++) {
+        fresh->made_folder = fresh->made_folder || says_own_folder(fresh, k);
+        status = slc_checkpoint_remove_file(fresh, k, err);
+    }
+    if (status == SLC_OK) {
+        status = find(fresh, err);
+    }
+    if (status != SLC_OK) {
+        slc_checkpoint_close(fresh);
+        return status;
+    }
+    *checkpoint = fresh;
+    return SLC_OK;
+}
+
+void slc_checkpoint_close(struct slc_checkpoint *checkpoint)
+{
+    const struct slc_files *files;
+
+    if (checkpoint == NULL) {
+        return;
+    }
+    files = checkpoint->files;
+    slc_checkpoint_reader_close(checkpoint->found);
+    for (unsigned k = 0; k < 2; k++) {
+        if (checkpoint->fd[k] >= 0) {
+            (void)files->close(files->self, checkpoint->fd[k]);
+            checkpoint->fd[k] = -1;
+        }
+        if (checkpoint->made[k] && checkpoint->committed < 0) {
+            (void)files->unlink(files->self, checkpoint->path[k]);
+        }
+    }
+    /* One that holds anything stays, as the system sees to. */
+    if (checkpoint->made_folder && checkpoint->committed < 0) {
+        (void)files->remove_folder(files->self, checkpoint->folder);
+    }
+    slc_folder_unlock(files, &checkpoint->lock_fd);
+    slc_buffer_destroy(&checkpoint->memory);
+    slc_free(checkpoint->path[0]);
+    slc_free(checkpoint->path[1]);
+    slc_free(checkpoint->folder);
+    slc_free(checkpoint);
+}
+
+struct slc_checkpoint_reader *slc_checkpoint_found(const struct slc_checkpoint *checkpoint)
+{
+    return checkpoint->found;
+}
+
+const struct slc_error *slc_checkpoint_fault(const struct slc_checkpoint *checkpoint)
+{
+    return &checkpoint->other_fault;
+}
+
+const char *slc_checkpoint_folder(const struct slc_checkpoint *checkpoint)
+{
+    return checkpoint->folder;
+}
+
+/* Where the file system cannot reserve: zeros from the file's end on. */
+static enum slc_status write_zeros(struct slc_checkpoint *checkpoint,
+                                   unsigned which,
+                                   uint64_t from,
+                                   uint64_t end,
+                                   struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    memset(checkpoint->buffer, 0, SLC_CHECKPOINT_BUFFER_BYTES);
+    for (uint64_t at = from, more; at < end && status == SLC_OK; at += more) {
+        more = slc_min_u64(end - at, SLC_CHECKPOINT_BUFFER_BYTES);
+        status = slc_file_write_at(checkpoint->files, checkpoint->fd[which],
+                                   checkpoint->path[which], checkpoint->buffer, more, at, err);
+    }
+    return status;
+}
+
+enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
+                                            unsigned which,
+                                            uint64_t bytes,
+                                            struct slc_error *err)
+{
+    const struct slc_files *files = checkpoint->files;
+    const char *path = checkpoint->path[which];
+    struct slc_file_stat stat;
+    int rc = files->stat_path(files->self, path, &stat);
+
+    if (rc < 0 && rc != -ENOENT) {
+        return slc_fail_errno(err, -rc, path, "looking for the checkpoint");
+    }
+    checkpoint->made[which] = rc == -ENOENT;
+    checkpoint->fd[which] = files->open(files->self, path, O_RDWR | O_CREAT | SLC_OPEN_OWN, 0666);
+    if (checkpoint->fd[which] < 0) {
+        return slc_fail_errno(err, -checkpoint->fd[which], path, "creating the checkpoint");
+    }
+    rc = files->stat_fd(files->self, checkpoint->fd[which], &stat);
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, path, "asking for the checkpoint's size");
+    }
+    rc = files->reserve(files->self, checkpoint->fd[which], bytes);
+    if (rc == -EOPNOTSUPP) {
+        return write_zeros(checkpoint, which, stat.bytes, bytes, err);
+    }
+    return rc < 0 ? slc_fail_errno(err, -rc, path,
+                                   "reserving %" PRIu64 " bytes for a checkpoint; name "
+                                   "another place (--checkpoint DIR) or do without (--checkpoint "
+                                   "none)",
+                                   bytes)
+                  : SLC_OK;
+}
+
+enum slc_status
+slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct slc_error *err)
+{
+    const struct slc_files *files = checkpoint->files;
+    enum slc_status status = slc_buffer_create(
+        &checkpoint->memory, SLC_CHECKPOINT_BUFFER_BYTES + sizeof(struct slc_hash_stream),
+        SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    checkpoint->reserved_bytes = bytes;
+    checkpoint->buffer = checkpoint->memory.data;
+    checkpoint->stream =
+        (struct slc_hash_stream *)(checkpoint->buffer + SLC_CHECKPOINT_BUFFER_BYTES);
+    for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
+        status = slc_checkpoint_reserve_file(checkpoint, k, bytes, err);
+    }
+    if (status == SLC_OK && checkpoint->committed >= 0) {
+        const int rc = files->sync(files->self, checkpoint->fd[checkpoint->committed]);
+
+        if (rc < 0) {
+            status = slc_fail_errno(err, -rc, checkpoint->path[checkpoint->committed],
+                                    "syncing the checkpoint to go on from");
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct slc_error *err)
+{
+    const struct slc_files *files = checkpoint->files;
+    enum slc_status status = SLC_OK;
+
+    slc_checkpoint_reader_close(checkpoint->found);
+    checkpoint->found = NULL;
+    /* The older one first: what an interruption leaves is the end of the run. */
+    for (unsigned k = 0; k < 2; k++) {
+        const enum slc_status removed =
+            slc_checkpoint_remove_file(checkpoint, checkpoint->committed == 0 ? 1 - k : k, err);
+
+        status = status == SLC_OK ? removed : status;
+    }
+    checkpoint->made[0] = checkpoint->made[1] = false;
+    if (checkpoint->made_folder) {
+        (void)files->remove_folder(files->self, checkpoint->folder);
+    }
+    checkpoint->committed = status == SLC_OK ? -1 : checkpoint->committed;
+    return status;
+}
+
+enum slc_status
+slc_checkpoint_discard(const struct slc_files *files, const char *folder, struct slc_error *err)
+{
+    struct slc_checkpoint *checkpoint = NULL;
+    enum slc_status status = slc_checkpoint_open(files, folder, true, &checkpoint, err);
+
+    if (status == SLC_OK) {
+        status = slc_checkpoint_remove(checkpoint, err);
+    }
+    slc_checkpoint_close(checkpoint);
+    return status;
+}

@@ -1,0 +1,302 @@
+/*
+ * One generation: verified whole when it is opened, and read section by section.
+ *
+ * A section is hashed a second time while it is read, since that is when its bytes count: a drive
+ * may give others than it gave before. Memory: one buffer, whatever a file claims.
+ */
+#include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "storage/checkpoint/checkpoint_form.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+struct slc_checkpoint_reader {
+    const struct slc_files *files;
+    char *path;
+    int fd;
+    struct slc_checkpoint_info info;
+    struct slc_buffer memory;
+    uint8_t *buffer;                /* in it */
+    struct slc_hash_stream *stream; /* the same */
+
+    /* The section that is being read. */
+    const struct slc_checkpoint_section *section;
+    uint64_t loaded;     /* of its padded bytes, up to the end of the buffer */
+    uint64_t used, held; /* bytes of the buffer */
+    uint64_t got;        /* of its bytes, by the caller */
+    struct slc_error fault;
+};
+
+/*
+ * Files that take less than a part in so many of their length are holes, and not read through,
+ * which might take years: no file system packs numbers so well. Small ones are read whatever they
+ * take.
+ */
+enum { HOLES_MAX = 4096 };
+#define HOLES_ALLOWED_BYTES (UINT64_C(256) << 20)
+
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
+}
+
+/* Fills the buffer with what follows of the section, and hashes it. */
+static enum slc_status load(struct slc_checkpoint_reader *reader, struct slc_error *err)
+{
+    const struct slc_checkpoint_section *section = reader->section;
+    const uint64_t bytes =
+        slc_min_u64(padded(section->bytes) - reader->loaded, SLC_CHECKPOINT_BUFFER_BYTES);
+    const enum slc_status status =
+        slc_file_read_at(reader->files, reader->fd, reader->path, reader->buffer, bytes,
+                         section->offset + reader->loaded, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_hash_stream_add(reader->stream, reader->buffer, bytes);
+    reader->loaded += bytes;
+    reader->used = 0;
+    reader->held = bytes;
+    return SLC_OK;
+}
+
+static void rewind_to(struct slc_checkpoint_reader *reader,
+                      const struct slc_checkpoint_section *section)
+{
+    reader->section = section;
+    reader->loaded = 0;
+    reader->used = 0;
+    reader->held = 0;
+    reader->got = 0;
+    slc_hash_stream_begin(reader->stream);
+}
+
+/* Reads the rest of the section and compares its hash. */
+static enum slc_status finish(struct slc_checkpoint_reader *reader, struct slc_error *err)
+{
+    const struct slc_checkpoint_section *section = reader->section;
+    enum slc_status status = SLC_OK;
+
+    while (reader->loaded < padded(section->bytes) && status == SLC_OK) {
+        status = load(reader, err);
+    }
+    if (status == SLC_OK && slc_hash_stream_end(reader->stream) != section->hash) {
+        status = slc_checkpoint_damaged(err, reader->path, section->offset,
+                                        "a section is not that of its checksum");
+    }
+    return status;
+}
+
+/* Header, table and every section of an open file. *empty: there is no generation in it. */
+static enum slc_status
+verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    uint8_t *header = reader->buffer;
+    uint8_t *table = reader->buffer + SLC_PAGE_BYTES;
+    uint64_t available;
+    enum slc_status status;
+    const int rc = reader->files->stat_fd(reader->files->self, reader->fd, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, reader->path, "asking for the checkpoint's size");
+    }
+    if (stat.kind != 'f') {
+        (void)slc_fail(err, SLC_ERR_FORMAT, "not a plain file, so not a checkpoint");
+        slc_error_locate_file(err, reader->path);
+        return SLC_ERR_FORMAT;
+    }
+    available = slc_min_u64(stat.bytes, SLC_CHECKPOINT_BODY_OFFSET);
+    status = slc_file_read_at(reader->files, reader->fd, reader->path, header, available, 0, err);
+    if (status == SLC_OK) {
+        status = slc_checkpoint_header_decode(header, slc_min_u64(available, SLC_PAGE_BYTES),
+                                              reader->path, &reader->info, empty, err);
+    }
+    if (status != SLC_OK || *empty) {
+        return status;
+    }
+    if (available < SLC_CHECKPOINT_BODY_OFFSET) {
+        return slc_checkpoint_damaged(err, reader->path, available, "the file is cut");
+    }
+    status =
+        slc_checkpoint_table_decode(header, table, stat.bytes, reader->path, &reader->info, err);
+    if (status == SLC_OK && reader->info.file_bytes > HOLES_ALLOWED_BYTES &&
+        stat.stored_bytes > 0 && reader->info.file_bytes / HOLES_MAX > stat.stored_bytes) {
+        return slc_checkpoint_damaged(err, reader->path, SLC_CHECKPOINT_BODY_OFFSET,
+                                      "nearly all of the file is a hole");
+    }
+    for (unsigned s = 0; s < reader->info.section_count && status == SLC_OK; s++) {
+        rewind_to(reader, &reader->info.sections[s]);
+        status = finish(reader, err);
+    }
+    reader->section = NULL;
+    return status;
+}
+
+/* Takes a reader's memory. */
+static enum slc_status create(const struct slc_files *files,
+                              const char *path,
+                              struct slc_checkpoint_reader **reader,
+                              struct slc_error *err)
+{
+    struct slc_checkpoint_reader *fresh = slc_calloc(1, sizeof *fresh);
+    enum slc_status status = SLC_OK;
+
+    if (fresh == NULL || (fresh->path = slc_strdup(path)) == NULL) {
+        slc_free(fresh);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a checkpoint");
+    }
+    fresh->files = files;
+    fresh->fd = -1;
+    slc_error_clear(&fresh->fault);
+    status = slc_buffer_create(&fresh->memory,
+                               SLC_CHECKPOINT_BUFFER_BYTES + sizeof(struct slc_hash_stream),
+                               SLC_PAGES_SMALL, err);
+    if (status != SLC_OK) {
+        slc_checkpoint_reader_close(fresh);
+        return status;
+    }
+    fresh->buffer = fresh->memory.data;
+    fresh->stream = (struct slc_hash_stream *)(fresh->buffer + SLC_CHECKPOINT_BUFFER_BYTES);
+    *reader = fresh;
+    return SLC_OK;
+}
+
+enum slc_status slc_checkpoint_reader_open(const struct slc_files *files,
+                                           const char *path,
+                                           struct slc_checkpoint_reader **reader,
+                                           struct slc_error *err)
+{
+    struct slc_checkpoint_reader *fresh = NULL;
+    bool empty = false;
+    enum slc_status status = create(slc_files_or_system(files), path, &fresh, err);
+
+    *reader = NULL;
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* A device or a pipe of that name would be waited for. */
+    fresh->fd = fresh->files->open(fresh->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    if (fresh->fd == -ENOENT) {
+        empty = true;
+    } else if (fresh->fd < 0) {
+        status = slc_fail_errno(err, -fresh->fd, path, "opening the checkpoint");
+    } else {
+        status = verify(fresh, &empty, err);
+    }
+    if (status != SLC_OK || empty) {
+        slc_checkpoint_reader_close(fresh);
+        return status;
+    }
+    *reader = fresh;
+    return SLC_OK;
+}
+
+void slc_checkpoint_reader_close(struct slc_checkpoint_reader *reader)
+{
+    if (reader != NULL) {
+        if (reader->fd >= 0) {
+            (void)reader->files->close(reader->files->self, reader->fd);
+        }
+        slc_buffer_destroy(&reader->memory);
+        slc_free(reader->path);
+        slc_free(reader);
+    }
+}
+
+const struct slc_checkpoint_info *
+slc_checkpoint_reader_info(const struct slc_checkpoint_reader *reader)
+{
+    return &reader->info;
+}
+
+const char *slc_checkpoint_reader_path(const struct slc_checkpoint_reader *reader)
+{
+    return reader->path;
+}
+
+const struct slc_checkpoint_section *slc_checkpoint_find(const struct slc_checkpoint_reader *reader,
+                                                         const char *name)
+{
+    for (unsigned s = 0; s < reader->info.section_count; s++) {
+        if (strcmp(reader->info.sections[s].name, name) == 0) {
+            return &reader->info.sections[s];
+        }
+    }
+    return NULL;
+}
+
+void slc_checkpoint_seek(struct slc_checkpoint_reader *reader, const char *name)
+{
+    const struct slc_checkpoint_section *section = slc_checkpoint_find(reader, name);
+
+    slc_error_clear(&reader->fault);
+    if (section == NULL) {
+        reader->section = NULL;
+        (void)slc_fail(&reader->fault, SLC_ERR_FORMAT, "the checkpoint has no section '%s'", name);
+        slc_error_locate_file(&reader->fault, reader->path);
+        return;
+    }
+    rewind_to(reader, section);
+}
+
+void slc_checkpoint_get(struct slc_checkpoint_reader *reader, void *data, uint64_t bytes)
+{
+    uint8_t *to = data;
+    enum slc_status status = reader->fault.status;
+
+    if (status == SLC_OK && bytes > reader->section->bytes - reader->got) {
+        status = slc_fail(&reader->fault, SLC_ERR_FORMAT,
+                          "section '%s' of the checkpoint is too short", reader->section->name);
+        slc_error_locate_block(&reader->fault, reader->path, SLC_NOWHERE, reader->section->offset);
+    }
+    for (uint64_t done = 0, more; done < bytes && status == SLC_OK; done += more) {
+        if (reader->used == reader->held) {
+            status = load(reader, &reader->fault);
+        }
+        more = status == SLC_OK ? slc_min_u64(bytes - done, reader->held - reader->used) : 0;
+        memcpy(to + done, reader->buffer + reader->used, more);
+        reader->used += more;
+        reader->got += more;
+    }
+    if (status != SLC_OK) {
+        memset(to, 0, bytes);
+    }
+}
+
+uint64_t slc_checkpoint_get_u64(struct slc_checkpoint_reader *reader)
+{
+    uint8_t bytes[8];
+
+    slc_checkpoint_get(reader, bytes, sizeof bytes);
+    return slc_load_u64(bytes);
+}
+
+double slc_checkpoint_get_f64(struct slc_checkpoint_reader *reader)
+{
+    uint8_t bytes[8];
+
+    slc_checkpoint_get(reader, bytes, sizeof bytes);
+    return slc_load_f64(bytes);
+}
+
+enum slc_status slc_checkpoint_end(struct slc_checkpoint_reader *reader, struct slc_error *err)
+{
+    if (reader->fault.status == SLC_OK && reader->got != reader->section->bytes) {
+        (void)slc_fail(&reader->fault, SLC_ERR_FORMAT, "section '%s' of the checkpoint is too long",
+                       reader->section->name);
+        slc_error_locate_block(&reader->fault, reader->path, SLC_NOWHERE, reader->section->offset);
+    }
+    if (reader->fault.status == SLC_OK && finish(reader, &reader->fault) == SLC_OK) {
+        return SLC_OK;
+    }
+    if (err != NULL && err->status == SLC_OK) {
+        *err = reader->fault;
+    }
+    return reader->fault.status;
+}

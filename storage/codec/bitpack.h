@@ -1,0 +1,208 @@
+/*
+ * Packed bits and patched groups (docs/FORMAT.md, section "Packing"): sequences of integers of up
+ * to 128 bits in groups of 128, each group with the width that costs least, the few values that do
+ * not fit ("exceptions") with their high bits apart (PFOR; Zukowski et al., "Super-scalar RAM-CPU
+ * cache compression", ICDE 2006).
+ *
+ * Measuring takes one pass that counts bit lengths per group, so that the width chosen is
+ * the exact optimum. Decoding works a group at a time; everything that decides where bytes are read
+ * is checked once per section in slc_patched_open, the exceptions' own bytes when they are applied.
+ * Wide values travel as two arrays, bits 0..63 and bits 64..127.
+ */
+#ifndef SLC_STORAGE_BITPACK_H
+#define SLC_STORAGE_BITPACK_H
+
+#include "base/key.h"
+#include "base/memory/bytes.h"
+#include "base/memory/limits.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SLC_TILE_GROUPS = SLC_TILE_NNZ / SLC_GROUP_NNZ };
+
+/* What an encoded section contradicts, and where; turned into an error record by the decoder. */
+struct slc_damage {
+    const char *what;     /* "the width of a group" */
+    const char *relation; /* "", "at most ", "above ": how `found` should relate to `expected` */
+    const uint8_t *where;
+    uint64_t found;
+    uint64_t expected;
+};
+
+/* Records a contradiction and returns false. */
+bool slc_damage_set(struct slc_damage *damage,
+                    const uint8_t *where,
+                    const char *what,
+                    uint64_t found,
+                    const char *relation,
+                    uint64_t expected);
+
+static inline uint32_t slc_groups_of(uint32_t count)
+{
+    return (count + SLC_GROUP_NNZ - 1) / SLC_GROUP_NNZ;
+}
+
+/* Values in group `group` of `count` values. */
+static inline uint32_t slc_group_size(uint32_t count, uint32_t group)
+{
+    uint32_t rest = count - group * SLC_GROUP_NNZ;
+
+    return rest < SLC_GROUP_NNZ ? rest : SLC_GROUP_NNZ;
+}
+
+static inline unsigned slc_bit_length_u64(uint64_t value)
+{
+    return value == 0 ? 0 : 64U - (unsigned)__builtin_clzll(value);
+}
+
+static inline unsigned slc_bit_length_u128(uint64_t lo, uint64_t hi)
+{
+    return hi != 0 ? 64 + slc_bit_length_u64(hi) : slc_bit_length_u64(lo);
+}
+
+/* All bits below `width` (0..64). */
+static inline uint64_t slc_low_mask(unsigned width)
+{
+    return width >= 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
+}
+
+/* Bytes that `count` values of `width` bits take. */
+static inline uint64_t slc_packed_bytes(uint64_t count, unsigned width)
+{
+    return (count * width + 7) / 8;
+}
+
+/*
+ * Bits bit .. bit + width - 1 (width 0..64) of the string at `bytes`. May load 9 bytes from the
+ * byte that holds the first bit: blocks and scratch end in slack for that.
+ */
+static inline uint64_t slc_bits_get(const uint8_t *bytes, uint64_t bit, unsigned width)
+{
+    const uint8_t *at = bytes + (bit >> 3);
+    unsigned skip = (unsigned)(bit & 7);
+    uint64_t value = slc_load_u64(at) >> skip;
+
+    if (skip + width > 64) {
+        value |= (uint64_t)at[8] << (64 - skip);
+    }
+    return value & slc_low_mask(width);
+}
+
+/* Appends bits to a byte string; slc_bits_finish writes the last, zero-filled byte. */
+struct slc_bit_writer {
+    uint8_t *at;
+    uint64_t pending; /* the low `fill` bits are not yet written */
+    unsigned fill;    /* 0..63 */
+};
+
+/* `value` is below 2^width, width 0..64. */
+static inline void slc_bits_put(struct slc_bit_writer *writer, uint64_t value, unsigned width)
+{
+    unsigned fill = writer->fill;
+
+    writer->pending |= value << fill;
+    if (fill + width < 64) {
+        writer->fill = fill + width;
+        return;
+    }
+    slc_store_u64(writer->at, writer->pending);
+    writer->at += 8;
+    writer->pending = fill == 0 ? 0 : value >> (64 - fill);
+    writer->fill = fill + width - 64;
+}
+
+/* The low `width` (0..128) bits of (lo, hi). */
+void slc_bits_put_wide(struct slc_bit_writer *writer, uint64_t lo, uint64_t hi, unsigned width);
+/* Returns the first byte after the string. */
+uint8_t *slc_bits_finish(struct slc_bit_writer *writer);
+
+/*
+ * The low `width` (0..128) bits of every value as one string, after which nothing is touched; hi is
+ * NULL where width is at most 64. Returns the first byte after it.
+ */
+uint8_t *
+slc_bits_pack(const uint64_t *lo, const uint64_t *hi, uint32_t count, unsigned width, uint8_t *out);
+
+/* Widths chosen for a sequence, and what it will take. */
+struct slc_patched_plan {
+    uint32_t count;
+    uint64_t bytes;
+    uint8_t width[SLC_TILE_GROUPS];
+    uint8_t extra[SLC_TILE_GROUPS];
+    uint8_t exceptions[SLC_TILE_GROUPS];
+};
+
+/* Chooses widths for `count` (1..SLC_TILE_NNZ) values; `hi` is NULL where all are below 2^64. */
+void slc_patched_measure(const uint64_t *lo,
+                         const uint64_t *hi,
+                         uint32_t count,
+                         struct slc_patched_plan *plan);
+/* Writes exactly plan->bytes bytes at `out` and returns the byte after them. */
+uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
+                           const uint64_t *lo,
+                           const uint64_t *hi,
+                           uint8_t *out);
+/* The most bytes that `count` values of at most `width` bits can take. */
+uint64_t slc_patched_bound(uint32_t count, unsigned width);
+
+/*
+ * Unpacks `count` (at most SLC_GROUP_NNZ) values of `width` (0..64) bits. May load 64 bytes from
+ * any byte of the input and store up to 8 values past `count`.
+ */
+typedef void slc_unpack_fn(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values);
+
+/* A checked sequence of patched groups. Borrows the bytes. */
+struct slc_patched_view {
+    uint32_t count;
+    unsigned width_max;
+    const uint8_t *widths, *extras, *exceptions;
+    const uint8_t *data;
+    unsigned bits_max; /* most bits that any group's values can have */
+    bool all_short;    /* no group has low or high parts above 57 bits, or more than 64 together */
+    uint32_t group_at[SLC_TILE_GROUPS]; /* offset of each group's bytes from `data` */
+};
+
+/*
+ * Checks widths, counts and sizes of `count` patched values of at most `width_max` bits in the
+ * `bytes_max` bytes at `bytes`; *bytes_used is what they take. Cost: a few operations per group.
+ */
+bool slc_patched_open(struct slc_patched_view *view,
+                      const uint8_t *bytes,
+                      uint64_t bytes_max,
+                      uint32_t count,
+                      unsigned width_max,
+                      uint64_t *bytes_used,
+                      struct slc_damage *damage);
+
+/*
+ * Decodes group `group` into lo[] (and hi[], NULL when width_max is at most 64), with room for
+ * SLC_GROUP_NNZ + 8 values each. False on bytes that contradict the format.
+ */
+bool slc_patched_group(const struct slc_patched_view *view,
+                       slc_unpack_fn *unpack,
+                       uint32_t group,
+                       uint64_t *lo,
+                       uint64_t *hi,
+                       struct slc_damage *damage);
+
+/*
+ * The same for a whole group of a sequence that is all_short, without saying what is wrong where it
+ * returns false: slc_patched_group does.
+ */
+bool slc_patched_whole(const struct slc_patched_view *view,
+                       slc_unpack_fn *unpack,
+                       uint32_t group,
+                       uint64_t *values);
+
+/*
+ * Asks for the bytes of `groups` groups from `group` on, as far as there are so many. Exceptions
+ * stand behind a group's packed bits: steps of several cache lines, which the processor does not
+ * foresee by itself.
+ */
+void slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups);
+
+/* True when bits from `bit` to the end of the `bytes_end`-byte string are zero. */
+bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * Decoding loops for AVX2 with BMI2, compiled in every x86-64 build and chosen at run time.
+ *
+ * Unpacking rests on eight values of w bits taking exactly w bytes: which bytes hold value i of
+ * eight, and by how many bits it must move, is the same in every step of a group. One byte shuffle
+ * moves two values to their lanes; a variable shift and a mask do the rest. A value of 58 bits and
+ * more can reach into a ninth byte and is left to the plain loop.
+ */
+#include "storage/codec/decode_ops.h"
+
+#if defined(__x86_64__)
+
+#include "storage/codec/decode_loops.h"
+
+#include <immintrin.h>
+
+#define AVX2 __attribute__((target("avx2,bmi2")))
+
+/* Lane i of the two vectors holds the bytes of value `first` + i after the shuffle by `bytes`. */
+struct avx2_step {
+    __m256i bytes, shift;
+    unsigned at_low, at_high; /* where the 16 bytes of each half start */
+};
+
+AVX2 static inline struct avx2_step avx2_step_init(unsigned width, unsigned first)
+{
+    uint8_t bytes[32];
+    uint64_t shift[4];
+    struct avx2_step step;
+
+    step.at_low = first * width / 8;
+    step.at_high = (first + 2) * width / 8;
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned bit = (first + i) * width;
+        unsigned byte = bit / 8 - (i < 2 ? step.at_low : step.at_high);
+
+        for (unsigned b = 0; b < 8; b++) {
+            bytes[8 * i + b] = (uint8_t)(byte + b);
+        }
+        shift[i] = bit % 8;
+    }
+    step.bytes = _mm256_loadu_si256((const __m256i *)(const void *)bytes);
+    step.shift = _mm256_loadu_si256((const __m256i *)(const void *)shift);
+    return step;
+}
+
+AVX2 static inline __m256i avx2_four(const uint8_t *at, const struct avx2_step *step, __m256i mask)
+{
+    __m128i low = _mm_loadu_si128((const __m128i *)(const void *)(at + step->at_low));
+    __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(at + step->at_high));
+    __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+
+    both = _mm256_srlv_epi64(_mm256_shuffle_epi8(both, step->bytes), step->shift);
+    return _mm256_and_si256(both, mask);
+}
+
+AVX2 static void
+avx2_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values)
+{
+    struct avx2_step first, second;
+    __m256i mask;
+
+    if (width == 0 || width > 57) {
+        slc_loop_unpack(packed, width, count, values);
+        return;
+    }
+    first = avx2_step_init(width, 0);
+    second = avx2_step_init(width, 4);
+    mask = _mm256_set1_epi64x((int64_t)slc_low_mask(width));
+    for (uint32_t i = 0; i < count; i += 8) {
+        _mm256_storeu_si256((__m256i *)(void *)(values + i), avx2_four(packed, &first, mask));
+        _mm256_storeu_si256((__m256i *)(void *)(values + i + 4), avx2_four(packed, &second, mask));
+        packed += width;
+    }
+}
+
+/* One addition a nonzero is all the latency there is, and AVX2's shuffles would cost as much. */
+AVX2 static void avx2_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
+{
+    slc_loop_sum(gaps, count, first, keys);
+}
+
+AVX2 static void
+pext_gather(const struct slc_gather *gather, const uint64_t *keys, uint32_t count, uint32_t *fields)
+{
+    const uint64_t mask = gather->mask;
+
+    for (uint32_t i = 0; i < count; i++) {
+        fields[i] = (uint32_t)_pext_u64(keys[i], mask);
+    }
+}
+
+AVX2 static void pext_gather_wide(const struct slc_gather *gather,
+                                  const uint64_t *keys,
+                                  uint32_t count,
+                                  uint64_t *fields)
+{
+    const uint64_t mask = gather->mask;
+
+    for (uint32_t i = 0; i < count; i++) {
+        fields[i] = _pext_u64(keys[i], mask);
+    }
+}
+
+AVX2 static uint32_t
+avx2_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
+{
+    return slc_loop_runs(keys, count, shift, begin);
+}
+
+AVX2 static void
+avx2_gather(const struct slc_gather *gather, const uint64_t *keys, uint32_t count, uint32_t *fields)
+{
+    slc_loop_gather(gather, keys, count, fields);
+}
+
+AVX2 static void avx2_gather_wide(const struct slc_gather *gather,
+                                  const uint64_t *keys,
+                                  uint32_t count,
+                                  uint64_t *fields)
+{
+    slc_loop_gather_wide(gather, keys, count, fields);
+}
+
+AVX2 static void pext_fields(const struct slc_fields *plan,
+                             uint64_t *keys,
+                             uint32_t count,
+                             uint32_t largest[SLC_MAX_ORDER])
+{
+    slc_loop_fields(plan, keys, count, pext_gather, largest);
+}
+
+AVX2 static void avx2_fields(const struct slc_fields *plan,
+                             uint64_t *keys,
+                             uint32_t count,
+                             uint32_t largest[SLC_MAX_ORDER])
+{
+    slc_loop_fields(plan, keys, count, avx2_gather, largest);
+}
+
+AVX2 static uint32_t avx2_settle(uint32_t *fields, uint32_t count, uint32_t base)
+{
+    return slc_loop_settle(fields, count, base);
+}
+
+AVX2 static bool avx2_keys(const struct slc_patched_view *gaps,
+                           uint32_t group,
+                           uint32_t groups,
+                           uint64_t first,
+                           uint64_t *keys)
+{
+    return slc_loop_keys(gaps, avx2_unpack, group, groups, first, keys);
+}
+
+AVX2 static bool avx2_integers(const struct slc_patched_view *above,
+                               uint32_t group,
+                               uint32_t groups,
+                               double low,
+                               double *values)
+{
+    return slc_loop_integers(above, avx2_unpack, group, groups, low, values);
+}
+
+AVX2 static bool avx2_lookup(const uint8_t *packed,
+                             unsigned width,
+                             uint32_t count,
+                             const uint8_t *dictionary,
+                             uint32_t entries,
+                             double *values)
+{
+    return slc_loop_lookup(packed, avx2_unpack, width, count, dictionary, entries, values);
+}
+
+AVX2 static bool avx2_plain(const uint8_t *bytes, uint32_t count, double *values)
+{
+    return slc_loop_plain(bytes, count, values);
+}
+
+AVX2 static uint64_t avx2_field(const uint8_t *indices,
+                                uint32_t count,
+                                unsigned shift,
+                                uint64_t mask,
+                                uint64_t add,
+                                uint32_t *offsets)
+{
+    return slc_loop_field(indices, count, shift, mask, add, offsets);
+}
+
+static const struct slc_decode_ops avx2_ops = {
+    .name = "avx2",
+    .unpack = avx2_unpack,
+    .sum = avx2_sum,
+    .keys = avx2_keys,
+    .runs = avx2_runs,
+    .gather = pext_gather,
+    .gather_wide = pext_gather_wide,
+    .fields = pext_fields,
+    .settle = avx2_settle,
+    .integers = avx2_integers,
+    .lookup = avx2_lookup,
+    .plain = avx2_plain,
+    .field = avx2_field,
+};
+
+/* The first two generations of AMD's Zen have AVX2 but take some 250 cycles for a pext. */
+static const struct slc_decode_ops avx2_slow_pext_ops = {
+    .name = "avx2",
+    .unpack = avx2_unpack,
+    .sum = avx2_sum,
+    .keys = avx2_keys,
+    .runs = avx2_runs,
+    .gather = avx2_gather,
+    .gather_wide = avx2_gather_wide,
+    .fields = avx2_fields,
+    .settle = avx2_settle,
+    .integers = avx2_integers,
+    .lookup = avx2_lookup,
+    .plain = avx2_plain,
+    .field = avx2_field,
+};
+
+const struct slc_decode_ops *slc_decode_ops_avx2(void)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) {
+        return NULL;
+    }
+    if (__builtin_cpu_is("znver1") || __builtin_cpu_is("znver2")) {
+        return &avx2_slow_pext_ops;
+    }
+    return &avx2_ops;
+}
+
+#else
+
+const struct slc_decode_ops *slc_decode_ops_avx2(void)
+{
+    return NULL;
+}
+
+#endif

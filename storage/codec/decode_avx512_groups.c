@@ -1,0 +1,456 @@
+/*
+ * Whole patched groups at a time, AVX-512: from packed bits through exceptions to keys or reals,
+ * without storing in between.
+ *
+ * Nearly all groups of real tensors have values of at most SMALL_BITS bits, low and high part
+ * together: those take lanes of 32 bits, 16 values a step, and what a group adds up to still fits a
+ * lane. Others take lanes of 64 bits.
+ *
+ * Exceptions are scattered first, for all groups of a chunk, each to the place of its value among
+ * zeros, so that unpacking merely takes the union: a vector cannot be loaded from what was just
+ * stored in pieces without waiting for the stores. They wait where the group's results will be, for
+ * more memory would push a kernel's rows out of the first-level cache, and be pushed out by them.
+ */
+#include "storage/codec/decode_ops.h"
+
+#if defined(__x86_64__)
+
+#include "storage/codec/decode_avx512.h"
+#include "storage/codec/decode_loops.h"
+
+enum {
+    /* Groups that are patched together: those of a chunk of the decoder. */
+    PATCH_GROUPS = SLC_CHUNK_GROUPS,
+    /* 128 gaps of so many bits, and 128 for the steps between keys, are below 2^32. */
+    SMALL_BITS = 24,
+    SMALL_LANES = 16,
+    WIDE_LANES = 8
+};
+
+/* The same with high parts that stand where they belong. */
+AVX512_INLINE __m512i sixteen_patched(const struct sixteen *sixteen,
+                                      const uint8_t *packed,
+                                      const uint32_t *high)
+{
+    return _mm512_ternarylogic_epi32(sixteen_move(sixteen, packed), sixteen->mask,
+                                     _mm512_loadu_si512(high), 0xEA); /* a and b, or c */
+}
+
+/* As struct window: sums over sixteen gaps, modulo 2^32. */
+struct small_window {
+    __m512i key, one, two, four, eight;
+};
+
+AVX512_INLINE struct small_window small_window_init(uint32_t first)
+{
+    const __m512i before =
+        _mm512_set_epi32(-1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12, -13, -14, -15, -16);
+    const __m512i zero = _mm512_setzero_si512();
+
+    return (struct small_window){_mm512_add_epi32(_mm512_set1_epi32((int32_t)first), before), zero,
+                                 zero, zero, zero};
+}
+
+AVX512_INLINE __m512i small_window_next(struct small_window *window, __m512i ones)
+{
+    const __m512i twos = _mm512_add_epi32(ones, _mm512_alignr_epi32(ones, window->one, 15));
+    const __m512i fours = _mm512_add_epi32(twos, _mm512_alignr_epi32(twos, window->two, 14));
+    const __m512i eights = _mm512_add_epi32(fours, _mm512_alignr_epi32(fours, window->four, 12));
+    const __m512i sum = _mm512_add_epi32(eights, _mm512_alignr_epi32(eights, window->eight, 8));
+
+    window->key = _mm512_add_epi32(window->key, _mm512_add_epi32(sum, _mm512_set1_epi32(16)));
+    window->one = ones;
+    window->two = twos;
+    window->four = fours;
+    window->eight = eights;
+    return window->key;
+}
+
+static bool is_small(const struct slc_patched_view *view, uint32_t group)
+{
+    return view->widths[group] + view->extras[group] <= SMALL_BITS;
+}
+
+/*
+ * What is wrong with exceptions, put together over all groups of a chunk without a branch for each.
+ */
+struct faults {
+    uint32_t order;  /* positions that do not ascend, or are not of a group */
+    uint32_t unused; /* unused bits that are not zero */
+    __mmask16 zeros; /* high parts that are zero */
+};
+
+/* That as many positions from `from` on as a step has lanes ascend, up to the one behind them. */
+AVX512_INLINE void check_order(
+    struct faults *faults, const uint8_t *positions, uint32_t from, uint32_t count, uint32_t lanes)
+{
+    const __mmask16 pairs = (__mmask16)_bzhi_u32((1U << lanes) - 1, count - 1 - from);
+    const __m128i now = _mm_loadu_si128((const __m128i *)(const void *)(positions + from));
+    const __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(positions + from + 1));
+
+    faults->order |= _mm_mask_cmpge_epu8_mask(pairs, now, next);
+}
+
+/* The last of the positions, and bits behind the high parts, of which there are some. */
+AVX512_INLINE void
+check_end(struct faults *faults, const uint8_t *positions, uint32_t count, unsigned extra)
+{
+    const uint32_t last = count * extra - 1;
+
+    faults->order |= positions[count - 1] & ~(uint32_t)(SLC_GROUP_NNZ - 1);
+    /* The last byte by as many bits as are used. */
+    faults->unused |= (uint32_t)positions[count + last / 8] >> (last % 8 + 1);
+}
+
+/* Where eight exceptions belong; inside the group even where a position is not. */
+AVX512_INLINE __m512i positions_of_eight(const uint8_t *positions)
+{
+    const __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)positions);
+
+    return _mm512_and_si512(_mm512_cvtepu8_epi64(bytes), _mm512_set1_epi64(SLC_GROUP_NNZ - 1));
+}
+
+/* Without optimization scatters are macros that turn their masks into chars. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
+/*
+ * Reads the exceptions, of which there are, of a group of small values: their high parts, shifted
+ * to where they belong, to `high`, and zeros in between.
+ */
+AVX512_INLINE void patch_small(const struct slc_patched_view *view,
+                               uint32_t group,
+                               uint32_t *high,
+                               struct faults *faults)
+{
+    const unsigned width = view->widths[group], extra = view->extras[group];
+    const uint32_t count = view->exceptions[group];
+    const uint8_t *positions = view->data + view->group_at[group] + SLC_GROUP_NNZ / 8 * width;
+    const uint8_t *packed = positions + count;
+    const struct sixteen sixteen = sixteen_init(extra);
+    const __m512i inside_group = _mm512_set1_epi32(SLC_GROUP_NNZ - 1);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
+        _mm512_storeu_si512(high + i, _mm512_setzero_si512());
+    }
+    for (uint32_t i = 0; i < count; i += SMALL_LANES) {
+        const __mmask16 lanes = (__mmask16)_bzhi_u32(0xFFFF, count - i);
+        const __m512i value = sixteen_get(&sixteen, packed + i / 8 * extra);
+        const __m512i position = _mm512_and_si512(
+            _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(positions + i))),
+            inside_group);
+
+        faults->zeros |= _mm512_mask_testn_epi32_mask(lanes, value, value);
+        check_order(faults, positions, i, count, SMALL_LANES);
+        _mm512_mask_i32scatter_epi32(high, lanes, position,
+                                     _mm512_sll_epi32(value, _mm_cvtsi32_si128((int)width)), 4);
+    }
+    check_end(faults, positions, count, extra);
+}
+
+AVX512_INLINE void patch_wide(const struct slc_patched_view *view,
+                              uint32_t group,
+                              uint64_t *high,
+                              struct faults *faults)
+{
+    const unsigned width = view->widths[group], extra = view->extras[group];
+    const uint32_t count = view->exceptions[group];
+    const uint8_t *positions = view->data + view->group_at[group] + SLC_GROUP_NNZ / 8 * width;
+    const uint8_t *packed = positions + count;
+    const struct eight eight = eight_init(extra);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
+        _mm512_storeu_si512(high + i, _mm512_setzero_si512());
+    }
+    for (uint32_t i = 0; i < count; i += WIDE_LANES) {
+        const __mmask8 lanes = (__mmask8)_bzhi_u32(0xFF, count - i);
+        const __m512i value = eight_get(&eight, packed + i / 8 * extra);
+
+        faults->zeros |= _mm512_mask_testn_epi64_mask(lanes, value, value);
+        check_order(faults, positions, i, count, WIDE_LANES);
+        _mm512_mask_i64scatter_epi64(high, lanes, positions_of_eight(positions + i),
+                                     _mm512_sll_epi64(value, _mm_cvtsi32_si128((int)width)), 8);
+    }
+    check_end(faults, positions, count, extra);
+}
+
+#pragma GCC diagnostic pop
+
+/* What becomes of values. */
+enum make {
+    MAKE_KEYS,       /* sums, of 64 bits */
+    MAKE_SMALL_KEYS, /* their lower halves */
+    MAKE_REALS       /* each plus `low`, as f64 */
+};
+
+static inline uint32_t make_bytes(enum make make)
+{
+    return make == MAKE_SMALL_KEYS ? 4 : 8;
+}
+
+/*
+ * Where high parts of a small group wait: where its results go, in the second half where those are
+ * twice as long, so that no result is written over a high part that is still to be read.
+ */
+static inline uint32_t *high_parts(enum make make, unsigned char *out)
+{
+    return (uint32_t *)(void *)(out + SLC_GROUP_NNZ * (make_bytes(make) - 4));
+}
+
+struct maker {
+    struct small_window small_window; /* MAKE_SMALL_KEYS: goes on from group to group */
+    uint64_t next;                    /* MAKE_KEYS: what the group's keys are counted from */
+    double low;
+    __m512i nearest; /* MAKE_REALS: the value closest to zero so far, of small groups */
+    __mmask8 zeros;  /* of others: which were zero */
+};
+
+AVX512_INLINE __m512d real_of(__m512i value, double low)
+{
+    /* An integer below 2^52 in the mantissa of 2^52 is that number plus 2^52: no conversion. */
+    const __m512i two_52 = _mm512_set1_epi64(0x4330000000000000);
+    const __m512d real = _mm512_castsi512_pd(_mm512_or_si512(value, two_52));
+
+    return _mm512_add_pd(_mm512_sub_pd(real, _mm512_castsi512_pd(two_52)), _mm512_set1_pd(low));
+}
+
+AVX512_INLINE void make_sixteen(
+    struct maker *maker, struct small_window *window, enum make make, __m512i values, void *out)
+{
+    if (make == MAKE_SMALL_KEYS) {
+        _mm512_storeu_si512(out, small_window_next(window, values));
+    } else if (make == MAKE_KEYS) {
+        const __m512i keys = small_window_next(window, values);
+        const __m512i next = _mm512_set1_epi64((int64_t)maker->next);
+        uint64_t *to = out;
+
+        _mm512_storeu_si512(
+            to, _mm512_add_epi64(next, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(keys))));
+        _mm512_storeu_si512(
+            to + 8,
+            _mm512_add_epi64(next, _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(keys, 1))));
+    } else {
+        const __m512i sums = _mm512_add_epi32(values, _mm512_set1_epi32((int32_t)maker->low));
+        double *to = out;
+
+        maker->nearest = _mm512_min_epu32(maker->nearest, sums);
+        _mm512_storeu_pd(to, _mm512_cvtepi32_pd(_mm512_castsi512_si256(sums)));
+        _mm512_storeu_pd(to + 8, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(sums, 1)));
+    }
+}
+
+AVX512_INLINE void make_small_group(struct maker *maker,
+                                    enum make make,
+                                    const struct slc_patched_view *view,
+                                    uint32_t group,
+                                    unsigned char *out)
+{
+    const uint32_t *high = high_parts(make, out);
+    const uint32_t step = SMALL_LANES * make_bytes(make);
+    const unsigned width = view->widths[group];
+    const uint8_t *packed = view->data + view->group_at[group];
+    const struct sixteen sixteen = sixteen_init(width);
+    struct small_window window =
+        make == MAKE_SMALL_KEYS ? maker->small_window : small_window_init(0);
+
+    if (view->exceptions[group] == 0) {
+        for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
+            make_sixteen(maker, &window, make, sixteen_get(&sixteen, packed), out);
+            packed += 2 * width;
+            out += step;
+        }
+    } else {
+        for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += SMALL_LANES) {
+            make_sixteen(maker, &window, make, sixteen_patched(&sixteen, packed, high + i), out);
+            packed += 2 * width;
+            out += step;
+        }
+    }
+    if (make == MAKE_SMALL_KEYS) {
+        maker->small_window = window;
+    } else if (make == MAKE_KEYS) {
+        const __m128i last = _mm512_extracti32x4_epi32(window.key, 3);
+
+        maker->next += (uint64_t)(uint32_t)_mm_extract_epi32(last, 3) + 1;
+    }
+}
+
+AVX512_INLINE void make_wide_group(struct maker *maker,
+                                   enum make make,
+                                   const struct slc_patched_view *view,
+                                   uint32_t group,
+                                   uint64_t *out)
+{
+    const bool patched = view->exceptions[group] > 0;
+    const unsigned width = view->widths[group];
+    const uint8_t *packed = view->data + view->group_at[group];
+    const struct eight eight = eight_init(width);
+    struct window window = window_init(maker->next);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
+        __m512i value = eight_get(&eight, packed);
+
+        if (patched) {
+            value = _mm512_or_si512(value, _mm512_loadu_si512(out + i));
+        }
+        if (make == MAKE_KEYS) {
+            _mm512_storeu_si512(out + i, window_next(&window, value));
+        } else {
+            const __m512d real = real_of(value, maker->low);
+
+            maker->zeros |= _mm512_cmp_pd_mask(real, _mm512_setzero_pd(), _CMP_EQ_OQ);
+            _mm512_storeu_pd(out + i, real);
+        }
+        packed += width;
+    }
+    if (make == MAKE_KEYS) {
+        const __m128i last = _mm512_extracti64x2_epi64(window.key, 3);
+
+        maker->next = (uint64_t)_mm_extract_epi64(last, 1) + 1;
+    }
+}
+
+/* Without optimization scatters are macros that turn their masks into chars. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
+/*
+ * MAKE_REALS of a group of width 0, as most groups of counts are: all values are the smallest but
+ * for the exceptions, which follow it directly to their places.
+ */
+AVX512_INLINE void make_constant_group(struct maker *maker,
+                                       const struct slc_patched_view *view,
+                                       uint32_t group,
+                                       double *out,
+                                       struct faults *faults)
+{
+    const unsigned extra = view->extras[group];
+    const uint32_t count = view->exceptions[group];
+    const uint8_t *positions = view->data + view->group_at[group];
+    const uint8_t *packed = positions + count;
+    const struct eight eight = eight_init(extra);
+
+    for (uint32_t i = 0; i < SLC_GROUP_NNZ; i += WIDE_LANES) {
+        _mm512_storeu_pd(out + i, _mm512_set1_pd(maker->low));
+    }
+    for (uint32_t i = 0; i < count; i += WIDE_LANES) {
+        const __mmask8 lanes = (__mmask8)_bzhi_u32(0xFF, count - i);
+        const __m512i value = eight_get(&eight, packed + i / 8 * extra);
+        const __m512d real = real_of(value, maker->low);
+
+        faults->zeros |= _mm512_mask_testn_epi64_mask(lanes, value, value);
+        check_order(faults, positions, i, count, WIDE_LANES);
+        maker->zeros |= _mm512_mask_cmp_pd_mask(lanes, real, _mm512_setzero_pd(), _CMP_EQ_OQ);
+        _mm512_mask_i64scatter_pd(out, lanes, positions_of_eight(positions + i), real, 8);
+    }
+    maker->zeros |= maker->low == 0 && count < SLC_GROUP_NNZ;
+    if (count > 0) {
+        check_end(faults, positions, count, extra);
+    }
+}
+
+#pragma GCC diagnostic pop
+
+/* What make_constant_group takes. */
+static bool is_constant(enum make make, const struct slc_patched_view *view, uint32_t group)
+{
+    return make == MAKE_REALS && view->widths[group] == 0;
+}
+
+/*
+ * Reads the exceptions of groups whose results go to `out`. False where they are not sound.
+ */
+AVX512_INLINE bool patch_groups(struct maker *maker,
+                                enum make make,
+                                const struct slc_patched_view *view,
+                                uint32_t group,
+                                uint32_t groups,
+                                unsigned char *out)
+{
+    struct faults faults = {0};
+
+    for (uint32_t g = group; g < group + groups; g++) {
+        if (is_constant(make, view, g)) {
+            make_constant_group(maker, view, g, (double *)(void *)out, &faults);
+        } else if (view->exceptions[g] > 0 && (make == MAKE_SMALL_KEYS || is_small(view, g))) {
+            patch_small(view, g, high_parts(make, out), &faults);
+        } else if (view->exceptions[g] > 0) {
+            patch_wide(view, g, (uint64_t *)(void *)out, &faults);
+        }
+        out += SLC_GROUP_NNZ * make_bytes(make);
+    }
+    return (faults.order | faults.unused | faults.zeros) == 0;
+}
+
+/* Takes groups that are not small only where `make` is not MAKE_SMALL_KEYS. */
+AVX512_INLINE bool make_groups(struct maker *maker,
+                               enum make make,
+                               const struct slc_patched_view *view,
+                               uint32_t group,
+                               uint32_t groups,
+                               unsigned char *out)
+{
+    for (const uint32_t end = group + groups; group < end;) {
+        const uint32_t last = end - group < PATCH_GROUPS ? end : group + PATCH_GROUPS;
+
+        if (!patch_groups(maker, make, view, group, last - group, out)) {
+            return false;
+        }
+        for (; group < last; group++) {
+            if (is_constant(make, view, group)) {
+                /* made with its exceptions */
+            } else if (make == MAKE_SMALL_KEYS || is_small(view, group)) {
+                make_small_group(maker, make, view, group, out);
+            } else {
+                make_wide_group(maker, make, view, group, (uint64_t *)(void *)out);
+            }
+            out += SLC_GROUP_NNZ * make_bytes(make);
+        }
+    }
+    return true;
+}
+
+AVX512 bool slc_avx512_keys(const struct slc_patched_view *gaps,
+                            uint32_t group,
+                            uint32_t groups,
+                            uint64_t first,
+                            uint64_t *keys)
+{
+    struct maker maker = {.next = first};
+
+    return make_groups(&maker, MAKE_KEYS, gaps, group, groups, (unsigned char *)keys);
+}
+
+AVX512 bool slc_avx512_small_keys(const struct slc_patched_view *gaps,
+                                  uint32_t group,
+                                  uint32_t groups,
+                                  uint32_t first,
+                                  uint32_t *keys)
+{
+    struct maker maker = {.small_window = small_window_init(first)};
+
+    for (uint32_t g = group; g < group + groups; g++) {
+        if (!is_small(gaps, g)) {
+            return false;
+        }
+    }
+    return make_groups(&maker, MAKE_SMALL_KEYS, gaps, group, groups, (unsigned char *)keys);
+}
+
+AVX512 bool slc_avx512_integers(const struct slc_patched_view *above,
+                                uint32_t group,
+                                uint32_t groups,
+                                double low,
+                                double *values)
+{
+    struct maker maker = {.low = low, .nearest = _mm512_set1_epi32(-1)};
+
+    /* So that sums with small values fit a lane. */
+    if (low < -0x1p30 || low > 0x1p30) {
+        return slc_loop_integers(above, slc_avx512_unpack, group, groups, low, values);
+    }
+    return make_groups(&maker, MAKE_REALS, above, group, groups, (unsigned char *)values) &&
+           (maker.zeros | _mm512_testn_epi32_mask(maker.nearest, maker.nearest)) == 0;
+}
+
+#endif

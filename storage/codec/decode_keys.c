@@ -1,0 +1,110 @@
+/*
+ * From gaps to keys, and the checks that keys ascend within what the tile's directory says.
+ */
+#include "storage/codec/decode_internal.h"
+
+/* Sums of two words, checked one by one: tiles that change the upper word are few. */
+static bool sum_wide(struct slc_decoder *decoder, uint32_t at, uint32_t count, slc_u128 *last)
+{
+    const slc_u128 first = slc_key_join(decoder->entry.first_lo, decoder->entry.first_hi);
+    const slc_u128 start = first + decoder->next;
+    uint64_t *lo = decoder->key_lo + at, *hi = decoder->key_hi + at;
+    slc_u128 key = start + slc_key_join(lo[0], hi[0]);
+    bool ascending = key >= start;
+
+    lo[0] = (uint64_t)key;
+    hi[0] = (uint64_t)(key >> 64);
+    for (uint32_t i = 1; i < count; i++) {
+        const slc_u128 before = key;
+
+        key += slc_key_join(lo[i], hi[i]) + 1;
+        ascending &= key > before;
+        lo[i] = (uint64_t)key;
+        hi[i] = (uint64_t)(key >> 64);
+    }
+    *last = key - first;
+    return ascending;
+}
+
+/*
+ * Gaps below 2^56 cannot carry 128 keys of a tile that spans less than 2^56 past 2^64, so the last
+ * key alone tells. Longer ones could wrap and come back.
+ */
+static bool ascend(const struct slc_decoder *decoder, uint32_t at, uint32_t count)
+{
+    const uint64_t *keys = decoder->key_lo + at;
+    bool ascending = keys[0] >= decoder->entry.first_lo + (uint64_t)decoder->next;
+
+    for (uint32_t i = 1; i < count && decoder->span_bits > 56; i++) {
+        ascending &= keys[i] > keys[i - 1];
+    }
+    return ascending || decoder->span_bits <= 56;
+}
+
+/*
+ * The first key is the directory's; a later group needs room below the last one. Not by `next`
+ * itself: behind the largest key of 128 bits it is 0 again.
+ */
+static bool has_room(const struct slc_decoder *decoder,
+                     uint32_t at,
+                     slc_u128 gap,
+                     const uint8_t *where,
+                     struct slc_damage *damage)
+{
+    const bool first = decoder->position + at == 0;
+
+    if (first ? gap != 0 : decoder->next - 1 >= decoder->span) {
+        return slc_damage_set(damage, where, "the first key of a group, from the tile's first",
+                              (uint64_t)decoder->next + (uint64_t)gap, "at most ",
+                              first ? 0 : (uint64_t)decoder->span);
+    }
+    return true;
+}
+
+static bool move_on(struct slc_decoder *decoder,
+                    bool ascending,
+                    slc_u128 last,
+                    const uint8_t *where,
+                    struct slc_damage *damage)
+{
+    if (!ascending || last > decoder->span) {
+        return slc_damage_set(damage, where, "the last key of a group, from the tile's first",
+                              (uint64_t)last, "ascending and at most ", (uint64_t)decoder->span);
+    }
+    decoder->next = last + 1;
+    return true;
+}
+
+bool slc_decoder_pass_keys(struct slc_decoder *decoder,
+                           uint32_t at,
+                           uint32_t count,
+                           const uint8_t *where,
+                           struct slc_damage *damage)
+{
+    const uint64_t *keys = decoder->key_lo + at;
+    const uint64_t first = decoder->entry.first_lo;
+
+    return has_room(decoder, at, keys[0] - (first + (uint64_t)decoder->next), where, damage) &&
+           move_on(decoder, ascend(decoder, at, count), keys[count - 1] - first, where, damage);
+}
+
+bool slc_decoder_sum(struct slc_decoder *decoder,
+                     uint32_t at,
+                     uint32_t count,
+                     const uint8_t *where,
+                     struct slc_damage *damage)
+{
+    uint64_t *lo = decoder->key_lo + at;
+    slc_u128 last;
+
+    if (!decoder->two_words) {
+        decoder->ops->sum(lo, count, decoder->entry.first_lo + (uint64_t)decoder->next, lo);
+        return slc_decoder_pass_keys(decoder, at, count, where, damage);
+    }
+    if (!has_room(decoder, at, slc_key_join(lo[0], decoder->key_hi[at]), where, damage)) {
+        return false;
+    }
+    const bool ascending = sum_wide(decoder, at, count, &last);
+
+    return move_on(decoder, ascending, last, where, damage);
+}

@@ -1,0 +1,73 @@
+/*
+ * The encoder's parts, private to storage/codec/codec.c and storage/encode_*.c.
+ */
+#ifndef SLC_STORAGE_ENCODE_INTERNAL_H
+#define SLC_STORAGE_ENCODE_INTERNAL_H
+
+#include "base/key_moves.h"
+#include "base/memory/memory.h"
+#include "storage/codec/bitpack.h"
+#include "storage/codec/codec.h"
+#include "storage/codec/encode_ops.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    /* Slots of the table that finds distinct values: twice the most there can be. */
+    SLC_DISTINCT_SLOTS = 2 * SLC_TILE_NNZ
+};
+
+struct slc_encoder {
+    struct slc_key_layout keys;
+    enum slc_codec codec;
+    struct slc_buffer memory;
+    struct slc_key_moves content; /* to the keys that content sums are over; no tables: the same */
+
+    uint8_t *out;     /* slc_encoder_bound bytes and a word of slack */
+    uint64_t *gap_lo; /* per nonzero; gap_hi is NULL for keys of at most 64 bits */
+    uint64_t *gap_hi;
+    uint8_t *planes; /* bytes before LZ4; integers and the sort of distinct values use it too */
+    uint64_t *distinct;
+    uint32_t *slots; /* 1 + index into distinct, 0 when empty */
+    void *lz4_state;
+
+    /* Of the tile at hand. */
+    struct slc_value_survey survey;
+    int64_t integer_low; /* where all are integers: the smallest, and the largest above it */
+    uint64_t integer_span;
+    struct slc_patched_plan gaps, integers;
+};
+
+/*
+ * Each writes a tile's data to encoder->out and returns its size, a multiple of 8; *index_bytes is
+ * what coordinates take of it. The gaps and the survey are there before.
+ */
+uint32_t slc_packed_encode(struct slc_encoder *encoder,
+                           const struct slc_tile_source *source,
+                           uint32_t *index_bytes);
+uint32_t slc_lz4_encode(struct slc_encoder *encoder,
+                        const struct slc_tile_source *source,
+                        uint32_t *index_bytes);
+uint32_t slc_blco_encode(struct slc_encoder *encoder,
+                         const struct slc_tile_source *source,
+                         uint32_t *index_bytes);
+
+/* Writes the values section in its cheapest form; returns the padded end. */
+uint8_t *slc_values_encode(struct slc_encoder *encoder,
+                           const struct slc_tile_source *source,
+                           uint8_t *section,
+                           uint8_t *form);
+
+/* Writes byte planes 0 .. bytes-1 of 64-bit words, or of values as f32 or f64; returns the end. */
+uint8_t *slc_planes_of_words(const uint64_t *words, uint32_t count, unsigned bytes, uint8_t *out);
+uint8_t *slc_planes_of_values(const double *values, uint32_t count, unsigned bytes, uint8_t *out);
+
+/* LZ4 of `bytes` bytes into at most `room`; 0 when it does not fit. The same bytes everywhere. */
+uint32_t slc_lz4_compress(
+    struct slc_encoder *encoder, const uint8_t *bytes, uint64_t count, uint8_t *out, uint64_t room);
+
+/* Zeros up to a multiple of 8 from `start`; returns the padded end. */
+uint8_t *slc_pad8(const uint8_t *start, uint8_t *end);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * What tables of encoding loops share: one nonzero's part in a survey, for the portable table and
+ * for what others leave at the end of a tile.
+ */
+#ifndef SLC_STORAGE_ENCODE_LOOPS_H
+#define SLC_STORAGE_ENCODE_LOOPS_H
+
+#include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "storage/codec/encode_ops.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* The survey of no nonzero. */
+static inline struct slc_value_survey slc_survey_none(void)
+{
+    return (struct slc_value_survey){
+        .low = INFINITY, .high = -INFINITY, .all_f32 = true, .all_integer = true};
+}
+
+static inline bool slc_survey_is_integer(double value)
+{
+    /* 2^53; the comparison comes first, because converting what does not fit is undefined. */
+    return value >= -9007199254740992.0 && value <= 9007199254740992.0 &&
+           (double)(int64_t)value == value;
+}
+
+/* Adds nonzeros begin .. end - 1. */
+static inline void slc_survey_add(const struct slc_tile_source *source,
+                                  uint32_t begin,
+                                  uint32_t end,
+                                  struct slc_value_survey *survey)
+{
+    for (uint32_t i = begin; i < end; i++) {
+        double value = source->values[i];
+        uint64_t hi = source->key_hi == NULL ? source->upper : source->key_hi[i];
+
+        assert(value != 0);
+        survey->squares += value * value;
+        survey->content += slc_content_term(source->key_lo[i], hi, slc_bits_f64(value));
+        survey->low = value < survey->low ? value : survey->low;
+        survey->high = value > survey->high ? value : survey->high;
+        survey->all_f32 &= (double)(float)value == value;
+        survey->all_integer &= slc_survey_is_integer(value);
+    }
+}
+
+#endif

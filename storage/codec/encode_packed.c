@@ -1,0 +1,50 @@
+/*
+ * Encodes codec 1, `packed` (docs/FORMAT.md, section 7.1).
+ */
+#include "base/memory/bytes.h"
+#include "storage/codec/encode_internal.h"
+
+/* Key before nonzero SLC_BASE_NNZ * `index` plus 1, minus the tile's first key. */
+static slc_u128 base_at(const struct slc_tile_source *source, uint32_t index)
+{
+    const uint64_t *lo = source->key_lo, *hi = source->key_hi;
+    uint32_t before = index * SLC_BASE_NNZ - 1;
+
+    if (index == 0) {
+        return 0;
+    }
+    if (hi == NULL) {
+        return lo[before] - lo[0] + 1;
+    }
+    return ((slc_u128)hi[before] << 64 | lo[before]) - ((slc_u128)hi[0] << 64 | lo[0]) + 1;
+}
+
+uint32_t slc_packed_encode(struct slc_encoder *encoder,
+                           const struct slc_tile_source *source,
+                           uint32_t *index_bytes)
+{
+    const uint64_t *gap_hi = source->key_hi == NULL ? NULL : encoder->gap_hi;
+    uint8_t *const out = encoder->out;
+    uint32_t count = slc_bases_of(source->nnz);
+    slc_u128 last_base = base_at(source, count - 1); /* bases ascend */
+    unsigned base_width = slc_bit_length_u128((uint64_t)last_base, (uint64_t)(last_base >> 64));
+    struct slc_bit_writer bases = {out + 8, 0, 0};
+    uint8_t *end, *values, form = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        slc_u128 base = base_at(source, i);
+
+        slc_bits_put_wide(&bases, (uint64_t)base, (uint64_t)(base >> 64), base_width);
+    }
+    end = slc_pad8(out, slc_bits_finish(&bases));
+    slc_patched_measure(encoder->gap_lo, gap_hi, source->nnz, &encoder->gaps);
+    values = slc_patched_write(&encoder->gaps, encoder->gap_lo, gap_hi, end);
+    values = slc_pad8(out, values);
+    end = slc_values_encode(encoder, source, values, &form);
+    out[0] = (uint8_t)base_width;
+    out[1] = form;
+    slc_store_u16(out + 2, 0);
+    slc_store_u32(out + 4, (uint32_t)(values - out));
+    *index_bytes = (uint32_t)(values - out);
+    return (uint32_t)(end - out);
+}

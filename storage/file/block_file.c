@@ -1,0 +1,241 @@
+/* See storage/file/block_file.h. */
+#include "storage/file/block_file.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A search for one stripe. The fault that is told: of a file that is there rather than of none. */
+struct search {
+    const struct slc_files *files;
+    const struct slc_stripe_list *list;
+    const char *list_path;
+    unsigned ordinal;
+    struct slc_block_part *part;
+    struct slc_error fault;
+};
+
+/* Looks in one folder; false once the search is over, with *status. */
+static bool look_in(struct search *search, const char *folder, enum slc_status *status)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    char *path = slc_stripe_path(&search->list->shape, search->list_path, folder, search->ordinal);
+    int fd = -1;
+
+    if (path == NULL) {
+        *status = slc_fail(&search->fault, SLC_ERR_MEMORY, "no memory for a path");
+        return false;
+    }
+    *status =
+        slc_stripe_open(search->files, &search->list->shape, search->ordinal, path, &fd, &fault);
+    if (*status == SLC_OK) {
+        *search->part = (struct slc_block_part){path, fd};
+        return false;
+    }
+    slc_free(path);
+    /* The first place that is no use is told, but rather one where something is. */
+    if (search->fault.status == SLC_OK ||
+        (search->fault.system_errno == ENOENT && fault.system_errno != ENOENT)) {
+        search->fault = fault;
+    }
+    return true;
+}
+
+/* The folders of SLUICE_STRIPES; true where the search goes on. */
+static bool look_around(struct search *search, enum slc_status *status)
+{
+    const char *text = getenv(SLC_STRIPES_VARIABLE);
+    char folder[SLC_MAX_STRIPE_FOLDER + 1];
+
+    while (text != NULL && *text != '\0') {
+        const size_t length = strcspn(text, ":");
+
+        if (length > 0 && length < sizeof folder) {
+            struct slc_error kept = search->fault;
+
+            memcpy(folder, text, length);
+            folder[length] = '\0';
+            if (!look_in(search, folder, status)) {
+                return false;
+            }
+            /* Where it lies is what the list says: that place is told, not these. */
+            if (search->fault.system_errno == ENOENT) {
+                search->fault = kept;
+            }
+        }
+        text += length + (text[length] == ':');
+    }
+    return true;
+}
+
+static enum slc_status find_stripe(const struct slc_files *files,
+                                   const char *path,
+                                   const struct slc_stripe_list *list,
+                                   unsigned ordinal,
+                                   struct slc_block_part *part,
+                                   struct slc_error *err)
+{
+    struct search search = {.files = files,
+                            .list = list,
+                            .list_path = path,
+                            .ordinal = ordinal,
+                            .part = part,
+                            .fault = SLC_ERROR_INIT};
+    enum slc_status status = SLC_OK;
+    bool more = look_around(&search, &status);
+
+    for (unsigned k = 0; more && k < list->shape.count; k++) {
+        more = look_in(&search, list->folders[(ordinal + k) % list->shape.count], &status);
+    }
+    if (status == SLC_OK) {
+        return SLC_OK;
+    }
+    if (search.fault.status != SLC_ERR_MEMORY && search.fault.system_errno == ENOENT) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "stripe %u of %u of %s is not here, nor in its other folders: mount that "
+                          "drive, or name the folder where it is in " SLC_STRIPES_VARIABLE,
+                          ordinal + 1, list->shape.count, path);
+        slc_error_locate_file(err, search.fault.file);
+        return status;
+    }
+    status = search.fault.status;
+    if (err != NULL && err->status == SLC_OK) {
+        *err = search.fault;
+    }
+    return status;
+}
+
+/* Opens the stripes of the list that the plain file parts[0] is. */
+static enum slc_status
+open_stripes(struct slc_block_file *file, const char *path, struct slc_error *err)
+{
+    struct slc_stripe_list list = {.shape = {0}};
+    bool found = false;
+    enum slc_status status = slc_stripe_list_load(file->files, path, &list, &found, err);
+
+    if (status == SLC_OK && !found) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "the file was replaced while it was being opened; try "
+                          "again");
+        slc_error_locate_file(err, path);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_block_file_close(file);
+    file->shape = list.shape;
+    file->bytes = list.shape.file_bytes;
+    for (unsigned k = 0; k < list.shape.count && status == SLC_OK; k++) {
+        status = find_stripe(file->files, path, &list, k, &file->parts[k], err);
+        file->part_count += status == SLC_OK;
+    }
+    slc_stripe_list_clear(&list);
+    return status;
+}
+
+enum slc_status slc_block_file_open(const struct slc_files *files,
+                                    const char *path,
+                                    const char *what,
+                                    struct slc_block_file *file,
+                                    struct slc_error *err)
+{
+    struct slc_block_file opened = {.files = slc_files_or_system(files)};
+    uint8_t magic[8] = {0};
+    struct slc_file_stat stat;
+    enum slc_status status = SLC_OK;
+    int rc, fd = opened.files->open(opened.files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+
+    if (fd < 0) {
+        return slc_fail_errno(err, -fd, path, "%s", what);
+    }
+    opened.parts[0] = (struct slc_block_part){slc_strdup(path), fd};
+    opened.part_count = 1;
+    rc = opened.files->stat_fd(opened.files->self, fd, &stat);
+    if (opened.parts[0].path == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    } else if (rc < 0) {
+        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
+    } else if (stat.kind != 'f') {
+        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
+        slc_error_locate_file(err, path);
+    } else if (stat.bytes > 0 && stat.bytes <= SLC_MAX_STRIPE_LIST) {
+        /* A longer file is no list. */
+        status = slc_file_read_at(opened.files, fd, path, magic,
+                                  slc_min_u64(stat.bytes, sizeof magic), 0, err);
+    }
+    if (status == SLC_OK) {
+        opened.bytes = stat.bytes;
+        if (slc_stripe_list_is(magic, sizeof magic)) {
+            status = open_stripes(&opened, path, err);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_block_file_close(&opened);
+        return status;
+    }
+    *file = opened;
+    return SLC_OK;
+}
+
+void slc_block_file_close(struct slc_block_file *file)
+{
+    for (unsigned k = 0; k < file->part_count; k++) {
+        (void)file->files->close(file->files->self, file->parts[k].fd);
+        slc_free(file->parts[k].path);
+    }
+    file->part_count = 0;
+}
+
+uint64_t slc_block_file_place(const struct slc_block_file *file,
+                              uint64_t offset,
+                              unsigned *part,
+                              uint64_t *at)
+{
+    if (file->shape.count > 0) {
+        return slc_stripe_place(&file->shape, offset, part, at);
+    }
+    *part = 0;
+    *at = offset;
+    return UINT64_MAX;
+}
+
+enum slc_status slc_block_file_read(const struct slc_block_file *file,
+                                    void *data,
+                                    uint64_t bytes,
+                                    uint64_t offset,
+                                    struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (uint64_t done = 0, now; done < bytes && status == SLC_OK; done += now) {
+        const struct slc_block_part *part;
+        unsigned number;
+        uint64_t at;
+
+        now = slc_min_u64(slc_block_file_place(file, offset + done, &number, &at), bytes - done);
+        part = &file->parts[number];
+        status =
+            slc_file_read_at(file->files, part->fd, part->path, (char *)data + done, now, at, err);
+    }
+    return status;
+}
+
+void slc_block_file_advise(const struct slc_block_file *file,
+                           uint64_t offset,
+                           uint64_t bytes,
+                           int advice)
+{
+    for (uint64_t done = 0, now; done < bytes; done += now) {
+        unsigned number;
+        uint64_t at;
+
+        now = slc_min_u64(slc_block_file_place(file, offset + done, &number, &at), bytes - done);
+        (void)file->files->advise_file(file->files->self, file->parts[number].fd, at, now, advice);
+    }
+}

@@ -1,0 +1,426 @@
+/*
+ * The operating system behind the table of file operations.
+ *
+ * Each operation is one system call with its errno negated; nothing is retried or completed here
+ * but what has no caller above to do it (open, fsync and close interrupted by a signal). Stateless,
+ * so one table serves every thread.
+ */
+#include "storage/file/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static int system_open(void *self, const char *path, int flags, mode_t mode)
+{
+    int fd;
+
+    (void)self;
+    do {
+        fd = open(path, flags | O_CLOEXEC, mode);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        return -errno;
+    }
+    /* Only the opening was not to wait: io_uring would refuse reads that do, where a file system
+     * cannot tell beforehand whether one will. */
+    if ((flags & SLC_OPEN_PLAIN) != 0) {
+        (void)fcntl(fd, F_SETFL, flags & O_DIRECT);
+    }
+    return fd;
+}
+
+static int system_close(void *self, int fd)
+{
+    (void)self;
+    /* Linux has released the descriptor even when close reports EINTR: never a second try. */
+    return close(fd) != 0 && errno != EINTR ? -errno : 0;
+}
+
+static int64_t system_read_at(void *self, int fd, void *data, uint64_t bytes, uint64_t offset)
+{
+    ssize_t done;
+
+    (void)self;
+    if (offset > INT64_MAX) {
+        return -EINVAL;
+    }
+    done = pread(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes, (off_t)offset);
+    return done < 0 ? -errno : done;
+}
+
+static int64_t system_read(void *self, int fd, void *data, uint64_t bytes)
+{
+    ssize_t done;
+
+    (void)self;
+    done = read(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes);
+    return done < 0 ? -errno : done;
+}
+
+static int64_t
+system_write_at(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset)
+{
+    ssize_t done;
+
+    (void)self;
+    if (offset > INT64_MAX) {
+        return -EFBIG;
+    }
+    done = pwrite(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes, (off_t)offset);
+    return done < 0 ? -errno : done;
+}
+
+static int64_t system_write(void *self, int fd, const void *data, uint64_t bytes)
+{
+    ssize_t done;
+
+    (void)self;
+    done = write(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes);
+    return done < 0 ? -errno : done;
+}
+
+static int system_sync(void *self, int fd)
+{
+    int rc;
+
+    (void)self;
+    do {
+        rc = fsync(fd);
+    } while (rc != 0 && errno == EINTR);
+    return rc != 0 ? -errno : 0;
+}
+
+static int system_sync_folder(void *self, const char *path)
+{
+    int fd = system_open(self, path, O_RDONLY | O_DIRECTORY, 0);
+    int rc;
+
+    if (fd < 0) {
+        return fd;
+    }
+    rc = system_sync(self, fd);
+    system_close(self, fd);
+    /* File systems without a notion of syncing a folder say EINVAL: there is nothing left to do. */
+    return rc == -EINVAL ? 0 : rc;
+}
+
+static int system_truncate(void *self, int fd, uint64_t bytes)
+{
+    int rc;
+
+    (void)self;
+    if (bytes > INT64_MAX) {
+        return -EFBIG;
+    }
+    do {
+        rc = ftruncate(fd, (off_t)bytes);
+    } while (rc != 0 && errno == EINTR);
+    return rc != 0 ? -errno : 0;
+}
+
+static int system_reserve(void *self, int fd, uint64_t bytes)
+{
+    int rc;
+
+    (void)self;
+    if (bytes > INT64_MAX) {
+        return -EFBIG;
+    }
+    do {
+        rc = fallocate(fd, 0, 0, (off_t)bytes);
+    } while (rc != 0 && errno == EINTR);
+    return rc == 0 ? 0 : errno == ENOSYS ? -EOPNOTSUPP : -errno;
+}
+
+static char kind_of_mode(unsigned mode)
+{
+    return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : 'o';
+}
+
+/* File systems that live in the page cache: they accept O_DIRECT since Linux 6.6 and ignore it. */
+static bool lives_in_memory(const struct statfs *fs)
+{
+    return (unsigned long)fs->f_type == TMPFS_MAGIC || (unsigned long)fs->f_type == RAMFS_MAGIC;
+}
+
+static void fill_from_stat(struct slc_file_stat *stat, const struct stat *st)
+{
+    stat->bytes = st->st_size < 0 ? 0 : (uint64_t)st->st_size;
+    stat->stored_bytes = st->st_blocks < 0 ? 0 : (uint64_t)st->st_blocks * 512;
+    stat->inode = st->st_ino;
+    stat->device = st->st_dev;
+    stat->modified_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+    stat->kind = kind_of_mode(st->st_mode);
+}
+
+/* Adds what statx knows about direct I/O; silence of an old kernel or file system leaves "unknown".
+ */
+static void fill_direct(struct slc_file_stat *stat, int fd, const char *path)
+{
+#ifdef STATX_DIOALIGN
+    struct statx sx;
+    int flags = path == NULL ? AT_EMPTY_PATH : 0;
+
+    if (statx(path == NULL ? fd : AT_FDCWD, path == NULL ? "" : path, flags, STATX_DIOALIGN, &sx) ==
+            0 &&
+        (sx.stx_mask & STATX_DIOALIGN) != 0) {
+        stat->direct_known = true;
+        stat->direct_memory_align = sx.stx_dio_mem_align;
+        stat->direct_offset_align = sx.stx_dio_offset_align;
+    }
+#endif
+    if (!stat->direct_known) {
+        struct statfs fs;
+
+        if ((path == NULL ? fstatfs(fd, &fs) : statfs(path, &fs)) == 0 && lives_in_memory(&fs)) {
+            stat->direct_known = true;
+        }
+    }
+}
+
+static int system_stat_fd(void *self, int fd, struct slc_file_stat *stat)
+{
+    struct stat st;
+
+    (void)self;
+    if (fstat(fd, &st) != 0) {
+        return -errno;
+    }
+    memset(stat, 0, sizeof *stat);
+    fill_from_stat(stat, &st);
+    if (stat->kind == 'f') {
+        fill_direct(stat, fd, NULL);
+    }
+    return 0;
+}
+
+static int system_stat_path(void *self, const char *path, struct slc_file_stat *result)
+{
+    struct stat st;
+
+    (void)self;
+    if (stat(path, &st) != 0) {
+        return -errno;
+    }
+    memset(result, 0, sizeof *result);
+    fill_from_stat(result, &st);
+    if (result->kind == 'f') {
+        fill_direct(result, -1, path);
+    }
+    return 0;
+}
+
+static int system_rename(void *self, const char *from, const char *to)
+{
+    struct stat st;
+
+    (void)self;
+    if (lstat(from, &st) != 0) {
+        return -errno;
+    }
+    if (S_ISDIR(st.st_mode)) {
+        /* Plain rename would replace an empty directory. */
+        if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) {
+            return 0;
+        }
+        if (errno != EINVAL && errno != ENOSYS) {
+            return -errno;
+        }
+        /* A file system without the flag: look first; the gap in time is all it can offer. */
+        if (lstat(to, &st) == 0) {
+            return -EEXIST;
+        }
+    }
+    return rename(from, to) != 0 ? -errno : 0;
+}
+
+static int system_exchange(void *self, const char *a, const char *b)
+{
+    (void)self;
+    if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) {
+        return 0;
+    }
+    /* A file system without the flag says EINVAL. */
+    return errno == EINVAL || errno == ENOSYS ? -EOPNOTSUPP : -errno;
+}
+
+static int system_unlink(void *self, const char *path)
+{
+    (void)self;
+    return unlink(path) != 0 ? -errno : 0;
+}
+
+static int system_make_folder(void *self, const char *path)
+{
+    (void)self;
+    return mkdir(path, 0777) != 0 ? -errno : 0;
+}
+
+static int system_remove_folder(void *self, const char *path)
+{
+    (void)self;
+    return rmdir(path) != 0 ? -errno : 0;
+}
+
+static int system_lock(void *self, int fd)
+{
+    (void)self;
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : 0;
+}
+
+static int system_map(void *self, int fd, uint64_t bytes, uint64_t offset, void **address)
+{
+    void *memory;
+
+    (void)self;
+    if (bytes > SIZE_MAX || offset > INT64_MAX) {
+        return -EOVERFLOW;
+    }
+    memory = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+    if (memory == MAP_FAILED) {
+        return -errno;
+    }
+    *address = memory;
+    return 0;
+}
+
+static int system_unmap(void *self, void *address, uint64_t bytes)
+{
+    (void)self;
+    return munmap(address, (size_t)bytes) != 0 ? -errno : 0;
+}
+
+static int system_advise(void *self, void *address, uint64_t bytes, int advice)
+{
+    (void)self;
+    return madvise(address, (size_t)bytes, advice) != 0 ? -errno : 0;
+}
+
+static int system_advise_file(void *self, int fd, uint64_t offset, uint64_t bytes, int advice)
+{
+    (void)self;
+    if (offset > INT64_MAX || bytes > INT64_MAX) {
+        return -EINVAL;
+    }
+    return -posix_fadvise(fd, (off_t)offset, (off_t)bytes, advice);
+}
+
+static int64_t system_completed(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result)
+{
+    (void)self;
+    (void)fd;
+    (void)offset;
+    (void)bytes;
+    return result;
+}
+
+static int system_free_bytes(void *self, const char *path, uint64_t *bytes)
+{
+    struct statvfs space;
+
+    (void)self;
+    if (statvfs(path, &space) != 0) {
+        return -errno;
+    }
+    *bytes = (uint64_t)space.f_bavail * space.f_frsize;
+    return 0;
+}
+
+static char kind_of_entry(int folder_fd, const struct dirent *entry)
+{
+    struct stat st;
+
+    switch (entry->d_type) {
+    case DT_REG:
+        return 'f';
+    case DT_DIR:
+        return 'd';
+    case DT_UNKNOWN:
+        if (fstatat(folder_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+            return kind_of_mode(st.st_mode);
+        }
+        return 'o';
+    default:
+        return 'o';
+    }
+}
+
+static int system_list_folder(void *self,
+                              const char *path,
+                              int (*entry)(void *context, const char *name, char kind),
+                              void *context)
+{
+    DIR *folder = opendir(path);
+    int rc = 0;
+
+    (void)self;
+    if (folder == NULL) {
+        return -errno;
+    }
+    while (rc == 0) {
+        const struct dirent *item;
+
+        errno = 0;
+        item = readdir(folder);
+        if (item == NULL) {
+            rc = -errno;
+            break;
+        }
+        if (strcmp(item->d_name, ".") != 0 && strcmp(item->d_name, "..") != 0) {
+            rc = entry(context, item->d_name, kind_of_entry(dirfd(folder), item));
+        }
+    }
+    closedir(folder);
+    return rc;
+}
+
+const struct slc_files *slc_files_system(void)
+{
+    static const struct slc_files table = {
+        .self = NULL,
+        .open = system_open,
+        .close = system_close,
+        .read_at = system_read_at,
+        .read = system_read,
+        .write_at = system_write_at,
+        .write = system_write,
+        .sync = system_sync,
+        .sync_folder = system_sync_folder,
+        .truncate = system_truncate,
+        .reserve = system_reserve,
+        .stat_fd = system_stat_fd,
+        .stat_path = system_stat_path,
+        .free_bytes = system_free_bytes,
+        .rename = system_rename,
+        .exchange = system_exchange,
+        .unlink = system_unlink,
+        .make_folder = system_make_folder,
+        .lock = system_lock,
+        .remove_folder = system_remove_folder,
+        .map = system_map,
+        .unmap = system_unmap,
+        .advise = system_advise,
+        .advise_file = system_advise_file,
+        .completed = system_completed,
+        .list_folder = system_list_folder,
+    };
+
+    return &table;
+}
+
+const struct slc_files *slc_files_or_system(const struct slc_files *files)
+{
+    return files != NULL ? files : slc_files_system();
+}

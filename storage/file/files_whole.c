@@ -1,0 +1,291 @@
+/*
+ * Whole transfers on top of the table of file operations: partial reads and writes are continued,
+ * interruptions retried, and every failure becomes an error record that names file and offset.
+ */
+#include "storage/file/files.h"
+
+#include "base/memory/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+/*
+ * Interruptions in a row without progress before they count as a failure: far more than signals can
+ * cause, so that only a broken file system ends here instead of looping for ever.
+ */
+enum { MAX_INTERRUPTIONS = 1000 };
+
+static bool is_interruption(int64_t result)
+{
+    return result == -EINTR || result == -EAGAIN;
+}
+
+enum slc_status slc_file_read_at(const struct slc_files *files,
+                                 int fd,
+                                 const char *path,
+                                 void *data,
+                                 uint64_t bytes,
+                                 uint64_t offset,
+                                 struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    uint64_t done = 0;
+    unsigned interruptions = 0;
+
+    while (done < bytes) {
+        int64_t got =
+            files->read_at(files->self, fd, (char *)data + done, bytes - done, offset + done);
+
+        if (is_interruption(got) && ++interruptions < MAX_INTERRUPTIONS) {
+            continue;
+        }
+        if (got < 0) {
+            status =
+                slc_fail_errno(err, (int)-got, path, "reading %" PRIu64 " bytes", bytes - done);
+            break;
+        }
+        if (got == 0) {
+            status = slc_fail(err, SLC_ERR_DAMAGED,
+                              "the file ends at byte %" PRIu64 ", but %" PRIu64
+                              " more bytes should follow: it was cut; restore or convert it again",
+                              offset + done, bytes - done);
+            slc_error_locate_file(err, path);
+            break;
+        }
+        interruptions = 0;
+        done += (uint64_t)got;
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_block(err, path, SLC_NOWHERE, offset + done);
+    }
+    return status;
+}
+
+enum slc_status slc_file_write_at(const struct slc_files *files,
+                                  int fd,
+                                  const char *path,
+                                  const void *data,
+                                  uint64_t bytes,
+                                  uint64_t offset,
+                                  struct slc_error *err)
+{
+    uint64_t done = 0;
+    unsigned interruptions = 0;
+
+    while (done < bytes) {
+        int64_t put = files->write_at(files->self, fd, (const char *)data + done, bytes - done,
+                                      offset + done);
+
+        if (is_interruption(put) && ++interruptions < MAX_INTERRUPTIONS) {
+            continue;
+        }
+        if (put <= 0) {
+            /* Writing nothing without a reason would loop for ever; report it as an I/O error. */
+            enum slc_status status = slc_fail_errno(err, put == 0 ? EIO : (int)-put, path,
+                                                    "writing %" PRIu64 " bytes", bytes - done);
+            slc_error_locate_block(err, path, SLC_NOWHERE, offset + done);
+            return status;
+        }
+        interruptions = 0;
+        done += (uint64_t)put;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status no_memory(struct slc_error *err, const char *what)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);
+}
+
+/* Reads the open file `fd` into fresh memory with a 0 behind it. */
+static enum slc_status load_open(const struct slc_files *files,
+                                 int fd,
+                                 const char *path,
+                                 uint64_t limit_bytes,
+                                 void **data,
+                                 uint64_t *bytes,
+                                 struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    enum slc_status status;
+    char *memory;
+    int rc = files->stat_fd(files->self, fd, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, path, "asking for the file's size");
+    }
+    if (stat.kind != 'f') {
+        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    if (stat.bytes > limit_bytes || stat.bytes >= SIZE_MAX) {
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
+                          "the file has %" PRIu64 " bytes; at most %" PRIu64 " are accepted here",
+                          stat.bytes, limit_bytes);
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    memory = slc_malloc((size_t)stat.bytes + 1);
+    if (memory == NULL) {
+        return no_memory(err, "a file's contents");
+    }
+    status = slc_file_read_at(files, fd, path, memory, stat.bytes, 0, err);
+    if (status != SLC_OK) {
+        slc_free(memory);
+        return status;
+    }
+    memory[stat.bytes] = '\0';
+    *data = memory;
+    *bytes = stat.bytes;
+    return SLC_OK;
+}
+
+enum slc_status slc_file_load(const struct slc_files *files,
+                              const char *path,
+                              uint64_t limit_bytes,
+                              void **data,
+                              uint64_t *bytes,
+                              struct slc_error *err)
+{
+    enum slc_status status;
+    int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+
+    if (fd < 0) {
+        return slc_fail_errno(err, -fd, path, "opening the file");
+    }
+    status = load_open(files, fd, path, limit_bytes, data, bytes, err);
+    (void)files->close(files->self, fd);
+    return status;
+}
+
+char *slc_path_parent(const char *path)
+{
+    size_t length = strlen(path);
+    char *parent = slc_malloc(length + 2);
+
+    if (parent == NULL) {
+        return NULL;
+    }
+    memcpy(parent, path, length);
+    while (length > 0 && path[length - 1] == '/') {
+        length--;
+    }
+    while (length > 0 && path[length - 1] != '/') {
+        length--;
+    }
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    parent[length] = '\0';
+    return length > 0 ? parent : memcpy(parent, ".", 2);
+}
+
+char *slc_path_join(const char *folder, const char *name)
+{
+    size_t folder_length = strlen(folder);
+    size_t name_length = strlen(name);
+    bool slash = folder_length > 0 && folder[folder_length - 1] != '/';
+    char *path = slc_malloc(folder_length + slash + name_length + 1);
+
+    if (path == NULL) {
+        return NULL;
+    }
+    memcpy(path, folder, folder_length);
+    if (slash) {
+        path[folder_length] = '/';
+    }
+    memcpy(path + folder_length + slash, name, name_length + 1);
+    return path;
+}
+
+enum slc_status
+slc_name_sync(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    char *folder = slc_path_parent(path);
+    enum slc_status status = SLC_OK;
+    int rc;
+
+    if (folder == NULL) {
+        return no_memory(err, "the path of a folder");
+    }
+    rc = files->sync_folder(files->self, folder);
+    if (rc < 0) {
+        status = slc_fail_errno(err, -rc, folder, "syncing the folder");
+    }
+    slc_free(folder);
+    return status;
+}
+
+/* The removal of one folder's contents. */
+struct removal {
+    const struct slc_files *files;
+    const char *folder;
+    unsigned depth;   /* levels of sub-folders that may still be entered */
+    uint64_t removed; /* entries gone in this round */
+    enum slc_status status;
+    struct slc_error *err;
+};
+
+static enum slc_status
+remove_tree(const struct slc_files *files, const char *path, unsigned depth, struct slc_error *err);
+
+static int remove_entry(void *context, const char *name, char kind)
+{
+    struct removal *removal = context;
+    char *path = slc_path_join(removal->folder, name);
+    int rc = 0;
+
+    if (path == NULL) {
+        removal->status = no_memory(removal->err, "a path");
+        return 1;
+    }
+    if (kind == 'd' && removal->depth > 0) {
+        removal->status = remove_tree(removal->files, path, removal->depth - 1, removal->err);
+    } else if (kind == 'd') {
+        rc = removal->files->remove_folder(removal->files->self, path);
+    } else {
+        rc = removal->files->unlink(removal->files->self, path);
+    }
+    if (rc < 0 && rc != -ENOENT) {
+        removal->status = slc_fail_errno(removal->err, -rc, path, "removing it");
+    }
+    removal->removed++;
+    slc_free(path);
+    return removal->status == SLC_OK ? 0 : 1;
+}
+
+static enum slc_status
+remove_tree(const struct slc_files *files, const char *path, unsigned depth, struct slc_error *err)
+{
+    struct removal removal = {files, path, depth, 0, SLC_OK, err};
+    int rc;
+
+    /* Removing while listing makes some file systems skip names: repeat until nothing is found. */
+    do {
+        removal.removed = 0;
+        rc = files->list_folder(files->self, path, remove_entry, &removal);
+        if (removal.status != SLC_OK) {
+            return removal.status;
+        }
+        if (rc == -ENOENT) {
+            return SLC_OK;
+        }
+        if (rc < 0) {
+            return slc_fail_errno(err, -rc, path, "listing the folder");
+        }
+    } while (removal.removed > 0);
+    rc = files->remove_folder(files->self, path);
+    if (rc < 0 && rc != -ENOENT) {
+        return slc_fail_errno(err, -rc, path, "removing the folder");
+    }
+    return SLC_OK;
+}
+
+enum slc_status
+slc_folder_remove(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    return remove_tree(files, path, 1, err);
+}

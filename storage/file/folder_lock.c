@@ -1,0 +1,103 @@
+/* See storage/file/folder_lock.h. */
+#include "storage/file/folder_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+/*
+ * Locks the open folder or file, which was at `path`. *taken: another run has it locked, or has
+ * removed it. Negated errno; 0 also where the file system has no locks.
+ */
+static int lock_open(const struct slc_files *files, int fd, const char *path, bool *taken)
+{
+    struct slc_file_stat locked, named;
+    int code = files->lock(files->self, fd);
+
+    *taken = code == -EWOULDBLOCK;
+    if (code < 0) {
+        return code == -EIO ? code : 0;
+    }
+    code = files->stat_fd(files->self, fd, &locked);
+    if (code >= 0) {
+        code = files->stat_path(files->self, path, &named);
+        *taken = code == -ENOENT ||
+                 (code >= 0 && (locked.inode != named.inode || locked.device != named.device));
+    }
+    return *taken || code > 0 ? 0 : code;
+}
+
+static enum slc_status lock_path(const struct slc_files *files,
+                                 const char *path,
+                                 int flags,
+                                 const char *advice,
+                                 int *fd,
+                                 bool *taken,
+                                 struct slc_error *err)
+{
+    int opened = files->open(files->self, path, flags | O_CLOEXEC, 0666);
+    const bool creates = (flags & O_CREAT) != 0;
+    int code = opened;
+
+    *taken = false;
+    if (opened >= 0) {
+        code = lock_open(files, opened, path, taken);
+    }
+
+    *fd = opened;
+    if (opened < 0) {
+        *taken = opened == -ENOENT && !creates;
+    }
+    if (*taken) {
+        (void)slc_fail(err, SLC_ERR_IO, "%s", advice);
+        slc_error_locate_file(err, path);
+        return SLC_ERR_IO;
+    }
+    return code < 0 ? slc_fail_errno(err, -code, path,
+                                     creates ? "creating the file" : "locking the folder")
+                    : SLC_OK;
+}
+
+enum slc_status slc_folder_lock(const struct slc_files *files,
+                                const char *path,
+                                const char *advice,
+                                int *fd,
+                                bool *taken,
+                                struct slc_error *err)
+{
+    return lock_path(files, path, O_RDONLY | O_DIRECTORY, advice, fd, taken, err);
+}
+
+enum slc_status slc_file_take(
+    const struct slc_files *files, const char *path, int *lock, int *fd, struct slc_error *err)
+{
+    bool taken;
+    enum slc_status status =
+        lock_path(files, path, O_WRONLY | O_CREAT | SLC_OPEN_OWN,
+                  "another run is writing this output: wait until it is done, or name another",
+                  lock, &taken, err);
+
+    *fd = -1;
+    if (status == SLC_OK) {
+        const int code = files->open(files->self, path, O_WRONLY | O_TRUNC | SLC_OPEN_OWN, 0);
+
+        if (code >= 0) {
+            *fd = code;
+            return SLC_OK;
+        }
+        status = slc_fail_errno(err, -code, path, "creating the file");
+    }
+    if (*lock >= 0 && !taken) {
+        (void)files->unlink(files->self, path);
+    }
+    slc_folder_unlock(files, lock);
+    *lock = -1;
+    return status;
+}
+
+void slc_folder_unlock(const struct slc_files *files, int *fd)
+{
+    if (*fd >= 0) {
+        files->close(files->self, *fd);
+        *fd = -1;
+    }
+}

@@ -1,0 +1,185 @@
+/* Atomic files, streamed or in one piece. See output.h and slc_file_replace in files.h. */
+#include "storage/file/output.h"
+
+#include "base/memory/memory.h"
+#include "storage/file/folder_lock.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void release(struct slc_output *output)
+{
+    slc_free(output->buffer);
+    slc_free(output->temporary);
+    slc_free(output->path);
+    memset(output, 0, sizeof *output);
+}
+
+enum slc_status slc_output_open(struct slc_output *output,
+                                const struct slc_files *files,
+                                const char *path,
+                                struct slc_error *err)
+{
+    size_t length = strlen(path);
+    enum slc_status status;
+
+    memset(output, 0, sizeof *output);
+    output->files = files != NULL ? files : slc_files_system();
+    output->path = slc_strdup(path);
+    output->temporary = slc_malloc(length + sizeof ".tmp");
+    output->buffer = slc_malloc(SLC_OUTPUT_BUFFER_BYTES);
+    if (output->path == NULL || output->temporary == NULL || output->buffer == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for writing %s", path);
+        goto fail;
+    }
+    memcpy(output->temporary, path, length);
+    memcpy(output->temporary + length, ".tmp", sizeof ".tmp");
+    status = slc_file_take(output->files, output->temporary, &output->lock, &output->fd, err);
+    if (status == SLC_OK) {
+        return SLC_OK;
+    }
+fail:
+    release(output);
+    return status;
+}
+
+static enum slc_status flush(struct slc_output *output, struct slc_error *err)
+{
+    enum slc_status status = slc_file_write_at(output->files, output->fd, output->temporary,
+                                               output->buffer, output->used, output->written, err);
+
+    output->written += output->used;
+    output->used = 0;
+    return status;
+}
+
+enum slc_status
+slc_output_reserve(struct slc_output *output, size_t bytes, uint8_t **room, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    assert(bytes <= SLC_OUTPUT_BUFFER_BYTES);
+    if (SLC_OUTPUT_BUFFER_BYTES - output->used < bytes) {
+        status = flush(output, err);
+    }
+    *room = output->buffer + output->used;
+    return status;
+}
+
+enum slc_status
+slc_output_print(struct slc_output *output, struct slc_error *err, const char *format, ...)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, SLC_OUTPUT_LINE_BYTES, &room, err);
+
+    if (status == SLC_OK) {
+        va_list args;
+        int length;
+
+        va_start(args, format);
+        length = vsnprintf((char *)room, SLC_OUTPUT_LINE_BYTES, format, args);
+        va_end(args);
+        assert(length >= 0 && length < SLC_OUTPUT_LINE_BYTES);
+        output->used += (size_t)length;
+    }
+    return status;
+}
+
+enum slc_status
+slc_output_leave(struct slc_output *output, uint64_t bytes, uint64_t *offset, struct slc_error *err)
+{
+    enum slc_status status = flush(output, err);
+
+    *offset = output->written;
+    output->written += bytes;
+    return status;
+}
+
+enum slc_status slc_output_fill(struct slc_output *output,
+                                uint64_t offset,
+                                const void *data,
+                                uint64_t bytes,
+                                struct slc_error *err)
+{
+    return slc_file_write_at(output->files, output->fd, output->temporary, data, bytes, offset,
+                             err);
+}
+
+/* Syncs the folder that holds the file, so that the rename is on the disk, too. */
+static enum slc_status sync_folder_of(struct slc_output *output, struct slc_error *err)
+{
+    char *slash = strrchr(output->path, '/');
+    const char *folder = ".";
+    int rc;
+
+    if (slash == output->path) {
+        folder = "/";
+    } else if (slash != NULL) {
+        *slash = '\0';
+        folder = output->path;
+    }
+    rc = output->files->sync_folder(output->files->self, folder);
+    return rc < 0 ? slc_fail_errno(err, -rc, folder, "syncing the folder") : SLC_OK;
+}
+
+enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *err)
+{
+    const struct slc_files *files = output->files;
+    enum slc_status status = flush(output, err);
+    int rc;
+
+    if (status == SLC_OK && (rc = files->sync(files->self, output->fd)) < 0) {
+        status = slc_fail_errno(err, -rc, output->temporary, "syncing the file");
+    }
+    /* Network file systems report a failed write as late as close. */
+    if ((rc = files->close(files->self, output->fd)) < 0 && status == SLC_OK) {
+        status = slc_fail_errno(err, -rc, output->temporary, "closing the file");
+    }
+    if (status == SLC_OK &&
+        (rc = files->rename(files->self, output->temporary, output->path)) < 0) {
+        status = slc_fail_errno(err, -rc, output->path, "renaming %s to its final name",
+                                output->temporary);
+    }
+    if (status != SLC_OK) {
+        (void)files->unlink(files->self, output->temporary);
+    }
+    slc_folder_unlock(files, &output->lock);
+    if (status == SLC_OK) {
+        status = sync_folder_of(output, err);
+    }
+    release(output);
+    return status;
+}
+
+void slc_output_abandon(struct slc_output *output)
+{
+    (void)output->files->close(output->files->self, output->fd);
+    (void)output->files->unlink(output->files->self, output->temporary);
+    slc_folder_unlock(output->files, &output->lock);
+    release(output);
+}
+
+enum slc_status slc_file_replace(const struct slc_files *files,
+                                 const char *path,
+                                 const void *data,
+                                 uint64_t bytes,
+                                 struct slc_error *err)
+{
+    struct slc_output output;
+    enum slc_status status = slc_output_open(&output, files, path, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* In one piece, past the buffer. */
+    status = slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    output.written = bytes;
+    return slc_output_commit(&output, err);
+}

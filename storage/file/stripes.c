@@ -1,0 +1,375 @@
+/* See storage/file/stripes.h. Sizes and counts of a list are checked here, before anything uses
+ * them. */
+#include "storage/file/stripes.h"
+
+#include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A list and the header of a stripe begin alike. */
+enum {
+    AT_MAJOR = 8,
+    AT_MINOR = 10,
+    AT_BYTES = 12, /* of the list, or of the header */
+    AT_RESERVED = 16,
+    AT_ID = 24,
+    AT_FILE_BYTES = 32,
+    AT_HEADER_HASH = 40,
+    AT_UNIT = 48,
+    AT_COUNT = 56,
+    AT_ORDINAL = 60, /* of a list zero */
+    AT_FOLDERS = 64,
+    HASH_BYTES = 8, /* at the end, of everything before */
+    MAGIC_BYTES = 8,
+    MAJOR = 1,
+    LENGTH_BYTES = 4
+};
+
+uint64_t slc_stripe_bytes(const struct slc_stripe_shape *shape, unsigned ordinal)
+{
+    const uint64_t round = shape->unit * shape->count;
+    const uint64_t rest = shape->file_bytes % round, before = ordinal * shape->unit;
+
+    return shape->file_bytes / round * shape->unit +
+           (rest > before ? slc_min_u64(rest - before, shape->unit) : 0);
+}
+
+uint64_t slc_stripe_place(const struct slc_stripe_shape *shape,
+                          uint64_t offset,
+                          unsigned *ordinal,
+                          uint64_t *at)
+{
+    const uint64_t piece = offset / shape->unit;
+
+    *ordinal = (unsigned)(piece % shape->count);
+    *at = SLC_PAGE_BYTES + piece / shape->count * shape->unit + offset % shape->unit;
+    return shape->count == 1 ? UINT64_MAX : shape->unit - offset % shape->unit;
+}
+
+bool slc_stripe_list_is(const void *data, uint64_t bytes)
+{
+    return bytes >= MAGIC_BYTES && memcmp(data, SLC_STRIPE_LIST_MAGIC, MAGIC_BYTES) == 0;
+}
+
+static void encode_head(const struct slc_stripe_shape *shape,
+                        const char *magic,
+                        uint32_t bytes,
+                        unsigned ordinal,
+                        uint8_t *data)
+{
+    memset(data, 0, bytes);
+    memcpy(data, magic, MAGIC_BYTES);
+    slc_store_u16(data + AT_MAJOR, MAJOR);
+    slc_store_u32(data + AT_BYTES, bytes);
+    slc_store_u64(data + AT_ID, shape->id);
+    slc_store_u64(data + AT_FILE_BYTES, shape->file_bytes);
+    slc_store_u64(data + AT_HEADER_HASH, shape->header_hash);
+    slc_store_u64(data + AT_UNIT, shape->unit);
+    slc_store_u32(data + AT_COUNT, shape->count);
+    slc_store_u32(data + AT_ORDINAL, ordinal);
+}
+
+static void seal(uint8_t *data, uint64_t bytes)
+{
+    slc_store_u64(data + bytes - HASH_BYTES, slc_hash64(data, bytes - HASH_BYTES));
+}
+
+enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
+                                       uint8_t **data,
+                                       uint64_t *bytes,
+                                       struct slc_error *err)
+{
+    uint64_t need = AT_FOLDERS + HASH_BYTES, at = AT_FOLDERS;
+    uint8_t *list_bytes;
+
+    for (unsigned k = 0; k < list->shape.count; k++) {
+        const size_t length = strlen(list->folders[k]);
+
+        if (length == 0 || length > SLC_MAX_STRIPE_FOLDER) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "a folder of stripes has a path of %zu bytes; 1 to %d are possible",
+                            length, (int)SLC_MAX_STRIPE_FOLDER);
+        }
+        need += LENGTH_BYTES + length;
+    }
+    need = (need + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
+    list_bytes = slc_malloc(need);
+    if (list_bytes == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of stripes");
+    }
+    encode_head(&list->shape, SLC_STRIPE_LIST_MAGIC, (uint32_t)need, 0, list_bytes);
+    for (unsigned k = 0; k < list->shape.count; k++) {
+        const size_t length = strlen(list->folders[k]);
+
+        slc_store_u32(list_bytes + at, (uint32_t)length);
+        memcpy(list_bytes + at + LENGTH_BYTES, list->folders[k], length);
+        at += LENGTH_BYTES + length;
+    }
+    seal(list_bytes, need);
+    *data = list_bytes;
+    *bytes = need;
+    return SLC_OK;
+}
+
+static enum slc_status
+fail_at(struct slc_error *err, enum slc_status status, uint64_t offset, const char *what)
+{
+    (void)slc_fail(err, status, "%s", what);
+    slc_error_locate_block(err, NULL, SLC_NOWHERE, offset);
+    return status;
+}
+
+/* What stands before the folders, behind a checksum that holds. */
+static enum slc_status
+decode_shape(const uint8_t *data, struct slc_stripe_shape *shape, struct slc_error *err)
+{
+    if (slc_load_u16(data + AT_MAJOR) != MAJOR || slc_load_u64(data + AT_RESERVED) != 0) {
+        return fail_at(err, SLC_ERR_UNSUPPORTED, AT_MAJOR,
+                       "the list of stripes is of a newer version than this sluice reads");
+    }
+    *shape = (struct slc_stripe_shape){.id = slc_load_u64(data + AT_ID),
+                                       .file_bytes = slc_load_u64(data + AT_FILE_BYTES),
+                                       .header_hash = slc_load_u64(data + AT_HEADER_HASH),
+                                       .unit = slc_load_u64(data + AT_UNIT),
+                                       .count = slc_load_u32(data + AT_COUNT)};
+    if (shape->count == 0 || shape->count > SLC_MAX_STRIPES) {
+        return fail_at(err, SLC_ERR_FORMAT, AT_COUNT, "a list has 1 to 16 stripes");
+    }
+    if (slc_load_u32(data + AT_ORDINAL) != 0) {
+        return fail_at(err, SLC_ERR_FORMAT, AT_ORDINAL, "unused bytes of a list are not zero");
+    }
+    if (shape->unit == 0 || shape->unit % SLC_PAGE_BYTES != 0 ||
+        shape->unit > SLC_MAX_BLOCK_BYTES) {
+        return fail_at(err, SLC_ERR_FORMAT, AT_UNIT,
+                       "the unit of stripes is whole pages, at most 1 GiB");
+    }
+    if (shape->file_bytes == 0 || shape->file_bytes % SLC_PAGE_BYTES != 0 ||
+        shape->file_bytes > INT64_MAX / 2) {
+        return fail_at(err, SLC_ERR_FORMAT, AT_FILE_BYTES,
+                       "a block file consists of whole pages and is no longer than 2^62 bytes");
+    }
+    return SLC_OK;
+}
+
+/* The folders, and zeros behind them. */
+static enum slc_status decode_folders(const uint8_t *data,
+                                      uint64_t bytes,
+                                      struct slc_stripe_list *list,
+                                      struct slc_error *err)
+{
+    const uint64_t end = bytes - HASH_BYTES;
+    uint64_t at = AT_FOLDERS;
+
+    for (unsigned k = 0; k < list->shape.count; k++) {
+        uint64_t length = end - at < LENGTH_BYTES ? 0 : slc_load_u32(data + at);
+
+        if (length == 0 || length > SLC_MAX_STRIPE_FOLDER || length > end - at - LENGTH_BYTES ||
+            memchr(data + at + LENGTH_BYTES, '\0', length) != NULL) {
+            return fail_at(err, SLC_ERR_FORMAT, at, "the path of a folder does not fit its list");
+        }
+        list->folders[k] = slc_malloc(length + 1);
+        if (list->folders[k] == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+        }
+        memcpy(list->folders[k], data + at + LENGTH_BYTES, length);
+        list->folders[k][length] = '\0';
+        at += LENGTH_BYTES + length;
+    }
+    for (; at < end; at++) {
+        if (data[at] != 0) {
+            return fail_at(err, SLC_ERR_FORMAT, at, "unused bytes of a list are not zero");
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_stripe_list_decode(const uint8_t *data,
+                                       uint64_t bytes,
+                                       struct slc_stripe_list *list,
+                                       struct slc_error *err)
+{
+    struct slc_stripe_list read = {.shape = {0}};
+    enum slc_status status;
+
+    if (!slc_stripe_list_is(data, bytes)) {
+        return fail_at(err, SLC_ERR_FORMAT, 0, "not a list of stripes");
+    }
+    if (bytes < SLC_PAGE_BYTES || bytes > SLC_MAX_STRIPE_LIST || bytes % SLC_PAGE_BYTES != 0 ||
+        slc_load_u32(data + AT_BYTES) != bytes) {
+        return fail_at(err, SLC_ERR_DAMAGED, AT_BYTES, "the list of stripes was cut or extended");
+    }
+    if (slc_load_u64(data + bytes - HASH_BYTES) != slc_hash64(data, bytes - HASH_BYTES)) {
+        return fail_at(err, SLC_ERR_DAMAGED, bytes - HASH_BYTES,
+                       "the checksum of the list of stripes does not hold: it was altered");
+    }
+    status = decode_shape(data, &read.shape, err);
+    if (status == SLC_OK) {
+        status = decode_folders(data, bytes, &read, err);
+    }
+    if (status != SLC_OK) {
+        slc_stripe_list_clear(&read);
+        return status;
+    }
+    *list = read;
+    return SLC_OK;
+}
+
+void slc_stripe_list_clear(struct slc_stripe_list *list)
+{
+    for (unsigned k = 0; k < SLC_MAX_STRIPES; k++) {
+        slc_free(list->folders[k]);
+        list->folders[k] = NULL;
+    }
+    list->shape.count = 0;
+}
+
+void slc_stripe_header_encode(const struct slc_stripe_shape *shape, unsigned ordinal, uint8_t *page)
+{
+    encode_head(shape, SLC_STRIPE_MAGIC, SLC_PAGE_BYTES, ordinal, page);
+    seal(page, SLC_PAGE_BYTES);
+}
+
+enum slc_status slc_stripe_header_check(const struct slc_stripe_shape *shape,
+                                        unsigned ordinal,
+                                        const uint8_t *page,
+                                        struct slc_error *err)
+{
+    uint8_t expected[SLC_PAGE_BYTES];
+
+    if (memcmp(page, SLC_STRIPE_MAGIC, MAGIC_BYTES) != 0) {
+        return fail_at(err, SLC_ERR_DAMAGED, 0, "the file is no stripe of a store");
+    }
+    slc_stripe_header_encode(shape, ordinal, expected);
+    if (memcmp(page, expected, sizeof expected) == 0) {
+        return SLC_OK;
+    }
+    if (slc_load_u64(page + SLC_PAGE_BYTES - HASH_BYTES) !=
+        slc_hash64(page, SLC_PAGE_BYTES - HASH_BYTES)) {
+        return fail_at(err, SLC_ERR_DAMAGED, SLC_PAGE_BYTES - HASH_BYTES,
+                       "the checksum of the stripe's header does not hold: it was altered");
+    }
+    (void)slc_fail(err, SLC_ERR_DAMAGED,
+                   "the file is stripe %" PRIu32 " of %" PRIu32 " of set %016" PRIx64
+                   ", expected stripe %u of %u of set %016" PRIx64
+                   ": it belongs to another store or place",
+                   slc_load_u32(page + AT_ORDINAL) + 1, slc_load_u32(page + AT_COUNT),
+                   slc_load_u64(page + AT_ID), ordinal + 1, shape->count, shape->id);
+    return SLC_ERR_DAMAGED;
+}
+
+char *slc_stripe_path(const struct slc_stripe_shape *shape,
+                      const char *list_path,
+                      const char *folder,
+                      unsigned ordinal)
+{
+    char name[64];
+    char *parent, *from = NULL, *path = NULL;
+
+    (void)snprintf(name, sizeof name, "%016" PRIx64 "-%uof%u.stripe", shape->id, ordinal + 1,
+                   shape->count);
+    if (folder[0] == '/') {
+        return slc_path_join(folder, name);
+    }
+    parent = slc_path_parent(list_path);
+    if (parent != NULL) {
+        from = slc_path_join(parent, folder);
+    }
+    if (from != NULL) {
+        path = slc_path_join(from, name);
+    }
+    slc_free(parent);
+    slc_free(from);
+    return path;
+}
+
+enum slc_status slc_stripe_list_load(const struct slc_files *files,
+                                     const char *path,
+                                     struct slc_stripe_list *list,
+                                     bool *found,
+                                     struct slc_error *err)
+{
+    int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    uint8_t magic[MAGIC_BYTES] = {0};
+    struct slc_file_stat stat;
+    enum slc_status status = SLC_OK;
+    void *data = NULL;
+    uint64_t bytes = 0;
+    int rc;
+
+    *found = false;
+    if (fd < 0) {
+        return fd == -ENOENT ? SLC_OK
+                             : slc_fail_errno(err, -fd, path, "looking for a list of stripes");
+    }
+    rc = files->stat_fd(files->self, fd, &stat);
+    if (rc < 0) {
+        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
+    } else if (stat.kind == 'f' && stat.bytes >= SLC_PAGE_BYTES) {
+        status = slc_file_read_at(files, fd, path, magic, sizeof magic, 0, err);
+    }
+    (void)files->close(files->self, fd);
+    if (status != SLC_OK || !slc_stripe_list_is(magic, sizeof magic)) {
+        return status;
+    }
+    status = slc_file_load(files, path, SLC_MAX_STRIPE_LIST, &data, &bytes, err);
+    if (status == SLC_OK) {
+        status = slc_stripe_list_decode(data, bytes, list, err);
+        slc_free(data);
+    }
+    *found = status == SLC_OK;
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, path);
+    }
+    return status;
+}
+
+enum slc_status slc_stripe_open(const struct slc_files *files,
+                                const struct slc_stripe_shape *shape,
+                                unsigned ordinal,
+                                const char *path,
+                                int *fd,
+                                struct slc_error *err)
+{
+    const uint64_t bytes = SLC_PAGE_BYTES + slc_stripe_bytes(shape, ordinal);
+    uint8_t page[SLC_PAGE_BYTES] = {0};
+    struct slc_file_stat stat;
+    enum slc_status status;
+    int rc;
+
+    *fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    if (*fd < 0) {
+        return slc_fail_errno(err, -*fd, path, "opening a stripe");
+    }
+    rc = files->stat_fd(files->self, *fd, &stat);
+    if (rc < 0) {
+        status = slc_fail_errno(err, -rc, path, "asking for the file's size");
+    } else if (stat.kind != 'f') {
+        status = slc_fail(err, SLC_ERR_DAMAGED, "the stripe is not a plain file");
+    } else {
+        status =
+            slc_file_read_at(files, *fd, path, page, slc_min_u64(stat.bytes, sizeof page), 0, err);
+        if (status == SLC_OK) {
+            status = slc_stripe_header_check(shape, ordinal, page, err);
+        }
+        if (status == SLC_OK && stat.bytes != bytes) {
+            status = slc_fail(err, SLC_ERR_DAMAGED,
+                              "the stripe has %" PRIu64 " bytes, expected %" PRIu64
+                              ": it was cut or extended",
+                              stat.bytes, bytes);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, path);
+        (void)files->close(files->self, *fd);
+        *fd = -1;
+    }
+    return status;
+}

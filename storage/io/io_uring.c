@@ -1,0 +1,305 @@
+/*
+ * Block reads by io_uring: one submission per block, no copies, no threads of ours.
+ *
+ * The slots are registered as fixed buffers, so that the kernel pins their pages once instead of at
+ * every read, and the descriptors as fixed files. Pinned memory counts against RLIMIT_MEMLOCK on
+ * most systems: where not all slots fit, as many as do are registered and the others read plainly.
+ *
+ * A slot carries one request at most and the ring has an entry for every slot, so the queues of the
+ * kernel cannot overflow. A submission that the kernel puts off (EAGAIN, EBUSY) stays queued and
+ * goes out with the next wait.
+ */
+#include "storage/io/io_impl.h"
+
+#ifdef SLC_HAVE_URING
+
+#include "base/memory/checked.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <sched.h>
+#include <string.h>
+
+/* Refused submissions in a row, with nothing in flight to wait for, that end the wait. */
+enum { MAX_REFUSALS = 1000 };
+
+struct uring_slot {
+    struct slc_io_request *request;
+    struct slc_io_progress progress;
+};
+
+struct uring_backend {
+    struct io_uring ring;
+    struct uring_slot *slots;
+    unsigned registered_slots; /* the first so many */
+    bool registered_files;     /* of file f: index 2 f its fd, 2 f + 1 its buffered_fd */
+    unsigned in_kernel;        /* submissions that have not completed, queued ones included */
+};
+
+/* Queues the rest of the slot's request. */
+static void queue_read(struct slc_io *io, unsigned slot)
+{
+    struct uring_backend *uring = io->backend;
+    struct uring_slot *state = &uring->slots[slot];
+    const uint64_t done = state->progress.done;
+    const struct slc_io_place place = slc_io_place(io, state->request, done);
+    const uint64_t at = place.offset;
+    char *memory = (char *)slc_io_slot(io, slot) + done;
+    const unsigned bytes = (unsigned)place.bytes;
+    int fd = slc_io_fd_at(place.file, at);
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+
+    /* There are as many entries as slots, and a slot queues one read at a time. */
+    if (uring->registered_files) {
+        fd = (int)(2 * place.number) + !slc_io_whole_pages(at);
+    }
+    if (slot < uring->registered_slots) {
+        io_uring_prep_read_fixed(sqe, fd, memory, bytes, at, (int)slot);
+    } else {
+        io_uring_prep_read(sqe, fd, memory, bytes, at);
+    }
+    if (uring->registered_files) {
+        sqe->flags |= IOSQE_FIXED_FILE;
+    }
+    io_uring_sqe_set_data(sqe, state);
+    uring->in_kernel++;
+}
+
+static enum slc_status
+uring_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error *err)
+{
+    struct uring_backend *uring = io->backend;
+
+    (void)err;
+    uring->slots[request->slot].request = request;
+    uring->slots[request->slot].progress = (struct slc_io_progress){0, 0};
+    queue_read(io, request->slot);
+    /* What is put off now goes out with the next wait. */
+    (void)io_uring_submit(&uring->ring);
+    return SLC_OK;
+}
+
+/* Waits for one completion; sends out whatever is still queued. Returns 0 or a negated errno. */
+static int next_completion(struct uring_backend *uring, struct io_uring_cqe **cqe)
+{
+    unsigned refusals = 0;
+
+    for (;;) {
+        unsigned queued = io_uring_sq_ready(&uring->ring);
+        int rc;
+
+        if (io_uring_peek_cqe(&uring->ring, cqe) == 0) {
+            return 0;
+        }
+        if (queued > 0) {
+            rc = io_uring_submit(&uring->ring);
+            if (rc >= 0 || rc == -EINTR) {
+                continue;
+            }
+            if (rc != -EAGAIN && rc != -EBUSY) {
+                return rc;
+            }
+            if (queued == uring->in_kernel) {
+                if (++refusals == MAX_REFUSALS) {
+                    return rc;
+                }
+                sched_yield();
+                continue;
+            }
+        }
+        rc = io_uring_wait_cqe(&uring->ring, cqe);
+        if (rc != -EINTR && rc != -EAGAIN) {
+            return rc;
+        }
+    }
+}
+
+static enum slc_status
+uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error *err)
+{
+    struct uring_backend *uring = io->backend;
+
+    for (;;) {
+        struct io_uring_cqe *cqe;
+        struct uring_slot *state;
+        struct slc_io_request *asked;
+        struct slc_io_place place;
+        int64_t result;
+        int rc = next_completion(uring, &cqe);
+
+        if (rc < 0) {
+            return slc_fail_errno(err, -rc, io->opened[0].path, "waiting for io_uring");
+        }
+        state = io_uring_cqe_get_data(cqe);
+        asked = state->request;
+        result = cqe->res;
+        io_uring_cqe_seen(&uring->ring, cqe);
+        uring->in_kernel--;
+        place = slc_io_place(io, asked, state->progress.done);
+        result = io->files->completed(io->files->self, place.file->fd, place.offset, place.bytes,
+                                      result);
+        if (slc_io_advance(io, asked, &state->progress, slc_io_slot(io, asked->slot), result)) {
+            slc_io_drop_behind(io, asked);
+            *request = asked;
+            return SLC_OK;
+        }
+        queue_read(io, asked->slot);
+    }
+}
+
+static void uring_release(struct slc_io *io, struct slc_io_request *request)
+{
+    (void)io;
+    request->data = NULL;
+}
+
+/* Reads that are under way still write into the slots: they are waited for. */
+static void uring_close(struct slc_io *io)
+{
+    struct uring_backend *uring = io->backend;
+
+    while (uring->in_kernel > 0) {
+        struct io_uring_cqe *cqe;
+
+        if (next_completion(uring, &cqe) < 0) {
+            break;
+        }
+        io_uring_cqe_seen(&uring->ring, cqe);
+        uring->in_kernel--;
+    }
+    io_uring_queue_exit(&uring->ring);
+    slc_free(uring->slots);
+    slc_free(uring);
+    io->backend = NULL;
+}
+
+/* Tries to register the first `count` slots. Returns 0 or a negated errno. */
+static int register_slots(struct slc_io *io, struct iovec *vectors, unsigned count)
+{
+    struct uring_backend *uring = io->backend;
+
+    for (unsigned slot = 0; slot < count; slot++) {
+        vectors[slot].iov_base = slc_io_slot(io, slot);
+        vectors[slot].iov_len = io->slot_bytes;
+    }
+    return io_uring_register_buffers(&uring->ring, vectors, count);
+}
+
+/*
+ * Registers as many slots as the limit on locked memory allows, found by bisection. Failing is no
+ * error: reads into slots that are not registered only cost the kernel more.
+ */
+static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
+{
+    struct uring_backend *uring = io->backend;
+    struct iovec *vectors = slc_calloc(io->slot_count, sizeof *vectors);
+    unsigned fits = 0;
+    unsigned fails = io->slot_count;
+    int rc;
+
+    if (vectors == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buffers of io_uring",
+                        io->slot_count);
+    }
+    rc = register_slots(io, vectors, io->slot_count);
+    if (rc == 0) {
+        uring->registered_slots = io->slot_count;
+    } else {
+        slc_io_note(io, "io_uring: buffers not all registered (%s; see ulimit -l)", strerror(-rc));
+        while (fails - fits > 1) {
+            unsigned middle = fits + (fails - fits) / 2;
+
+            if (register_slots(io, vectors, middle) == 0) {
+                (void)io_uring_unregister_buffers(&uring->ring);
+                fits = middle;
+            } else {
+                fails = middle;
+            }
+        }
+        if (fits > 0 && register_slots(io, vectors, fits) == 0) {
+            uring->registered_slots = fits;
+        }
+    }
+    io->stats.registered = uring->registered_slots == io->slot_count;
+    slc_free(vectors);
+    return SLC_OK;
+}
+
+/* Registers the descriptors; failing is no error: the kernel then looks them up at every read. */
+static enum slc_status register_files(struct slc_io *io, struct slc_error *err)
+{
+    struct uring_backend *uring = io->backend;
+    const unsigned count = 2 * io->file_count;
+    int *fds = slc_calloc(count, sizeof *fds);
+
+    if (fds == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u descriptors of io_uring", count);
+    }
+    for (unsigned f = 0; f < io->file_count; f++) {
+        fds[2 * f] = io->opened[f].fd;
+        fds[2 * f + 1] = io->opened[f].buffered_fd;
+    }
+    uring->registered_files = io_uring_register_files(&uring->ring, fds, count) == 0;
+    slc_free(fds);
+    return SLC_OK;
+}
+
+/* Whether this kernel's io_uring knows the reads used here (Linux 5.6). */
+static bool reads_are_supported(struct io_uring *ring)
+{
+    struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
+    bool supported = probe != NULL && io_uring_opcode_supported(probe, IORING_OP_READ) &&
+                     io_uring_opcode_supported(probe, IORING_OP_READ_FIXED);
+
+    io_uring_free_probe(probe);
+    return supported;
+}
+
+enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
+{
+    static const struct slc_io_ops ops = {uring_submit, uring_wait, uring_release, NULL,
+                                          uring_close};
+    struct uring_backend *uring = slc_calloc(1, sizeof *uring);
+    enum slc_status status;
+    int rc;
+
+    if (uring == NULL ||
+        (uring->slots = slc_calloc(io->slot_count, sizeof *uring->slots)) == NULL) {
+        slc_free(uring);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for io_uring");
+    }
+    rc = io_uring_queue_init(io->slot_count, &uring->ring, 0);
+    if (rc == 0 && !reads_are_supported(&uring->ring)) {
+        io_uring_queue_exit(&uring->ring);
+        rc = -ENOSYS;
+    }
+    if (rc < 0) {
+        slc_free(uring->slots);
+        slc_free(uring);
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "io_uring is refused here (%s); use --io pread, which works everywhere",
+                        strerror(-rc));
+    }
+    io->backend = uring;
+    status = register_most(io, err);
+    if (status == SLC_OK) {
+        status = register_files(io, err);
+    }
+    if (status != SLC_OK) {
+        uring_close(io);
+        return status;
+    }
+    io->ops = &ops;
+    return SLC_OK;
+}
+
+#else
+
+enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
+{
+    (void)io;
+    return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                    "this build has no io_uring (it was made without liburing); use --io pread");
+}
+
+#endif

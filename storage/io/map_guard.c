@@ -1,0 +1,148 @@
+/*
+ * Guarding maps against SIGBUS; see map_guard.h.
+ *
+ * The handler may run in any thread at any time and takes no lock: it looks through a fixed table
+ * of atomics. A set of ranges enters it before its first map and leaves it after its last, so an
+ * address that faults inside a map of ours is always found.
+ */
+#include "storage/io/map_guard.h"
+
+#include "base/memory/memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Sets at most: one per open reader of the kind mmap; a process has one or two. */
+enum { MAX_SETS = 64 };
+
+static struct {
+    struct slc_guarded_range *_Atomic ranges; /* NULL: a free place */
+    atomic_uint count;
+} sets[MAX_SETS];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the two below, and of adding */
+static unsigned set_count;
+static struct sigaction before;
+/* Set before the handler is: asking the system inside it is not allowed. */
+static uint64_t page_bytes;
+
+/* The guarded range that holds `address`, or NULL. */
+static struct slc_guarded_range *find(uintptr_t address)
+{
+    for (unsigned s = 0; s < MAX_SETS; s++) {
+        struct slc_guarded_range *ranges = atomic_load(&sets[s].ranges);
+        unsigned count = ranges == NULL ? 0 : atomic_load(&sets[s].count);
+
+        for (unsigned i = 0; i < count; i++) {
+            uintptr_t begin = atomic_load(&ranges[i].begin);
+
+            if (begin != 0 && address >= begin && address - begin < atomic_load(&ranges[i].bytes)) {
+                return &ranges[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* What would have happened without us. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+    if ((before.sa_flags & SA_SIGINFO) != 0) {
+        before.sa_sigaction(number, info, context);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(number);
+    } else {
+        /* Waits until this returns, and then ends the process. */
+        (void)signal(number, SIG_DFL);
+        (void)raise(number);
+    }
+}
+
+/*
+ * Puts zeros in the place of a page that cannot be read. Other threads may be reading what the page
+ * holds before it, and are meant to see either. ThreadSanitizer would take a call of mmap for a
+ * write that races with them, so the system is called without it; POSIX does not list mmap among
+ * the functions for signal handlers either.
+ */
+static bool replace_page(void *page)
+{
+    const long address = syscall(SYS_mmap, page, page_bytes, PROT_READ,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1L, 0L);
+
+    return address != -1;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    uintptr_t address = (uintptr_t)info->si_addr;
+    /* Codes above 0 are the kernel's; a signal that was sent has no address. */
+    struct slc_guarded_range *range = info->si_code > 0 ? find(address) : NULL;
+    void *page = (void *)(address & ~(uintptr_t)(page_bytes - 1));
+
+    if (range != NULL && replace_page(page)) {
+        atomic_store(&range->faulted, true);
+    } else {
+        pass_on(number, info, context);
+    }
+    errno = saved;
+}
+
+enum slc_status
+slc_map_guard_add(struct slc_guarded_range *ranges, unsigned count, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    struct sigaction action;
+    unsigned s = 0;
+
+    pthread_mutex_lock(&lock);
+    while (s < MAX_SETS && atomic_load(&sets[s].ranges) != NULL) {
+        s++;
+    }
+    if (s == MAX_SETS) {
+        status = slc_fail(err, SLC_ERR_SYSTEM,
+                          "%d files are being read through maps already; use --io pread", MAX_SETS);
+    } else if (set_count == 0) {
+        page_bytes = slc_memory_page_bytes();
+        memset(&action, 0, sizeof action);
+        action.sa_sigaction = on_fault;
+        action.sa_flags = SA_SIGINFO | SA_RESTART;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(SIGBUS, &action, &before) != 0) {
+            status =
+                slc_fail(err, SLC_ERR_SYSTEM, "watching over a memory map: %s", strerror(errno));
+        }
+    }
+    if (status == SLC_OK) {
+        set_count++;
+        atomic_store(&sets[s].count, count);
+        atomic_store(&sets[s].ranges, ranges);
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void slc_map_guard_remove(const struct slc_guarded_range *ranges)
+{
+    struct sigaction now;
+
+    pthread_mutex_lock(&lock);
+    for (unsigned s = 0; s < MAX_SETS && ranges != NULL; s++) {
+        if (atomic_load(&sets[s].ranges) != ranges) {
+            continue;
+        }
+        atomic_store(&sets[s].ranges, NULL);
+        set_count--;
+        /* Somebody who came later may have put a handler over ours: that one stays. */
+        if (set_count == 0 && sigaction(SIGBUS, NULL, &now) == 0 &&
+            (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault) {
+            (void)sigaction(SIGBUS, &before, NULL);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,89 @@
+/* See json_text.h. */
+#include "storage/manifest/json_text.h"
+
+#include "base/text/utf8.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS = 17 }; /* so that a number is read back with the same bits */
+
+enum slc_status slc_json_read(const char *text,
+                              uint64_t bytes,
+                              const char *what,
+                              enum slc_status unsound,
+                              json_t **ret_root,
+                              struct slc_error *err)
+{
+    json_error_t fault;
+    json_t *root;
+
+    memset(&fault, 0, sizeof fault);
+    errno = 0;
+    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
+    if (root != NULL) {
+        *ret_root = root;
+        return SLC_OK;
+    }
+    /* Of much that it has no memory for jansson says that the text is wrong. */
+    if (fault.text[0] == '\0' || json_error_code(&fault) == json_error_out_of_memory ||
+        errno == ENOMEM) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);
+    }
+    return slc_fail(err, unsound, "%s is not valid JSON: line %d: %s", what, fault.line,
+                    fault.text);
+}
+
+void slc_json_begin(void)
+{
+    errno = 0;
+}
+
+enum slc_status slc_json_whole(const char *what, struct slc_error *err)
+{
+    return errno == ENOMEM ? slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what) : SLC_OK;
+}
+
+enum slc_status
+slc_json_write(const json_t *object, const char *what, char **ret_text, struct slc_error *err)
+{
+    char *text =
+        json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS) | JSON_PRESERVE_ORDER);
+
+    if (errno == ENOMEM) {
+        free(text);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);
+    }
+    if (text == NULL) {
+        return slc_fail(err, SLC_ERR_INPUT, "%s has text that is not UTF-8", what);
+    }
+    *ret_text = text;
+    return SLC_OK;
+}
+
+json_t *slc_json_string(const char *text)
+{
+    const size_t bytes = text != NULL ? strlen(text) : 0;
+    json_malloc_t allocate;
+    json_free_t release;
+    json_t *string = NULL;
+    size_t used = 0;
+    char *clean;
+
+    json_get_alloc_funcs(&allocate, &release);
+    clean = text != NULL ? allocate(3 * bytes + 1) : NULL;
+    for (size_t at = 0; clean != NULL && at < bytes;) {
+        const unsigned length = slc_utf8_length(text + at, bytes - at);
+
+        memcpy(clean + used, length > 0 ? text + at : SLC_UTF8_REPLACEMENT,
+               length > 0 ? length : 3);
+        used += length > 0 ? length : 3;
+        at += length > 0 ? length : 1;
+    }
+    if (clean != NULL) {
+        string = json_stringn_nocheck(clean, used);
+        release(clean);
+    }
+    return string;
+}

@@ -1,0 +1,562 @@
+/*
+ * Reads the manifest tensor.json (docs/FORMAT.md, section 9) and checks every member. The checksum
+ * is verified before the text is parsed, so a parse error means a manifest that no sluice wrote,
+ * not a flipped bit.
+ */
+#include "storage/manifest/store.h"
+
+#include "base/hash.h"
+#include "base/key.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
+#include "base/text/plain_text.h"
+#include "storage/manifest/folder_kind.h"
+#include "storage/manifest/json_text.h"
+#include "storage/manifest/labels.h"
+#include "storage/manifest/manifest_text.h"
+#include "storage/manifest/names_form.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Reading. After the first failure every further step does nothing, so that members are read
+ * straight down and the status is asked for once.
+ */
+struct parser {
+    enum slc_status status;
+    struct slc_error *err;
+};
+
+static void refuse(struct parser *parser, const char *name, const char *want)
+{
+    if (parser->status == SLC_OK) {
+        parser->status = slc_fail(parser->err, SLC_ERR_FORMAT,
+                                  "the manifest's member \"%s\" should be %s", name, want);
+    }
+}
+
+static uint64_t
+get_count(struct parser *parser, const json_t *object, const char *name, uint64_t max)
+{
+    const json_t *value = json_object_get(object, name);
+    json_int_t count = json_integer_value(value);
+
+    if (!json_is_integer(value) || count < 0 || (uint64_t)count > max) {
+        char want[64];
+
+        snprintf(want, sizeof want, "an integer from 0 to %" PRIu64, max);
+        refuse(parser, name, want);
+        return 0;
+    }
+    return (uint64_t)count;
+}
+
+/* A borrowed string; "" after a failure. */
+static const char *get_string(struct parser *parser, const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    if (text == NULL) {
+        refuse(parser, name, "a string");
+        return "";
+    }
+    return text;
+}
+
+/* A text that only informs: cut between characters where it is longer than there is room for. */
+static void cut_text(const char *found, char *text, size_t text_bytes)
+{
+    size_t length = strlen(found);
+
+    if (length >= text_bytes) {
+        length = text_bytes - 1;
+        while (length > 0 && ((unsigned char)found[length] & 0xc0) == 0x80) {
+            length--;
+        }
+    }
+    memcpy(text, found, length);
+    text[length] = '\0';
+}
+
+static void get_text(
+    struct parser *parser, const json_t *object, const char *name, char *text, size_t text_bytes)
+{
+    cut_text(get_string(parser, object, name), text, text_bytes);
+}
+
+/* Exactly 16 lower-case hexadecimal digits. */
+static bool parse_hex(const char *text, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned i = 0; i < SLC_MANIFEST_DIGITS; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *digit = text[i] == '\0' ? NULL : strchr(digits, text[i]);
+
+        if (digit == NULL) {
+            return false;
+        }
+        *value = *value << 4 | (uint64_t)(digit - digits);
+    }
+    return true;
+}
+
+static uint64_t get_hex(struct parser *parser, const json_t *object, const char *name)
+{
+    const char *text = get_string(parser, object, name);
+    uint64_t value = 0;
+
+    if (strlen(text) != SLC_MANIFEST_DIGITS || !parse_hex(text, &value)) {
+        refuse(parser, name, "16 lower-case hexadecimal digits");
+        return 0;
+    }
+    return value;
+}
+
+static void parse_dims(struct parser *parser, const json_t *root, struct slc_manifest *manifest)
+{
+    const json_t *dims = json_object_get(root, "dims");
+    size_t order = json_array_size(dims);
+    struct slc_key_layout keys;
+
+    if (!json_is_array(dims) || order == 0) {
+        refuse(parser, "dims", "an array of lengths");
+        return;
+    }
+    if (order > SLC_MAX_ORDER) {
+        parser->status = slc_fail(parser->err, SLC_ERR_UNSUPPORTED,
+                                  "%zu modes, but at most %d are supported", order, SLC_MAX_ORDER);
+        return;
+    }
+    for (size_t mode = 0; mode < order; mode++) {
+        const json_t *length = json_array_get(dims, mode);
+        json_int_t value = json_integer_value(length);
+
+        if (!json_is_integer(length) || value < 1 || (uint64_t)value > SLC_MAX_MODE_LENGTH) {
+            refuse(parser, "dims", "lengths from 1 to 2^62");
+            return;
+        }
+        manifest->dims[mode] = (uint64_t)value;
+    }
+    manifest->order = (unsigned)order;
+    parser->status = slc_key_layout_init(&keys, manifest->order, manifest->dims, parser->err);
+}
+
+/* A name that stays within the folder, may be told of, and is not the manifest's own. */
+static bool is_plain_name(const char *name)
+{
+    return name[0] != '\0' && slc_text_is_plain(name) && strchr(name, '/') == NULL &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+           strcmp(name, SLC_MANIFEST_NAME) != 0;
+}
+
+static void parse_layout(struct parser *parser,
+                         const json_t *object,
+                         const struct slc_manifest *manifest,
+                         struct slc_store_layout *layout)
+{
+    const char *file = get_string(parser, object, "file");
+    const char *kind = get_string(parser, object, "layout");
+    const char *codec = get_string(parser, object, "codec");
+    uint64_t mode = get_count(parser, object, "mode", manifest->order);
+
+    for (unsigned i = SLC_LAYOUT_BLCO; i <= SLC_LAYOUT_FIBER; i++) {
+        if (strcmp(kind, slc_layout_name((enum slc_layout_kind)i)) == 0) {
+            layout->layout = (enum slc_layout_kind)i;
+        }
+    }
+    if (layout->layout == 0) {
+        refuse(parser, "layout", "\"blco\", \"sorted\" or \"fiber\"");
+    }
+    if ((mode == 0) != (layout->layout == SLC_LAYOUT_BLCO)) {
+        refuse(parser, "mode", "0 for \"blco\", and a mode from 1 for others");
+    }
+    if (!is_plain_name(file) || strlen(file) >= sizeof layout->file) {
+        refuse(parser, "file", "a plain file name of at most 63 bytes");
+    }
+    if (!slc_codec_parse(codec, &layout->codec)) {
+        refuse(parser, "codec", "\"packed\", \"lz4\" or \"blco\"");
+    }
+    layout->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
+    layout->block_count = get_count(parser, object, "block_count", layout->file_bytes);
+    layout->index_bytes = get_count(parser, object, "index_bytes", layout->file_bytes);
+    layout->header_hash = get_hex(parser, object, "header_hash");
+    if (parser->status == SLC_OK) {
+        layout->layout_mode = mode == 0 ? 0 : (unsigned)mode - 1;
+        memcpy(layout->file, file, strlen(file) + 1);
+    }
+}
+
+static void parse_layouts(struct parser *parser, const json_t *root, struct slc_manifest *manifest)
+{
+    const json_t *layouts = json_object_get(root, "layouts");
+    size_t count = json_array_size(layouts);
+
+    if (!json_is_array(layouts) || count == 0 || count > SLC_MAX_LAYOUTS) {
+        refuse(parser, "layouts", "an array of 1 to 33 objects");
+        return;
+    }
+    for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
+        struct slc_store_layout *layout = &manifest->layouts[i];
+
+        parse_layout(parser, json_array_get(layouts, i), manifest, layout);
+        for (unsigned other = 0; other < i; other++) {
+            const struct slc_store_layout *listed = &manifest->layouts[other];
+
+            if (strcmp(listed->file, layout->file) == 0 ||
+                (listed->layout == layout->layout && listed->layout_mode == layout->layout_mode)) {
+                refuse(parser, "layouts", "free of repetitions");
+            }
+        }
+    }
+    manifest->layout_count = (unsigned)count;
+}
+
+/* Whether another file of the store has this name. */
+static bool is_taken(const struct slc_manifest *manifest,
+                     unsigned permutations,
+                     unsigned names,
+                     const char *file)
+{
+    bool taken = false;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        taken = taken || strcmp(manifest->layouts[i].file, file) == 0;
+    }
+    for (unsigned i = 0; i < permutations; i++) {
+        taken = taken || strcmp(manifest->permutations[i].file, file) == 0;
+    }
+    for (unsigned i = 0; i < names; i++) {
+        taken = taken || strcmp(manifest->names[i].file, file) == 0;
+    }
+    return taken;
+}
+
+/* Number `i` of the list; modes ascend. */
+static void parse_permutation(struct parser *parser,
+                              const json_t *object,
+                              struct slc_manifest *manifest,
+                              unsigned i)
+{
+    struct slc_store_permutation *permutation = &manifest->permutations[i];
+    const char *file = get_string(parser, object, "file");
+    uint64_t mode = get_count(parser, object, "mode", manifest->order);
+    uint64_t want_bytes;
+
+    if (mode == 0 || (i > 0 && mode - 1 <= manifest->permutations[i - 1].mode)) {
+        refuse(parser, "mode", "a mode from 1, above that of the permutation before");
+        return;
+    }
+    if (!is_plain_name(file) || strlen(file) >= sizeof permutation->file ||
+        is_taken(manifest, i, 0, file)) {
+        refuse(parser, "file", "a plain file name of at most 63 bytes that no other file has");
+        return;
+    }
+    permutation->mode = (unsigned)mode - 1;
+    memcpy(permutation->file, file, strlen(file) + 1);
+    permutation->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
+    permutation->hash = get_hex(parser, object, "hash");
+    want_bytes = slc_labels_file_bytes(manifest->dims[permutation->mode]);
+    if (want_bytes == 0 || permutation->file_bytes != want_bytes) {
+        refuse(parser, "file_bytes", "what a permutation of that mode takes");
+    }
+}
+
+static void
+parse_permutations(struct parser *parser, const json_t *root, struct slc_manifest *manifest)
+{
+    const json_t *permutations = json_object_get(root, "permutations");
+    size_t count = json_array_size(permutations);
+
+    if (!json_is_array(permutations) || count == 0 || count > manifest->order) {
+        refuse(parser, "permutations", "an array of at most an object per mode");
+        return;
+    }
+    for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
+        parse_permutation(parser, json_array_get(permutations, i), manifest, i);
+    }
+    manifest->permutation_count = (unsigned)count;
+}
+
+/* What was appended; none where the member is missing. */
+static void
+parse_appended(struct parser *parser, const json_t *object, struct slc_store_origin *origin)
+{
+    const json_t *list = json_object_get(object, "appended");
+    const size_t count = json_array_size(list);
+
+    if (list != NULL && (!json_is_array(list) || count == 0 || count > SLC_MAX_APPENDED)) {
+        refuse(parser, "appended", "an array of 1 to 128 objects");
+        return;
+    }
+    for (size_t i = 0; i < count && parser->status == SLC_OK; i++) {
+        const json_t *from = json_array_get(list, i);
+        struct slc_store_appended *appended = &origin->appended[i];
+
+        get_text(parser, from, "source", appended->source, sizeof appended->source);
+        appended->input = get_hex(parser, from, "input");
+        appended->content = get_hex(parser, from, "content");
+        appended->entries = get_count(parser, from, "entries", INT64_MAX);
+    }
+    origin->appended_count = (unsigned)count;
+}
+
+/* Number `i` of the list; modes ascend. */
+static void
+parse_names(struct parser *parser, const json_t *object, struct slc_manifest *manifest, unsigned i)
+{
+    struct slc_store_names *names = &manifest->names[i];
+    const char *file = get_string(parser, object, "file");
+    const uint64_t mode = get_count(parser, object, "mode", manifest->order);
+
+    if (mode == 0 || (i > 0 && mode - 1 <= manifest->names[i - 1].mode)) {
+        refuse(parser, "mode", "a mode from 1, above that of the names before");
+        return;
+    }
+    if (!is_plain_name(file) || strlen(file) >= sizeof names->file ||
+        is_taken(manifest, manifest->permutation_count, i, file)) {
+        refuse(parser, "file", "a plain file name of at most 63 bytes that no other file has");
+        return;
+    }
+    names->mode = (unsigned)mode - 1;
+    memcpy(names->file, file, strlen(file) + 1);
+    names->count = get_count(parser, object, "count", manifest->dims[names->mode]);
+    names->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
+    names->hash = get_hex(parser, object, "hash");
+    if (names->file_bytes < SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES) {
+        refuse(parser, "file_bytes", "what names take");
+    }
+}
+
+static void
+parse_all_names(struct parser *parser, const json_t *list, struct slc_manifest *manifest)
+{
+    const size_t count = json_array_size(list);
+
+    if (!json_is_array(list) || count == 0 || count > manifest->order) {
+        refuse(parser, "names", "an array of at most an object per mode");
+        return;
+    }
+    for (unsigned i = 0; i < count && parser->status == SLC_OK; i++) {
+        parse_names(parser, json_array_get(list, i), manifest, i);
+    }
+    manifest->names_count = (unsigned)count;
+}
+
+static void parse_titles(struct parser *parser, const json_t *list, struct slc_manifest *manifest)
+{
+    if (!json_is_array(list) || json_array_size(list) != manifest->order) {
+        refuse(parser, "titles", "an array of a text per mode");
+        return;
+    }
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        const char *title = json_string_value(json_array_get(list, mode));
+
+        if (title == NULL) {
+            refuse(parser, "titles", "an array of a text per mode");
+            return;
+        }
+        /* Longer where bytes that are no UTF-8 were written as U+FFFD each. */
+        cut_text(title, manifest->titles[mode], SLC_TITLE_BYTES);
+    }
+}
+
+/* What a store may have or not, whatever its version: numbers do not depend on it. */
+static void parse_optional(struct parser *parser, const json_t *root, struct slc_manifest *manifest)
+{
+    const json_t *titles = json_object_get(root, "titles");
+    const json_t *names = json_object_get(root, "names");
+
+    if (titles != NULL && parser->status == SLC_OK) {
+        parse_titles(parser, titles, manifest);
+    }
+    if (names != NULL && parser->status == SLC_OK) {
+        parse_all_names(parser, names, manifest);
+    }
+}
+
+static void parse_origin(struct parser *parser, const json_t *root, struct slc_store_origin *origin)
+{
+    const json_t *object = json_object_get(root, "origin");
+
+    if (!json_is_object(object)) {
+        refuse(parser, "origin", "an object");
+        return;
+    }
+    get_text(parser, object, "source", origin->source, sizeof origin->source);
+    get_text(parser, object, "dialect", origin->dialect, sizeof origin->dialect);
+    origin->index_base = (unsigned)get_count(parser, object, "index_base", 1);
+    origin->entries_read = get_count(parser, object, "entries_read", INT64_MAX);
+    origin->duplicates = get_count(parser, object, "duplicates", INT64_MAX);
+    origin->explicit_zeros = get_count(parser, object, "explicit_zeros", INT64_MAX);
+    get_text(parser, object, "duplicate_policy", origin->duplicate_policy,
+             sizeof origin->duplicate_policy);
+    get_text(parser, object, "writer", origin->writer, sizeof origin->writer);
+    if (json_object_get(object, "table") != NULL) {
+        get_text(parser, object, "table", origin->table, sizeof origin->table);
+    }
+    if (json_object_get(object, "transforms") != NULL) {
+        get_text(parser, object, "transforms", origin->transforms, sizeof origin->transforms);
+    }
+    parse_appended(parser, object, origin);
+}
+
+static enum slc_status
+parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_error *err)
+{
+    struct parser parser = {SLC_OK, err};
+    const char *type;
+    uint64_t bits;
+    uint64_t version;
+    const json_t *norm = json_object_get(root, "norm");
+
+    memset(manifest, 0, sizeof *manifest);
+    if (strcmp(get_string(&parser, root, "format"), SLC_MANIFEST_FORMAT) != 0) {
+        refuse(&parser, "format", "\"" SLC_MANIFEST_FORMAT "\"");
+    }
+    version = get_count(&parser, root, "version", INT64_MAX);
+    if (parser.status == SLC_OK && version > SLC_MANIFEST_VERSION_RELABELLED) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "store version %" PRIu64
+                        ", but this program reads versions up to %d: use a newer one",
+                        version, SLC_MANIFEST_VERSION_RELABELLED);
+    }
+    if (version < SLC_MANIFEST_VERSION) {
+        refuse(&parser, "version", "1 or 2");
+    }
+    if (parser.status == SLC_OK) {
+        parse_dims(&parser, root, manifest);
+    }
+    manifest->nnz = get_count(&parser, root, "nnz", INT64_MAX);
+    type = get_string(&parser, root, "value_type");
+    manifest->value_type = strcmp(type, "f32") == 0 ? SLC_F32 : SLC_F64;
+    if (manifest->value_type == SLC_F64 && strcmp(type, "f64") != 0) {
+        refuse(&parser, "value_type", "\"f32\" or \"f64\"");
+    }
+    bits = get_hex(&parser, root, "sum_of_squares");
+    memcpy(&manifest->sum_of_squares, &bits, sizeof bits);
+    if (!(manifest->sum_of_squares >= 0)) {
+        refuse(&parser, "sum_of_squares", "the bits of a number that is not negative");
+    }
+    if (!json_is_number(norm) && !json_is_null(norm)) {
+        refuse(&parser, "norm", "a number");
+    }
+    manifest->content_sum = get_hex(&parser, root, "content_sum");
+    if (parser.status == SLC_OK) {
+        parse_layouts(&parser, root, manifest);
+    }
+    if (parser.status == SLC_OK && version == SLC_MANIFEST_VERSION_RELABELLED) {
+        parse_permutations(&parser, root, manifest);
+    }
+    parse_optional(&parser, root, manifest);
+    parse_origin(&parser, root, &manifest->origin);
+    return parser.status;
+}
+
+/* Checks the checksum at its place; the digits become zeros. */
+static enum slc_status check_text(char *text, uint64_t bytes, struct slc_error *err)
+{
+    uint64_t want;
+    uint64_t hash;
+
+    if (bytes < SLC_MANIFEST_PREFIX_BYTES + SLC_MANIFEST_DIGITS ||
+        memcmp(text, SLC_MANIFEST_PREFIX, SLC_MANIFEST_PREFIX_BYTES) != 0 ||
+        !parse_hex(text + SLC_MANIFEST_PREFIX_BYTES, &want)) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the manifest does not begin with its checksum: it was altered; restore or "
+                        "convert the store again");
+    }
+    memset(text + SLC_MANIFEST_PREFIX_BYTES, '0', SLC_MANIFEST_DIGITS);
+    hash = slc_hash64(text, bytes);
+    if (hash != want) {
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the manifest's checksum should be %016" PRIx64
+                        ", but its bytes give %016" PRIx64
+                        ": it was altered; restore or convert the store again",
+                        want, hash);
+    }
+    return SLC_OK;
+}
+
+/* Tells a folder that is not a (finished) store from one that cannot be read. */
+static enum slc_status check_is_store(const struct slc_files *files,
+                                      const char *folder,
+                                      const char *path,
+                                      struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    struct slc_file_stat stat;
+    int rc = files->stat_path(files->self, folder, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, folder, "opening the store");
+    }
+    if (stat.kind != 'd') {
+        status = slc_fail(err, SLC_ERR_FORMAT,
+                          "not a folder, but a store is one (NAME.slc): sluice convert makes "
+                          "it of a tensor in another format");
+    } else if ((rc = files->stat_path(files->self, path, &stat)) == -ENOENT) {
+        status = slc_fail(err, SLC_ERR_FORMAT,
+                          "not a store, or one whose conversion has not finished: it has no %s%s",
+                          SLC_MANIFEST_NAME, slc_folder_advice(files, folder, SLC_FOLDER_STORE));
+    } else if (rc < 0) {
+        return slc_fail_errno(err, -rc, path, "opening the manifest");
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, folder);
+    }
+    return status;
+}
+
+static enum slc_status
+parse_text(const char *text, uint64_t bytes, struct slc_manifest *manifest, struct slc_error *err)
+{
+    struct slc_manifest parsed;
+    enum slc_status status;
+    json_t *root = NULL;
+
+    status = slc_json_read(text, bytes, "the manifest", SLC_ERR_FORMAT, &root, err);
+    if (status == SLC_OK) {
+        status = parse_manifest(root, &parsed, err);
+    }
+    if (status == SLC_OK) {
+        *manifest = parsed;
+    }
+    json_decref(root);
+    return status;
+}
+
+enum slc_status slc_manifest_read(const struct slc_files *files,
+                                  const char *folder,
+                                  struct slc_manifest *manifest,
+                                  struct slc_error *err)
+{
+    char *path = slc_path_join(folder, SLC_MANIFEST_NAME);
+    enum slc_status status;
+    void *text = NULL;
+    uint64_t bytes = 0;
+
+    files = files != NULL ? files : slc_files_system();
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = check_is_store(files, folder, path, err);
+    if (status == SLC_OK) {
+        status = slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, err);
+    }
+    if (status == SLC_OK) {
+        status = check_text(text, bytes, err);
+    }
+    if (status == SLC_OK) {
+        status = parse_text(text, bytes, manifest, err);
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, path);
+    }
+    slc_free(text);
+    slc_free(path);
+    return status;
+}

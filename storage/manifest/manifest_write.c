@@ -1,0 +1,278 @@
+/*
+ * Writes the manifest tensor.json (docs/FORMAT.md, section 9): JSON by jansson behind a checksum of
+ * fixed place and form, put in place atomically.
+ */
+#include "storage/manifest/store.h"
+
+#include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "base/memory/memory.h"
+#include "storage/manifest/json_text.h"
+#include "storage/manifest/manifest_text.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static json_t *json_hex(uint64_t value)
+{
+    char text[SLC_MANIFEST_DIGITS + 1];
+
+    snprintf(text, sizeof text, "%016" PRIx64, value);
+    return json_string(text);
+}
+
+static json_t *json_count(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+/*
+ * Adds a member; `value` is taken over, also when it or `object` is NULL or memory ends. Clears *ok
+ * then, so that a whole object is built without a test at every step.
+ */
+static void put(json_t *object, const char *name, json_t *value, bool *ok)
+{
+    if (json_object_set_new(object, name, value) != 0) {
+        *ok = false;
+    }
+}
+
+static json_t *json_dims(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *dims = json_array();
+
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        if (json_array_append_new(dims, json_count(manifest->dims[mode])) != 0) {
+            *ok = false;
+        }
+    }
+    return dims;
+}
+
+static json_t *json_layouts(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *layouts = json_array();
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *layout = &manifest->layouts[i];
+        bool whole = layout->layout == SLC_LAYOUT_BLCO;
+        json_t *object = json_object();
+
+        put(object, "file", slc_json_string(layout->file), ok);
+        put(object, "layout", json_string(slc_layout_name(layout->layout)), ok);
+        put(object, "mode", json_count(whole ? 0 : layout->layout_mode + 1), ok);
+        put(object, "codec", json_string(slc_codec_name(layout->codec)), ok);
+        put(object, "file_bytes", json_count(layout->file_bytes), ok);
+        put(object, "block_count", json_count(layout->block_count), ok);
+        put(object, "index_bytes", json_count(layout->index_bytes), ok);
+        put(object, "header_hash", json_hex(layout->header_hash), ok);
+        if (json_array_append_new(layouts, object) != 0) {
+            *ok = false;
+        }
+    }
+    return layouts;
+}
+
+static json_t *json_permutations(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *permutations = json_array();
+
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        const struct slc_store_permutation *permutation = &manifest->permutations[i];
+        json_t *object = json_object();
+
+        put(object, "mode", json_count(permutation->mode + 1), ok);
+        put(object, "file", slc_json_string(permutation->file), ok);
+        put(object, "file_bytes", json_count(permutation->file_bytes), ok);
+        put(object, "hash", json_hex(permutation->hash), ok);
+        if (json_array_append_new(permutations, object) != 0) {
+            *ok = false;
+        }
+    }
+    return permutations;
+}
+
+static json_t *json_appended(const struct slc_store_origin *origin, bool *ok)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < origin->appended_count; i++) {
+        const struct slc_store_appended *appended = &origin->appended[i];
+        json_t *object = json_object();
+
+        put(object, "source", slc_json_string(appended->source), ok);
+        put(object, "input", json_hex(appended->input), ok);
+        put(object, "content", json_hex(appended->content), ok);
+        put(object, "entries", json_count(appended->entries), ok);
+        if (json_array_append_new(list, object) != 0) {
+            *ok = false;
+        }
+    }
+    return list;
+}
+
+static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        const struct slc_store_names *names = &manifest->names[i];
+        json_t *object = json_object();
+
+        put(object, "mode", json_count(names->mode + 1), ok);
+        put(object, "file", slc_json_string(names->file), ok);
+        put(object, "count", json_count(names->count), ok);
+        put(object, "file_bytes", json_count(names->file_bytes), ok);
+        put(object, "hash", json_hex(names->hash), ok);
+        if (json_array_append_new(list, object) != 0) {
+            *ok = false;
+        }
+    }
+    return list;
+}
+
+/* What the modes are called; NULL where none is called anything. */
+static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
+{
+    json_t *titles;
+    bool any = false;
+
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        any = any || manifest->titles[mode][0] != '\0';
+    }
+    if (!any) {
+        return NULL;
+    }
+    titles = json_array();
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        if (json_array_append_new(titles, slc_json_string(manifest->titles[mode])) != 0) {
+            *ok = false;
+        }
+    }
+    *ok = *ok && titles != NULL;
+    return titles;
+}
+
+static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
+{
+    json_t *object = json_object();
+
+    put(object, "source", slc_json_string(origin->source), ok);
+    put(object, "dialect", slc_json_string(origin->dialect), ok);
+    put(object, "index_base", json_count(origin->index_base), ok);
+    put(object, "entries_read", json_count(origin->entries_read), ok);
+    put(object, "duplicates", json_count(origin->duplicates), ok);
+    put(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
+    put(object, "duplicate_policy", slc_json_string(origin->duplicate_policy), ok);
+    put(object, "writer", slc_json_string(origin->writer), ok);
+    if (origin->table[0] != '\0') {
+        put(object, "table", slc_json_string(origin->table), ok);
+    }
+    if (origin->transforms[0] != '\0') {
+        put(object, "transforms", slc_json_string(origin->transforms), ok);
+    }
+    if (origin->appended_count > 0) {
+        put(object, "appended", json_appended(origin, ok), ok);
+    }
+    return object;
+}
+
+/* Everything but the checksum. NULL without memory. */
+static json_t *json_manifest(const struct slc_manifest *manifest)
+{
+    json_t *root = json_object();
+    double norm = sqrt(manifest->sum_of_squares);
+    bool ok = true;
+    json_t *titles = json_titles(manifest, &ok);
+
+    put(root, "format", json_string(SLC_MANIFEST_FORMAT), &ok);
+    put(root, "version",
+        json_integer(manifest->permutation_count > 0 ? SLC_MANIFEST_VERSION_RELABELLED
+                                                     : SLC_MANIFEST_VERSION),
+        &ok);
+    put(root, "dims", json_dims(manifest, &ok), &ok);
+    put(root, "nnz", json_count(manifest->nnz), &ok);
+    put(root, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"), &ok);
+    put(root, "sum_of_squares", json_hex(slc_bits_f64(manifest->sum_of_squares)), &ok);
+    /* The squares of huge values overflow, and JSON has no infinity. */
+    put(root, "norm", isfinite(norm) ? json_real(norm) : json_null(), &ok);
+    put(root, "content_sum", json_hex(manifest->content_sum), &ok);
+    put(root, "layouts", json_layouts(manifest, &ok), &ok);
+    if (manifest->permutation_count > 0) {
+        put(root, "permutations", json_permutations(manifest, &ok), &ok);
+    }
+    if (titles != NULL) {
+        put(root, "titles", titles, &ok);
+    }
+    if (manifest->names_count > 0) {
+        put(root, "names", json_names(manifest, &ok), &ok);
+    }
+    put(root, "origin", json_origin(&manifest->origin, &ok), &ok);
+    if (!ok) {
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
+}
+
+/*
+ * The whole text with its checksum. jansson writes "{ .."; the checksum member takes the place of
+ * that brace. Returns NULL without memory.
+ */
+static char *manifest_text(json_t *root, size_t *bytes)
+{
+    size_t dumped = json_dumpb(root, NULL, 0, JSON_INDENT(1));
+    size_t head = SLC_MANIFEST_PREFIX_BYTES + SLC_MANIFEST_DIGITS +
+                  2; /* the prefix, the digits, a quote and a comma */
+    char *text;
+    char digits[SLC_MANIFEST_DIGITS + 1];
+
+    if (dumped == 0) {
+        return NULL;
+    }
+    *bytes = head + dumped; /* one brace less, one newline more */
+    text = slc_malloc(*bytes + 1);
+    if (text == NULL) {
+        return NULL;
+    }
+    if (json_dumpb(root, text + head - 1, dumped, JSON_INDENT(1)) != dumped) {
+        slc_free(text);
+        return NULL;
+    }
+    memcpy(text, SLC_MANIFEST_PREFIX, SLC_MANIFEST_PREFIX_BYTES);
+    memset(text + SLC_MANIFEST_PREFIX_BYTES, '0', SLC_MANIFEST_DIGITS);
+    memcpy(text + SLC_MANIFEST_PREFIX_BYTES + SLC_MANIFEST_DIGITS, "\",", 2);
+    text[*bytes - 1] = '\n';
+    snprintf(digits, sizeof digits, "%016" PRIx64, slc_hash64(text, *bytes));
+    memcpy(text + SLC_MANIFEST_PREFIX_BYTES, digits, SLC_MANIFEST_DIGITS);
+    return text;
+}
+
+enum slc_status slc_manifest_write(const struct slc_files *files,
+                                   const char *folder,
+                                   const struct slc_manifest *manifest,
+                                   struct slc_error *err)
+{
+    enum slc_status status;
+    char *path = slc_path_join(folder, SLC_MANIFEST_NAME);
+    json_t *root = json_manifest(manifest);
+    char *text = NULL;
+    size_t bytes = 0;
+
+    files = files != NULL ? files : slc_files_system();
+    if (path != NULL && root != NULL) {
+        text = manifest_text(root, &bytes);
+    }
+    if (text == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest of %s", folder);
+    } else {
+        status = slc_file_replace(files, path, text, bytes, err);
+    }
+    slc_free(text);
+    json_decref(root);
+    slc_free(path);
+    return status;
+}

@@ -1,0 +1,304 @@
+/*
+ * Reads the names of a mode. See storage/manifest/names.h and storage/manifest/names_form.h.
+ * Nothing that the file says is used before it is known to be possible: a forged one is refused.
+ */
+#include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "storage/manifest/names_form.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { VERIFY_BYTES = 64 << 10 };
+
+struct slc_names {
+    const struct slc_files *files;
+    char *path;
+    int fd;
+    uint64_t count, pieces;
+    uint64_t table;   /* its offset */
+    uint64_t largest; /* bytes of a piece at most */
+    /* The piece that is in memory: `loaded` - 1; 0: none. */
+    uint64_t loaded;
+    uint64_t bytes; /* of it */
+    uint8_t *piece; /* `largest` bytes and one more */
+    uint8_t held;   /* the byte that a zero behind the last name stands for */
+    uint64_t zero;  /* where it stands; 0: nowhere */
+};
+
+static enum slc_status
+damaged(const struct slc_names *names, const char *what, struct slc_error *err)
+{
+    const enum slc_status status =
+        slc_fail(err, SLC_ERR_DAMAGED,
+                 "%s: the names were altered; restore the file or convert the store again", what);
+
+    slc_error_locate_file(err, names->path);
+    return status;
+}
+
+static enum slc_status
+open_file(struct slc_names *names, const struct slc_store_names *listed, struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    int code;
+
+    names->fd = names->files->open(names->files->self, names->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    if (names->fd == -ENOENT) {
+        return damaged(names, "the file is missing", err);
+    }
+    if (names->fd < 0) {
+        return slc_fail_errno(err, -names->fd, names->path, "opening the names of a mode");
+    }
+    code = names->files->stat_fd(names->files->self, names->fd, &stat);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, names->path, "asking for the file's size");
+    }
+    if (stat.kind != 'f' || stat.bytes != listed->file_bytes) {
+        return damaged(names, "the file is not as long as the manifest says", err);
+    }
+    return SLC_OK;
+}
+
+/* Whether header and trailer say what a file of that length, mode and count can. */
+static bool is_possible(const struct slc_names *names,
+                        const struct slc_store_names *listed,
+                        const uint8_t *head,
+                        const uint8_t *tail)
+{
+    uint8_t want[SLC_NAMES_HEAD_BYTES];
+    const uint64_t end = listed->file_bytes - SLC_NAMES_TAIL_BYTES;
+    bool possible;
+
+    slc_names_encode_head(listed->mode, want);
+    possible = memcmp(head, want, sizeof want) == 0 && names->count == listed->count;
+    for (unsigned i = SLC_NAMES_TAIL_LARGEST + 8; i < SLC_NAMES_TAIL_BYTES; i++) {
+        possible = possible && tail[i] == 0;
+    }
+    /* The table fills what is between its offset and the trailer. */
+    return possible && names->table >= SLC_NAMES_HEAD_BYTES && names->table <= end &&
+           names->pieces <= (end - names->table) / SLC_NAMES_ENTRY_BYTES &&
+           names->pieces * SLC_NAMES_ENTRY_BYTES == end - names->table &&
+           names->largest <= SLC_NAMES_PIECE_BYTES_MAX &&
+           names->largest <= names->table - SLC_NAMES_HEAD_BYTES;
+}
+
+static enum slc_status
+read_ends(struct slc_names *names, const struct slc_store_names *listed, struct slc_error *err)
+{
+    uint8_t head[SLC_NAMES_HEAD_BYTES], tail[SLC_NAMES_TAIL_BYTES];
+    enum slc_status status =
+        slc_file_read_at(names->files, names->fd, names->path, head, sizeof head, 0, err);
+
+    if (status == SLC_OK) {
+        status = slc_file_read_at(names->files, names->fd, names->path, tail, sizeof tail,
+                                  listed->file_bytes - sizeof tail, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    names->count = slc_load_u64(tail + SLC_NAMES_TAIL_COUNT);
+    names->pieces = slc_div_up_u64(names->count, SLC_NAMES_PIECE);
+    names->table = slc_load_u64(tail + SLC_NAMES_TAIL_TABLE);
+    names->largest = slc_load_u64(tail + SLC_NAMES_TAIL_LARGEST);
+    if (!is_possible(names, listed, head, tail)) {
+        return damaged(names, "header and end of the file do not agree with the manifest", err);
+    }
+    names->piece = slc_malloc(names->largest + 1);
+    return names->piece != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory to read names");
+}
+
+enum slc_status slc_names_open(const struct slc_files *files,
+                               const char *folder,
+                               const struct slc_store_names *listed,
+                               struct slc_names **names,
+                               struct slc_error *err)
+{
+    struct slc_names *opened = slc_calloc(1, sizeof *opened);
+    enum slc_status status;
+
+    if (opened == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read names");
+    }
+    opened->files = slc_files_or_system(files);
+    opened->fd = -1;
+    opened->path = slc_path_join(folder, listed->file);
+    status = opened->path != NULL ? open_file(opened, listed, err)
+                                  : slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    if (status == SLC_OK) {
+        status = read_ends(opened, listed, err);
+    }
+    if (status != SLC_OK) {
+        slc_names_close(opened);
+        return status;
+    }
+    *names = opened;
+    return SLC_OK;
+}
+
+void slc_names_close(struct slc_names *names)
+{
+    if (names != NULL) {
+        if (names->fd >= 0) {
+            (void)names->files->close(names->files->self, names->fd);
+        }
+        slc_free(names->piece);
+        slc_free(names->path);
+        slc_free(names);
+    }
+}
+
+uint64_t slc_names_held_bytes(const struct slc_names *names)
+{
+    return names->largest + sizeof *names;
+}
+
+uint64_t slc_names_count(const struct slc_names *names)
+{
+    return names->count;
+}
+
+/* Names of a piece. */
+static uint32_t names_of(const struct slc_names *names, uint64_t piece)
+{
+    return (uint32_t)slc_min_u64(names->count - piece * SLC_NAMES_PIECE, SLC_NAMES_PIECE);
+}
+
+/* Whether ends ascend to the end of the piece, each name as long as names may be. */
+static bool ends_ascend(const struct slc_names *names, uint32_t in_piece)
+{
+    const uint64_t room = names->bytes - 4 * (uint64_t)in_piece;
+    uint32_t before = 0;
+
+    for (uint32_t i = 0; i < in_piece; i++) {
+        const uint32_t end = slc_load_u32(names->piece + 4 * (size_t)i);
+
+        if (end < before || end - before > SLC_NAME_BYTES_MAX) {
+            return false;
+        }
+        before = end;
+    }
+    return before == room;
+}
+
+static enum slc_status load(struct slc_names *names, uint64_t piece, struct slc_error *err)
+{
+    uint8_t entries[2 * SLC_NAMES_ENTRY_BYTES];
+    const uint32_t in_piece = names_of(names, piece);
+    const bool last = piece + 1 == names->pieces;
+    uint64_t begin, end;
+    enum slc_status status =
+        slc_file_read_at(names->files, names->fd, names->path, entries,
+                         last ? SLC_NAMES_ENTRY_BYTES : 2 * SLC_NAMES_ENTRY_BYTES,
+                         names->table + piece * SLC_NAMES_ENTRY_BYTES, err);
+
+    names->loaded = 0;
+    names->zero = 0;
+    if (status != SLC_OK) {
+        return status;
+    }
+    begin = slc_load_u64(entries + SLC_NAMES_ENTRY_OFFSET);
+    end = last ? names->table
+               : slc_load_u64(entries + SLC_NAMES_ENTRY_BYTES + SLC_NAMES_ENTRY_OFFSET);
+    if (begin < SLC_NAMES_HEAD_BYTES || end > names->table || end < begin ||
+        end - begin > names->largest || end - begin < 4 * (uint64_t)in_piece) {
+        return damaged(names, "a piece does not lie within the file", err);
+    }
+    names->bytes = end - begin;
+    status = slc_file_read_at(names->files, names->fd, names->path, names->piece, names->bytes,
+                              begin, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (slc_hash64(names->piece, names->bytes) != slc_load_u64(entries + SLC_NAMES_ENTRY_HASH)) {
+        return damaged(names, "the checksum of a piece does not hold", err);
+    }
+    if (!ends_ascend(names, in_piece)) {
+        return damaged(names, "the names of a piece do not fill it", err);
+    }
+    names->loaded = piece + 1;
+    return SLC_OK;
+}
+
+enum slc_status slc_names_get(struct slc_names *names,
+                              uint64_t index,
+                              const char **name,
+                              size_t *bytes,
+                              struct slc_error *err)
+{
+    const uint64_t piece = index / SLC_NAMES_PIECE;
+    const uint32_t number = (uint32_t)(index % SLC_NAMES_PIECE);
+    uint64_t first;
+    uint32_t begin, end;
+
+    *name = NULL;
+    *bytes = 0;
+    if (index >= names->count) {
+        return SLC_OK;
+    }
+    if (names->loaded != piece + 1) {
+        const enum slc_status status = load(names, piece, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    if (names->zero > 0) {
+        names->piece[names->zero] = names->held;
+    }
+    first = 4 * (uint64_t)names_of(names, piece);
+    begin = number > 0 ? slc_load_u32(names->piece + 4 * (size_t)(number - 1)) : 0;
+    end = slc_load_u32(names->piece + 4 * (size_t)number);
+    names->zero = first + end;
+    names->held = names->piece[names->zero];
+    names->piece[names->zero] = '\0';
+    *name = (const char *)names->piece + first + begin;
+    *bytes = end - begin;
+    return SLC_OK;
+}
+
+/* The hash of the whole file. */
+static enum slc_status check_hash(const struct slc_names *names,
+                                  const struct slc_store_names *listed,
+                                  struct slc_error *err)
+{
+    struct slc_hash_stream hash;
+    uint8_t *bytes = slc_malloc(VERIFY_BYTES);
+    enum slc_status status =
+        bytes != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory to check names");
+
+    slc_hash_stream_begin(&hash);
+    for (uint64_t at = 0; at < listed->file_bytes && status == SLC_OK; at += VERIFY_BYTES) {
+        const uint64_t now = slc_min_u64(listed->file_bytes - at, VERIFY_BYTES);
+
+        status = slc_file_read_at(names->files, names->fd, names->path, bytes, now, at, err);
+        slc_hash_stream_add(&hash, bytes, status == SLC_OK ? now : 0);
+    }
+    slc_free(bytes);
+    if (status == SLC_OK && slc_hash_stream_end(&hash) != listed->hash) {
+        status = damaged(names, "the file's checksum is not that of the manifest", err);
+    }
+    return status;
+}
+
+enum slc_status slc_names_verify(const struct slc_files *files,
+                                 const char *folder,
+                                 const struct slc_store_names *listed,
+                                 struct slc_error *err)
+{
+    struct slc_names *names;
+    enum slc_status status = slc_names_open(files, folder, listed, &names, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = check_hash(names, listed, err);
+    for (uint64_t piece = 0; piece < names->pieces && status == SLC_OK; piece++) {
+        status = load(names, piece, err);
+    }
+    slc_names_close(names);
+    return status;
+}

@@ -1,0 +1,348 @@
+/* An open store: its manifest and a reader for its `blco` layout, checked against each other. */
+#include "storage/manifest/store.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+
+#include <fcntl.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+const char *slc_layout_name(enum slc_layout_kind layout)
+{
+    static const char *const names[] = {"?", "blco", "sorted", "fiber"};
+
+    return layout >= SLC_LAYOUT_BLCO && layout <= SLC_LAYOUT_FIBER ? names[layout] : names[0];
+}
+
+uint64_t slc_manifest_file_bytes(const struct slc_manifest *manifest)
+{
+    uint64_t bytes = 0;
+    bool fits = true;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        fits = slc_add_u64(bytes, manifest->layouts[i].file_bytes, &bytes) && fits;
+    }
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        fits = slc_add_u64(bytes, manifest->permutations[i].file_bytes, &bytes) && fits;
+    }
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        fits = slc_add_u64(bytes, manifest->names[i].file_bytes, &bytes) && fits;
+    }
+    return fits ? bytes : UINT64_MAX;
+}
+
+const struct slc_store_layout *slc_manifest_find(const struct slc_manifest *manifest,
+                                                 enum slc_layout_kind layout,
+                                                 unsigned layout_mode)
+{
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *listed = &manifest->layouts[i];
+
+        if (listed->layout == layout && listed->layout_mode == layout_mode) {
+            return listed;
+        }
+    }
+    return NULL;
+}
+
+const struct slc_store_permutation *slc_manifest_permutation(const struct slc_manifest *manifest,
+                                                             unsigned mode)
+{
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        if (manifest->permutations[i].mode == mode) {
+            return &manifest->permutations[i];
+        }
+    }
+    return NULL;
+}
+
+const struct slc_store_names *slc_manifest_names(const struct slc_manifest *manifest, unsigned mode)
+{
+    for (unsigned i = 0; i < manifest->names_count; i++) {
+        if (manifest->names[i].mode == mode) {
+            return &manifest->names[i];
+        }
+    }
+    return NULL;
+}
+
+/* A bit for every relabelled mode, as headers of block files have them. */
+static uint64_t relabelled_modes(const struct slc_manifest *manifest)
+{
+    uint64_t modes = 0;
+
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        modes |= UINT64_C(1) << manifest->permutations[i].mode;
+    }
+    return modes;
+}
+
+/*
+ * Sums of squares: of blco to the bit; of other layouts up to the rounding of additions in another
+ * order. Terms are not negative, so each sum is off by a factor of 2^-53 at most for every addition
+ * that a term passes through: those of its tile, one a tile and one a block, together fewer than
+ * twice the nonzeros. That is generous: the content sum tells other nonzeros. Near the largest
+ * double one sum may overflow and the other not.
+ */
+static bool same_squares(const struct slc_manifest *manifest, const struct slc_layout_info *info)
+{
+    double listed = fmin(manifest->sum_of_squares, DBL_MAX);
+    double found = fmin(info->sum_of_squares, DBL_MAX);
+    double bound = 2 * 2 * (double)info->nnz * (DBL_EPSILON / 2);
+
+    if (info->layout == SLC_LAYOUT_BLCO) {
+        return slc_bits_f64(manifest->sum_of_squares) == slc_bits_f64(info->sum_of_squares);
+    }
+    return fabs(listed - found) <= bound * fmax(listed, found);
+}
+
+enum slc_status slc_manifest_check_layout(const struct slc_manifest *manifest,
+                                          const struct slc_store_layout *layout,
+                                          const struct slc_reader *reader,
+                                          struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const struct {
+        const char *what;
+        uint64_t listed;
+        uint64_t found;
+    } fields[] = {
+        {"layout", layout->layout, info->layout},
+        {"layout's mode", layout->layout_mode, info->layout_mode},
+        {"codec", layout->codec, info->codec},
+        {"number of modes", manifest->order, info->order},
+        {"set of relabelled modes (a bit each)", relabelled_modes(manifest),
+         info->relabelled_modes},
+        {"number of nonzeros", manifest->nnz, info->nnz},
+        {"value type", manifest->value_type, info->value_type},
+        {"content sum", manifest->content_sum, info->content_sum},
+        {"file size", layout->file_bytes, info->file_bytes},
+        {"number of blocks", layout->block_count, info->block_count},
+        {"header's checksum", layout->header_hash, info->header_hash},
+    };
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < sizeof fields / sizeof fields[0] && status == SLC_OK; i++) {
+        if (fields[i].listed != fields[i].found) {
+            status = slc_fail(err, SLC_ERR_DAMAGED,
+                              "the %s is %" PRIu64 ", but the store's manifest says %" PRIu64
+                              ": the files do not belong together",
+                              fields[i].what, fields[i].found, fields[i].listed);
+        }
+    }
+    if (status == SLC_OK && !same_squares(manifest, info)) {
+        status = slc_fail(err, SLC_ERR_DAMAGED,
+                          "the sum of squares is %.17g, but the store's manifest says %.17g"
+                          ": the files do not belong together",
+                          info->sum_of_squares, manifest->sum_of_squares);
+    }
+    for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
+        if (manifest->dims[mode] != info->dims[mode]) {
+            status =
+                slc_fail(err, SLC_ERR_DAMAGED,
+                         "mode %u has length %" PRIu64 ", but the store's manifest says %" PRIu64
+                         ": the files do not belong together",
+                         mode + 1, info->dims[mode], manifest->dims[mode]);
+        }
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, slc_reader_path(reader));
+    }
+    return status;
+}
+
+enum slc_status slc_store_open_listed(const struct slc_files *files,
+                                      const char *path,
+                                      uint64_t memory_bytes,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = slc_reader_open_within(files, path, memory_bytes, reader, &fault);
+
+    if (status == SLC_ERR_FORMAT) {
+        status = SLC_ERR_DAMAGED;
+        fault.status = status;
+    }
+    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    return status;
+}
+
+/* Opens the file of `layout` in `folder`. */
+static enum slc_status open_layout(const struct slc_files *files,
+                                   const char *folder,
+                                   const struct slc_store_layout *layout,
+                                   uint64_t memory_bytes,
+                                   struct slc_reader **reader,
+                                   struct slc_error *err)
+{
+    char *path = slc_path_join(folder, layout->file);
+    enum slc_status status;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = slc_store_open_listed(files, path, memory_bytes, reader, err);
+    slc_free(path);
+    return status;
+}
+
+/* One that is missing or cannot be opened is told of by whoever reads it. */
+static enum slc_status open_permutations(struct slc_store *store, struct slc_error *err)
+{
+    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
+        char *path = slc_path_join(store->path, store->manifest.permutations[i].file);
+        int fd;
+
+        if (path == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+        }
+        fd = store->files->open(store->files->self, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+        store->permutation_fds[i] = fd < 0 ? 0 : fd + 1;
+        slc_free(path);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_store_open_within(const struct slc_files *files,
+                                      const char *path,
+                                      uint64_t memory_bytes,
+                                      struct slc_store *store,
+                                      struct slc_error *err)
+{
+    struct slc_store opened = {.path = NULL};
+    const struct slc_store_layout *layout;
+    enum slc_status status;
+
+    files = files != NULL ? files : slc_files_system();
+    status = slc_manifest_read(files, path, &opened.manifest, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    layout = slc_manifest_find(&opened.manifest, SLC_LAYOUT_BLCO, 0);
+    if (layout == NULL) {
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
+                          "the store has no layout \"blco\", which this version needs");
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    opened.files = files;
+    opened.path = slc_strdup(path);
+    if (opened.path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = open_layout(files, path, layout, memory_bytes, &opened.reader, err);
+    if (status == SLC_OK) {
+        status = slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err);
+    }
+    if (status == SLC_OK) {
+        status = open_permutations(&opened, err);
+    }
+    if (status != SLC_OK) {
+        slc_store_close(&opened);
+        return status;
+    }
+    *store = opened;
+    return SLC_OK;
+}
+
+enum slc_status slc_store_open(const struct slc_files *files,
+                               const char *path,
+                               struct slc_store *store,
+                               struct slc_error *err)
+{
+    return slc_store_open_within(files, path, UINT64_MAX, store, err);
+}
+
+enum slc_status slc_store_check_keys(const struct slc_key_layout *content_keys,
+                                     const struct slc_reader *reader,
+                                     struct slc_error *err)
+{
+    const struct slc_fiber_run *run = &slc_reader_info(reader)->content_keys.run;
+    enum slc_status status;
+
+    if (slc_fiber_run_same(*run, content_keys->run)) {
+        return SLC_OK;
+    }
+    status = slc_fail(err, SLC_ERR_DAMAGED,
+                      "the file's content sum is over fiber runs of %u bits in mode %u, that of "
+                      "another layout of the store over %u in mode %u: the files do not belong "
+                      "together",
+                      run->bits, run->mode + 1, content_keys->run.bits, content_keys->run.mode + 1);
+    slc_error_locate_file(err, slc_reader_path(reader));
+    return status;
+}
+
+enum slc_status slc_store_open_layout(const struct slc_store *store,
+                                      enum slc_layout_kind layout,
+                                      unsigned layout_mode,
+                                      uint64_t memory_bytes,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err)
+{
+    const struct slc_store_layout *listed =
+        slc_manifest_find(&store->manifest, layout, layout_mode);
+    struct slc_reader *opened = NULL;
+    enum slc_status status;
+
+    if (listed == NULL) {
+        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout \"%s\" of mode %u",
+                          slc_layout_name(layout), layout_mode + 1);
+        slc_error_locate_file(err, store->path);
+        return status;
+    }
+    status = open_layout(store->files, store->path, listed, memory_bytes, &opened, err);
+    if (status == SLC_OK) {
+        status = slc_manifest_check_layout(&store->manifest, listed, opened, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_store_check_keys(&slc_reader_info(store->reader)->content_keys, opened, err);
+    }
+    if (status != SLC_OK) {
+        slc_reader_close(opened);
+        return status;
+    }
+    *reader = opened;
+    return SLC_OK;
+}
+
+enum slc_status slc_store_open_fibers(const struct slc_store *store,
+                                      unsigned mode,
+                                      uint64_t memory_bytes,
+                                      struct slc_reader **reader,
+                                      struct slc_error *err)
+{
+    if (slc_manifest_find(&store->manifest, SLC_LAYOUT_FIBER, mode) != NULL) {
+        return slc_store_open_layout(store, SLC_LAYOUT_FIBER, mode, memory_bytes, reader, err);
+    }
+    *reader =
+        slc_key_layout_fibers(&slc_reader_info(store->reader)->keys, mode) ? store->reader : NULL;
+    return SLC_OK;
+}
+
+void slc_store_close_layout(const struct slc_store *store, struct slc_reader *reader)
+{
+    if (reader != store->reader) {
+        slc_reader_close(reader);
+    }
+}
+
+void slc_store_close(struct slc_store *store)
+{
+    for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
+        if (store->permutation_fds[i] > 0) {
+            (void)store->files->close(store->files->self, store->permutation_fds[i] - 1);
+            store->permutation_fds[i] = 0;
+        }
+    }
+    slc_reader_close(store->reader);
+    slc_free(store->path);
+    store->reader = NULL;
+    store->path = NULL;
+}

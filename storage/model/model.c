@@ -1,0 +1,352 @@
+/* Kruskal models as files: folders of .npy, and what all forms share. See model.h, model_forms.h.
+ */
+#include "storage/model/model.h"
+
+#include "base/hash.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "storage/manifest/outside.h"
+#include "storage/model/model_forms.h"
+#include "storage/model/npy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Read at a time to be hashed: a system call costs little next to it. */
+enum { HASH_BYTES = 256 * 1024 };
+
+/* "FOLDER/mode-K.npy" in fresh memory, NULL without memory. */
+static char *factor_path(const char *folder, unsigned mode)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
+    return slc_path_join(folder, name);
+}
+
+static enum slc_status no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a model's file");
+}
+
+static enum slc_status write_npy(const struct slc_files *files,
+                                 const char *folder,
+                                 const struct slc_model_view *model,
+                                 struct slc_error *err)
+{
+    int rc = files->make_folder(files->self, folder);
+    enum slc_status status = SLC_OK;
+    char *path;
+
+    if (rc < 0 && rc != -EEXIST) {
+        return slc_fail_errno(err, -rc, folder, "creating the folder");
+    }
+    /* One that is there may be as new, made by a run that was killed. */
+    status = slc_name_sync(files, folder, err);
+    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
+        path = factor_path(folder, mode);
+        status =
+            path == NULL ? no_memory(err) : slc_npy_write(files, path, model->factors[mode], err);
+        slc_free(path);
+    }
+    if (status == SLC_OK) {
+        path = slc_path_join(folder, "lambda.npy");
+        status = path == NULL ? no_memory(err)
+                              : slc_npy_write_vector(files, path, model->lambda, model->rank, err);
+        slc_free(path);
+    }
+    return status;
+}
+
+/* A model in the folder of a store would spoil the store. */
+static enum slc_status check_place(const struct slc_files *files,
+                                   enum slc_model_form form,
+                                   const char *path,
+                                   unsigned order,
+                                   struct slc_error *err)
+{
+    char *first;
+    enum slc_status status;
+
+    if (form != SLC_MODEL_SPLATT) {
+        return slc_check_outside_stores(files, path, err);
+    }
+    first = slc_model_path(form, path, order, order);
+    status = first == NULL ? no_memory(err) : slc_check_parent_outside_stores(files, first, err);
+    slc_free(first);
+    return status;
+}
+
+unsigned slc_model_files(enum slc_model_form form, unsigned order)
+{
+    return form == SLC_MODEL_KTENSOR || form == SLC_MODEL_MATLAB ? 1 : order + 1;
+}
+
+char *slc_model_path(enum slc_model_form form, const char *path, unsigned order, unsigned file)
+{
+    const char *const ending = form == SLC_MODEL_NPY      ? ".npy"
+                               : form == SLC_MODEL_SPLATT ? ".mat"
+                                                          : ".csv";
+    const char *const dash = form == SLC_MODEL_SPLATT ? "" : "-";
+    const size_t length = strlen(path);
+    char name[32];
+    char *joined;
+
+    if (slc_model_files(form, order) == 1) {
+        return slc_strdup(path);
+    }
+    (void)snprintf(name, sizeof name, "lambda%s", ending);
+    if (file < order) {
+        (void)snprintf(name, sizeof name, "mode%s%u%s", dash, file + 1, ending);
+    }
+    if (form != SLC_MODEL_SPLATT) {
+        return slc_path_join(path, name);
+    }
+    joined = slc_malloc(length + sizeof name);
+    if (joined != NULL) {
+        memcpy(joined, path, length);
+        memcpy(joined + length, name, sizeof name);
+    }
+    return joined;
+}
+
+uint64_t slc_model_length(const struct slc_model_view *model, unsigned mode)
+{
+    uint64_t rows;
+    uint32_t cols;
+    enum slc_value_type type;
+
+    if (model->factors[mode] != NULL) {
+        return model->factors[mode]->rows;
+    }
+    slc_npy_rows_shape(model->files[mode], &rows, &cols, &type);
+    return rows;
+}
+
+enum slc_value_type slc_model_type(const struct slc_model_view *model, unsigned mode)
+{
+    uint64_t rows;
+    uint32_t cols;
+    enum slc_value_type type;
+
+    if (model->factors[mode] != NULL) {
+        return model->factors[mode]->type;
+    }
+    slc_npy_rows_shape(model->files[mode], &rows, &cols, &type);
+    return type;
+}
+
+enum slc_status slc_model_rows(const struct slc_model_view *model,
+                               unsigned mode,
+                               uint64_t first,
+                               uint64_t count,
+                               double *values,
+                               struct slc_error *err)
+{
+    const struct slc_matrix *factor = model->factors[mode];
+    struct slc_model_work *work = model->work;
+
+    if (work != NULL && slc_stop_check(work->stop, err) != SLC_OK) {
+        return SLC_ERR_INTERRUPTED;
+    }
+    if (work != NULL && work->progress != NULL) {
+        work->done = slc_min_u64(work->done + count * model->rank, work->total);
+        work->progress(work->context, "export", work->done, work->total);
+    }
+    if (factor == NULL) {
+        return slc_npy_rows_read(model->files[mode], first, count, values, err);
+    }
+    for (uint64_t row = first; row < first + count; row++) {
+        for (uint32_t col = 0; col < model->rank; col++) {
+            *values++ = slc_matrix_get(factor, row, col);
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_model_write(const struct slc_files *files,
+                                enum slc_model_form form,
+                                const char *path,
+                                const struct slc_model_view *model,
+                                struct slc_error *err)
+{
+    enum slc_status status;
+
+    files = slc_files_or_system(files);
+    status = check_place(files, form, path, model->order, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (form == SLC_MODEL_NPY) {
+        return write_npy(files, path, model, err);
+    }
+    return form == SLC_MODEL_MATLAB ? slc_model_write_matlab(files, path, model, err)
+                                    : slc_model_write_text(files, form, path, model, err);
+}
+
+enum slc_status slc_model_read(const struct slc_files *files,
+                               const char *folder,
+                               enum slc_value_type type,
+                               unsigned order,
+                               const uint64_t *dims,
+                               unsigned skip_mode,
+                               uint32_t *rank,
+                               struct slc_matrix *factors,
+                               struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    memset(factors, 0, order * sizeof factors[0]);
+    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
+        char *path;
+
+        if (mode == skip_mode) {
+            continue;
+        }
+        path = factor_path(folder, mode);
+        if (path == NULL) {
+            return no_memory(err);
+        }
+        status = slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err);
+        if (status == SLC_OK && factors[mode].cols > SLC_MAX_RANK) {
+            status = slc_fail(err, SLC_ERR_INPUT, "rank %" PRIu32 "; at most %d is supported",
+                              factors[mode].cols, SLC_MAX_RANK);
+            slc_error_locate_file(err, path);
+        }
+        if (status == SLC_OK) {
+            *rank = factors[mode].cols;
+        }
+        slc_free(path);
+    }
+    return status;
+}
+
+/* Whether the file is a matrix of that shape, and so of the length that goes with it. */
+static enum slc_status check_matrix(const struct slc_files *files,
+                                    const char *path,
+                                    uint64_t rows,
+                                    uint32_t cols,
+                                    struct slc_error *err)
+{
+    uint64_t found_rows;
+    uint32_t found_cols;
+    enum slc_status status = slc_npy_shape(files, path, rows, &found_rows, &found_cols, err);
+
+    if (status == SLC_OK && found_cols != cols) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "a matrix of %" PRIu64 " x %" PRIu32 ", but %" PRIu64 " x %" PRIu32
+                          " is needed",
+                          found_rows, found_cols, rows, cols);
+        slc_error_locate_file(err, path);
+    }
+    return status;
+}
+
+/* Adds an open file to the hash, and its length before it. */
+static enum slc_status hash_open(const struct slc_files *files,
+                                 int fd,
+                                 const char *path,
+                                 uint8_t *buffer,
+                                 struct slc_hash_stream *stream,
+                                 struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    uint8_t length[8];
+    enum slc_status status = SLC_OK;
+    const int rc = files->stat_fd(files->self, fd, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, path, "asking for the file's size");
+    }
+    slc_store_u64(length, stat.bytes);
+    slc_hash_stream_add(stream, length, sizeof length);
+    for (uint64_t at = 0, more; at < stat.bytes && status == SLC_OK; at += more) {
+        more = slc_min_u64(stat.bytes - at, HASH_BYTES);
+        status = slc_file_read_at(files, fd, path, buffer, more, at, err);
+        slc_hash_stream_add(stream, buffer, status == SLC_OK ? more : 0);
+    }
+    return status;
+}
+
+enum slc_status slc_model_hash(const struct slc_files *files,
+                               const char *folder,
+                               unsigned order,
+                               const uint64_t *dims,
+                               uint32_t rank,
+                               uint64_t *hash,
+                               struct slc_error *err)
+{
+    uint8_t *buffer = slc_malloc(HASH_BYTES);
+    struct slc_hash_stream stream;
+    enum slc_status status = SLC_OK;
+
+    files = slc_files_or_system(files);
+    slc_hash_stream_begin(&stream);
+    for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
+        char *path = factor_path(folder, mode);
+        int fd;
+
+        if (buffer == NULL || path == NULL) {
+            slc_free(path);
+            status = no_memory(err);
+            break;
+        }
+        status = check_matrix(files, path, dims[mode], rank, err);
+        if (status != SLC_OK) {
+            slc_free(path);
+            break;
+        }
+        fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+        if (fd < 0) {
+            status = slc_fail_errno(err, -fd, path, "opening the file");
+        } else {
+            status = hash_open(files, fd, path, buffer, &stream, err);
+            (void)files->close(files->self, fd);
+        }
+        slc_free(path);
+    }
+    slc_free(buffer);
+    *hash = slc_hash_stream_end(&stream);
+    return status;
+}
+
+enum slc_status slc_model_read_lambda(const struct slc_files *files,
+                                      const char *folder,
+                                      uint32_t rank,
+                                      double *lambda,
+                                      bool *found,
+                                      struct slc_error *err)
+{
+    char *path = slc_path_join(folder, "lambda.npy");
+    struct slc_matrix vector;
+    struct slc_file_stat stat;
+    enum slc_status status;
+    int rc;
+
+    if (path == NULL) {
+        return no_memory(err);
+    }
+    files = files != NULL ? files : slc_files_system();
+    *found = false;
+    rc = files->stat_path(files->self, path, &stat);
+    if (rc == -ENOENT) {
+        status = SLC_OK;
+    } else if (rc < 0) {
+        status = slc_fail_errno(err, -rc, path, "looking for the weights");
+    } else {
+        status = slc_npy_read(files, path, SLC_F64, rank, 1, &vector, err);
+        if (status == SLC_OK) {
+            for (uint32_t r = 0; r < rank; r++) {
+                lambda[r] = slc_matrix_get(&vector, r, 0);
+            }
+            slc_matrix_destroy(&vector);
+            *found = true;
+        }
+    }
+    slc_free(path);
+    return status;
+}

@@ -1,0 +1,194 @@
+/*
+ * A model as MATLAB's .mat: `model`, a struct of `lambda` and `U`, which ktensor(model.lambda,
+ * model.U) takes. Columns follow one another there and rows in memory and in .npy, so rows are read
+ * some at a time and each column's part of them goes to its place.
+ */
+#include "storage/model/model_forms.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "storage/file/output.h"
+#include "storage/model/mat5.h"
+
+#include <inttypes.h>
+
+/* The arrays of a model, from the outermost on. */
+struct arrays {
+    struct slc_mat5_array model, lambda, cell, factors[SLC_MAX_ORDER];
+};
+
+/* Adds up sizes from the innermost on. False where one is larger than anything. */
+static bool arrange(struct arrays *arrays, const struct slc_model_view *model)
+{
+    uint64_t bytes = 0;
+    bool fits = true;
+
+    for (unsigned n = 0; n < model->order; n++) {
+        arrays->factors[n] = (struct slc_mat5_array){
+            .kind = slc_model_type(model, n) == SLC_F32 ? SLC_MAT5_F32 : SLC_MAT5_F64,
+            .rows = slc_model_length(model, n),
+            .cols = model->rank,
+            .name = ""};
+        fits = fits && slc_add_u64(bytes, slc_mat5_bytes(&arrays->factors[n]), &bytes);
+    }
+    arrays->cell = (struct slc_mat5_array){
+        .kind = SLC_MAT5_CELL, .rows = model->order, .cols = 1, .name = "", .part_bytes = bytes};
+    arrays->lambda =
+        (struct slc_mat5_array){.kind = SLC_MAT5_F64, .rows = model->rank, .cols = 1, .name = ""};
+    fits =
+        fits && slc_add_u64(slc_mat5_bytes(&arrays->cell), slc_mat5_bytes(&arrays->lambda), &bytes);
+    arrays->model = (struct slc_mat5_array){.kind = SLC_MAT5_STRUCT,
+                                            .rows = 1,
+                                            .cols = 1,
+                                            .name = "model",
+                                            .fields = "lambda U",
+                                            .part_bytes = bytes};
+    return fits && slc_mat5_bytes(&arrays->model) <= SLC_MAT5_VARIABLE_MAX;
+}
+
+static enum slc_status
+begin(struct slc_output *output, const struct slc_mat5_array *array, struct slc_error *err)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, SLC_MAT5_ARRAY_MAX, &room, err);
+
+    if (status == SLC_OK) {
+        output->used += slc_mat5_begin(array, room);
+    }
+    return status;
+}
+
+static enum slc_status
+put_lambda(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, model->rank * sizeof(double), &room, err);
+
+    for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
+        slc_store_f64(room + r * sizeof(double), model->lambda[r]);
+    }
+    output->used += status == SLC_OK ? model->rank * sizeof(double) : 0;
+    return status;
+}
+
+/* Column `col` of `count` rows, as bytes. */
+static void gather(
+    const double *values, uint64_t count, uint32_t cols, uint32_t col, bool single, uint8_t *bytes)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const double value = values[i * cols + col];
+
+        if (single) {
+            slc_store_f32(bytes + i * sizeof(float), (float)value);
+        } else {
+            slc_store_f64(bytes + i * sizeof(double), value);
+        }
+    }
+}
+
+/* The numbers of a factor. `values` and `bytes` have room for a piece each. */
+static enum slc_status put_factor(struct slc_output *output,
+                                  const struct slc_model_view *model,
+                                  unsigned mode,
+                                  double *values,
+                                  uint8_t *bytes,
+                                  struct slc_error *err)
+{
+    const bool single = slc_model_type(model, mode) == SLC_F32;
+    const uint64_t item = single ? sizeof(float) : sizeof(double);
+    const uint64_t rows = slc_model_length(model, mode);
+    const uint64_t step = SLC_MODEL_PIECE_NUMBERS / model->rank;
+    const uint64_t numbers = rows * model->rank;
+    uint64_t offset;
+    uint8_t *room;
+    enum slc_status status = slc_output_leave(output, numbers * item, &offset, err);
+
+    for (uint64_t first = 0, more; first < rows && status == SLC_OK; first += more) {
+        more = slc_min_u64(step, rows - first);
+        status = slc_model_rows(model, mode, first, more, values, err);
+        for (uint32_t c = 0; c < model->rank && status == SLC_OK; c++) {
+            gather(values, more, model->rank, c, single, bytes);
+            status = slc_output_fill(output, offset + (c * rows + first) * item, bytes, more * item,
+                                     err);
+        }
+    }
+    if (status == SLC_OK && (numbers * item) % 8 != 0) {
+        status = slc_output_reserve(output, 4, &room, err);
+        if (status == SLC_OK) {
+            slc_store_u32(room, 0);
+            output->used += 4;
+        }
+    }
+    return status;
+}
+
+static enum slc_status put_model(struct slc_output *output,
+                                 const struct slc_model_view *model,
+                                 const struct arrays *arrays,
+                                 double *values,
+                                 uint8_t *bytes,
+                                 struct slc_error *err)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, SLC_MAT5_HEADER_BYTES, &room, err);
+
+    if (status == SLC_OK) {
+        slc_mat5_header(room);
+        output->used += SLC_MAT5_HEADER_BYTES;
+        status = begin(output, &arrays->model, err);
+    }
+    if (status == SLC_OK) {
+        status = begin(output, &arrays->lambda, err);
+    }
+    if (status == SLC_OK) {
+        status = put_lambda(output, model, err);
+    }
+    if (status == SLC_OK) {
+        status = begin(output, &arrays->cell, err);
+    }
+    for (unsigned n = 0; n < model->order && status == SLC_OK; n++) {
+        status = begin(output, &arrays->factors[n], err);
+        if (status == SLC_OK) {
+            status = put_factor(output, model, n, values, bytes, err);
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_model_write_matlab(const struct slc_files *files,
+                                       const char *path,
+                                       const struct slc_model_view *model,
+                                       struct slc_error *err)
+{
+    const size_t piece_bytes = SLC_MODEL_PIECE_NUMBERS * sizeof(double);
+    struct arrays arrays;
+    struct slc_output output;
+    double *values;
+    uint8_t *bytes;
+    enum slc_status status;
+
+    if (!arrange(&arrays, model)) {
+        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
+                          "the factors take more than the 2 GiB that a variable of a .mat file of "
+                          "version 5 holds: write another form, such as .npy");
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    values = slc_malloc(piece_bytes);
+    bytes = slc_malloc(piece_bytes);
+    status = values != NULL && bytes != NULL
+                 ? slc_output_open(&output, files, path, err)
+                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for writing a model");
+    if (status == SLC_OK) {
+        status = put_model(&output, model, &arrays, values, bytes, err);
+        if (status == SLC_OK) {
+            status = slc_output_commit(&output, err);
+        } else {
+            slc_output_abandon(&output);
+        }
+    }
+    slc_free(values);
+    slc_free(bytes);
+    return status;
+}

@@ -1,0 +1,243 @@
+/*
+ * Models as text: SPLATT's, the Tensor Toolbox's ktensor, and CSV. Rows are formatted straight into
+ * a bounded buffer; the locale of the process never shows.
+ */
+#include "storage/model/model_forms.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "storage/file/output.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <stdio.h>
+
+/* "-1.2345678901234567e-300 ": a sign, 17 digits, a point, an exponent, a space, with some to
+ * spare. */
+enum { NUMBER_ROOM = 32 };
+
+static enum slc_status no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing a model");
+}
+
+/* One number with 17 significant digits, and what follows it. */
+static enum slc_status
+put_number(struct slc_output *output, double value, char follows, struct slc_error *err)
+{
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, NUMBER_ROOM, &room, err);
+
+    if (status == SLC_OK) {
+        output->used += (size_t)snprintf((char *)room, NUMBER_ROOM, "%.16e%c", value, follows);
+    }
+    return status;
+}
+
+static enum slc_status put_row(struct slc_output *output,
+                               const double *values,
+                               uint32_t count,
+                               char between,
+                               struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (uint32_t r = 0; r < count && status == SLC_OK; r++) {
+        status = put_number(output, values[r], r + 1 < count ? between : '\n', err);
+    }
+    return status;
+}
+
+/* A name in double quotes, those in it doubled, and a comma: RFC 4180. */
+static enum slc_status
+put_name(struct slc_output *output, struct slc_names *names, uint64_t index, struct slc_error *err)
+{
+    const char *name;
+    size_t bytes;
+    uint8_t *room, *at;
+    enum slc_status status = slc_names_get(names, index, &name, &bytes, err);
+
+    if (status == SLC_OK) {
+        status = slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 3, &room, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    at = room;
+    *at++ = '"';
+    for (size_t i = 0; i < bytes; i++) {
+        if (name[i] == '"') {
+            *at++ = '"';
+        }
+        *at++ = (uint8_t)name[i];
+    }
+    *at++ = '"';
+    *at++ = ',';
+    output->used += (size_t)(at - room);
+    return SLC_OK;
+}
+
+/* The rows of a factor, a line each; of CSV with their numbers, from 1, and names. */
+static enum slc_status put_factor(struct slc_output *output,
+                                  const struct slc_model_view *model,
+                                  unsigned mode,
+                                  bool csv,
+                                  struct slc_error *err)
+{
+    const uint64_t rows = slc_model_length(model, mode);
+    const uint64_t step = slc_max_u64(1, SLC_MODEL_PIECE_NUMBERS / model->rank);
+    double *values = slc_malloc(step * model->rank * sizeof *values);
+    enum slc_status status = values != NULL ? SLC_OK : no_memory(err);
+
+    for (uint64_t first = 0, more; first < rows && status == SLC_OK; first += more) {
+        more = slc_min_u64(step, rows - first);
+        status = slc_model_rows(model, mode, first, more, values, err);
+        for (uint64_t i = 0; i < more && status == SLC_OK; i++) {
+            if (csv) {
+                status = slc_output_print(output, err, "%" PRIu64 ",", first + i + 1);
+            }
+            if (csv && model->names[mode] != NULL && status == SLC_OK) {
+                status = put_name(output, model->names[mode], first + i, err);
+            }
+            if (status == SLC_OK) {
+                status =
+                    put_row(output, values + i * model->rank, model->rank, csv ? ',' : ' ', err);
+            }
+        }
+    }
+    slc_free(values);
+    return status;
+}
+
+/* The ktensor text of the Tensor Toolbox and pyttb (export_data). */
+static enum slc_status
+put_ktensor(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
+{
+    enum slc_status status = slc_output_print(output, err, "ktensor\n%u\n", model->order);
+
+    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
+        status = slc_output_print(output, err, "%" PRIu64 "%c", slc_model_length(model, mode),
+                                  mode + 1 < model->order ? ' ' : '\n');
+    }
+    if (status == SLC_OK) {
+        status = slc_output_print(output, err, "%" PRIu32 "\n", model->rank);
+    }
+    if (status == SLC_OK) {
+        status = put_row(output, model->lambda, model->rank, ' ', err);
+    }
+    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
+        status = slc_output_print(output, err, "matrix\n2\n%" PRIu64 " %" PRIu32 "\n",
+                                  slc_model_length(model, mode), model->rank);
+        if (status == SLC_OK) {
+            status = put_factor(output, model, mode, false, err);
+        }
+    }
+    return status;
+}
+
+/* SPLATT's: numbers alone; `mode` is the order for lambda. */
+static enum slc_status put_splatt(struct slc_output *output,
+                                  const struct slc_model_view *model,
+                                  unsigned mode,
+                                  struct slc_error *err)
+{
+    return mode == model->order ? put_row(output, model->lambda, model->rank, '\n', err)
+                                : put_factor(output, model, mode, false, err);
+}
+
+static enum slc_status put_csv(struct slc_output *output,
+                               const struct slc_model_view *model,
+                               unsigned mode,
+                               struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (mode == model->order) {
+        status = slc_output_print(output, err, "component,weight\n");
+        for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
+            status = slc_output_print(output, err, "%" PRIu32 ",", r + 1);
+            if (status == SLC_OK) {
+                status = put_number(output, model->lambda[r], '\n', err);
+            }
+        }
+        return status;
+    }
+    status = slc_output_print(output, err, "index,%s", model->names[mode] != NULL ? "name," : "");
+    for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
+        status = slc_output_print(output, err, "component-%" PRIu32 "%c", r + 1,
+                                  r + 1 < model->rank ? ',' : '\n');
+    }
+    return status == SLC_OK ? put_factor(output, model, mode, true, err) : status;
+}
+
+/* One file of a form: that of mode `file`, that of lambda where it is the order, or the only one.
+ */
+static enum slc_status write_file(const struct slc_files *files,
+                                  enum slc_model_form form,
+                                  const char *path,
+                                  const struct slc_model_view *model,
+                                  unsigned file,
+                                  struct slc_error *err)
+{
+    char *own = slc_model_path(form, path, model->order, file);
+    struct slc_output output;
+    enum slc_status status = own == NULL ? no_memory(err) : SLC_OK;
+
+    if (status == SLC_OK) {
+        status = slc_output_open(&output, files, own, err);
+    }
+    slc_free(own);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = form == SLC_MODEL_KTENSOR  ? put_ktensor(&output, model, err)
+             : form == SLC_MODEL_SPLATT ? put_splatt(&output, model, file, err)
+                                        : put_csv(&output, model, file, err);
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    return slc_output_commit(&output, err);
+}
+
+static enum slc_status write_files(const struct slc_files *files,
+                                   enum slc_model_form form,
+                                   const char *path,
+                                   const struct slc_model_view *model,
+                                   struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (form == SLC_MODEL_CSV) {
+        const int rc = files->make_folder(files->self, path);
+
+        status = rc < 0 && rc != -EEXIST ? slc_fail_errno(err, -rc, path, "creating the folder")
+                                         : slc_name_sync(files, path, err);
+    }
+    for (unsigned f = 0; f < slc_model_files(form, model->order) && status == SLC_OK; f++) {
+        status = write_file(files, form, path, model, f, err);
+    }
+    return status;
+}
+
+enum slc_status slc_model_write_text(const struct slc_files *files,
+                                     enum slc_model_form form,
+                                     const char *path,
+                                     const struct slc_model_view *model,
+                                     struct slc_error *err)
+{
+    /* A decimal comma would make the files unreadable: this thread writes in the C locale. */
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    enum slc_status status;
+    locale_t before;
+
+    if (plain == (locale_t)0) {
+        return slc_fail(err, SLC_ERR_SYSTEM, "the C locale is not available");
+    }
+    before = uselocale(plain);
+    status = write_files(files, form, path, model, err);
+    uselocale(before);
+    freelocale(plain);
+    return status;
+}

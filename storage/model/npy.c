@@ -1,0 +1,509 @@
+/*
+ * Reading and writing .npy matrices, a bounded buffer at a time, so that a factor of any size needs
+ * no second copy of itself. The header's parser is in npy_header.c.
+ */
+#include "storage/model/npy.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "storage/file/output.h"
+#include "storage/model/npy_header.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    SCRATCH_BYTES = 256 * 1024,
+    /* Most columns read: keeps every pitch within 32 bits, far above any rank. */
+    MAX_COLS = 1 << 30
+};
+
+static enum slc_status write_header(struct slc_output *output,
+                                    enum slc_value_type type,
+                                    unsigned dimensions,
+                                    uint64_t rows,
+                                    uint64_t cols,
+                                    struct slc_error *err)
+{
+    const struct slc_npy_header header = {.kind = 'f',
+                                          .item_bytes = (uint8_t)slc_value_bytes(type),
+                                          .dimensions = dimensions,
+                                          .shape = {rows, cols}};
+    uint8_t *room;
+    enum slc_status status = slc_output_reserve(output, SLC_NPY_STORED_BYTES, &room, err);
+
+    if (status == SLC_OK) {
+        slc_npy_header_store(&header, room);
+        output->used += SLC_NPY_STORED_BYTES;
+    }
+    return status;
+}
+
+/* Appends `count` consecutive elements at `values`, little-endian. */
+static enum slc_status write_values(struct slc_output *output,
+                                    enum slc_value_type type,
+                                    const void *values,
+                                    uint64_t count,
+                                    struct slc_error *err)
+{
+    uint32_t item = slc_value_bytes(type);
+    const uint8_t *at = values;
+
+    while (count > 0) {
+        size_t items = (size_t)slc_min_u64(count, SLC_OUTPUT_BUFFER_BYTES / 8);
+        uint8_t *room;
+        enum slc_status status = slc_output_reserve(output, items * item, &room, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        for (size_t i = 0; i < items; i++, at += item, room += item) {
+            if (type == SLC_F32) {
+                float value;
+                memcpy(&value, at, sizeof value);
+                slc_store_f32(room, value);
+            } else {
+                double value;
+                memcpy(&value, at, sizeof value);
+                slc_store_f64(room, value);
+            }
+        }
+        output->used += items * item;
+        count -= items;
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_npy_write(const struct slc_files *files,
+                              const char *path,
+                              const struct slc_matrix *matrix,
+                              struct slc_error *err)
+{
+    uint64_t pitch_bytes = (uint64_t)matrix->pitch * slc_value_bytes(matrix->type);
+    const uint8_t *data = matrix->buffer.data;
+    struct slc_output output;
+    enum slc_status status;
+
+    status = slc_output_open(&output, files, path, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = write_header(&output, matrix->type, 2, matrix->rows, matrix->cols, err);
+    for (uint64_t row = 0; row < matrix->rows && status == SLC_OK; row++) {
+        status = write_values(&output, matrix->type, data + row * pitch_bytes, matrix->cols, err);
+    }
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    return slc_output_commit(&output, err);
+}
+
+enum slc_status slc_npy_write_vector(const struct slc_files *files,
+                                     const char *path,
+                                     const double *values,
+                                     uint64_t count,
+                                     struct slc_error *err)
+{
+    struct slc_output output;
+    enum slc_status status;
+
+    status = slc_output_open(&output, files, path, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = write_header(&output, SLC_F64, 1, count, 1, err);
+    if (status == SLC_OK) {
+        status = write_values(&output, SLC_F64, values, count, err);
+    }
+    if (status != SLC_OK) {
+        slc_output_abandon(&output);
+        return status;
+    }
+    return slc_output_commit(&output, err);
+}
+
+/* An open .npy file whose header has been read. */
+struct source {
+    const struct slc_files *files;
+    const char *path;
+    int fd;
+    uint64_t file_bytes;
+    uint64_t data_offset;
+    struct slc_npy_header header;
+};
+
+/* Reads and parses the header; `text` has SLC_NPY_MAX_HEADER bytes. */
+static enum slc_status read_header(struct source *source, char *text, struct slc_error *err)
+{
+    uint8_t start[SLC_NPY_START_BYTES] = {0};
+    uint64_t have = slc_min_u64(source->file_bytes, sizeof start);
+    uint32_t text_offset;
+    uint32_t text_bytes;
+    enum slc_status status =
+        slc_file_read_at(source->files, source->fd, source->path, start, have, 0, err);
+
+    if (status == SLC_OK) {
+        status = slc_npy_start_parse(start, have, &text_offset, &text_bytes, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    source->data_offset = (uint64_t)text_offset + text_bytes;
+    if (source->data_offset > source->file_bytes) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the .npy header ends at byte %" PRIu64 ", the file at %" PRIu64,
+                        source->data_offset, source->file_bytes);
+    }
+    status = slc_file_read_at(source->files, source->fd, source->path, text, text_bytes,
+                              text_offset, err);
+    return status == SLC_OK ? slc_npy_header_parse(text, text_bytes, &source->header, err) : status;
+}
+
+/* The shape against what was asked for and against the size of the file. */
+static enum slc_status check_shape(const struct source *source,
+                                   uint64_t expect_rows,
+                                   uint32_t expect_cols,
+                                   struct slc_error *err)
+{
+    const struct slc_npy_header *header = &source->header;
+    uint64_t rows = header->shape[0];
+    uint64_t cols = header->shape[1];
+    uint64_t bytes;
+    uint64_t end;
+
+    if ((expect_rows != 0 && rows != expect_rows) || (expect_cols != 0 && cols != expect_cols)) {
+        char want_rows[24] = "any";
+        char want_cols[24] = "any";
+
+        if (expect_rows != 0) {
+            snprintf(want_rows, sizeof want_rows, "%" PRIu64, expect_rows);
+        }
+        if (expect_cols != 0) {
+            snprintf(want_cols, sizeof want_cols, "%" PRIu32, expect_cols);
+        }
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "a matrix of %" PRIu64 " x %" PRIu64 ", but %s x %s is needed", rows, cols,
+                        want_rows, want_cols);
+    }
+    if (cols == 0 || cols > MAX_COLS) {
+        return slc_fail(err, SLC_ERR_INPUT, "%" PRIu64 " columns; 1 to %d can be read", cols,
+                        MAX_COLS);
+    }
+    if (!slc_mul_u64(rows, cols, &bytes) || !slc_mul_u64(bytes, header->item_bytes, &bytes) ||
+        !slc_add_u64(bytes, source->data_offset, &end) || end != source->file_bytes) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "an array of %" PRIu64 " x %" PRIu64 " items of %u bytes after %" PRIu64
+                        " bytes of header does not give the file's %" PRIu64 " bytes",
+                        rows, cols, header->item_bytes, source->data_offset, source->file_bytes);
+    }
+    return SLC_OK;
+}
+
+/* One item of the file as f64. */
+static double load_item(const struct slc_npy_header *header, const uint8_t *at)
+{
+    if (header->item_bytes == 8) {
+        uint64_t bits = slc_load_u64(at);
+        double value;
+
+        bits = header->big_endian ? __builtin_bswap64(bits) : bits;
+        if (header->kind == 'i') {
+            return (double)(int64_t)bits;
+        }
+        memcpy(&value, &bits, sizeof value);
+        return value;
+    } else {
+        uint32_t bits = slc_load_u32(at);
+        float value;
+
+        bits = header->big_endian ? __builtin_bswap32(bits) : bits;
+        if (header->kind == 'i') {
+            return (double)(int32_t)bits;
+        }
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    }
+}
+
+/* Places `count` items, the first of which is number `first` of the file. */
+static enum slc_status place_items(const struct slc_npy_header *header,
+                                   const uint8_t *items,
+                                   uint64_t first,
+                                   uint64_t count,
+                                   struct slc_matrix *matrix,
+                                   struct slc_error *err)
+{
+    uint64_t line = header->fortran_order ? matrix->rows : matrix->cols;
+    uint64_t major = first / line;
+    uint64_t minor = first % line;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t row = header->fortran_order ? minor : major;
+        uint64_t col = header->fortran_order ? major : minor;
+        double value = load_item(header, items + i * header->item_bytes);
+
+        if (!isfinite(matrix->type == SLC_F64 ? value : (double)(float)value)) {
+            return slc_matrix_refuse(matrix, row, col, value, err);
+        }
+        if (matrix->type == SLC_F64) {
+            slc_matrix_row_f64(matrix, row)[col] = value;
+        } else {
+            slc_matrix_row_f32(matrix, row)[col] = (float)value;
+        }
+        if (++minor == line) {
+            minor = 0;
+            major++;
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status read_items(const struct source *source,
+                                  struct slc_matrix *matrix,
+                                  uint8_t *scratch,
+                                  struct slc_error *err)
+{
+    const struct slc_npy_header *header = &source->header;
+    uint64_t total = matrix->rows * matrix->cols;
+    uint64_t done = 0;
+
+    while (done < total) {
+        uint64_t count = slc_min_u64(total - done, SCRATCH_BYTES / header->item_bytes);
+        enum slc_status status = slc_file_read_at(
+            source->files, source->fd, source->path, scratch, count * header->item_bytes,
+            source->data_offset + done * header->item_bytes, err);
+
+        if (status == SLC_OK) {
+            status = place_items(header, scratch, done, count, matrix, err);
+        }
+        if (status != SLC_OK) {
+            return status;
+        }
+        done += count;
+    }
+    return SLC_OK;
+}
+
+/* Reads the header of the open file and checks it; `text` has SCRATCH_BYTES bytes. */
+static enum slc_status read_shape(struct source *source,
+                                  uint64_t expect_rows,
+                                  uint32_t expect_cols,
+                                  uint8_t *text,
+                                  struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    enum slc_status status;
+    int rc = source->files->stat_fd(source->files->self, source->fd, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, source->path, "asking for the file's size");
+    }
+    if (stat.kind != 'f') {
+        return slc_fail(err, SLC_ERR_INPUT, "not a plain file");
+    }
+    source->file_bytes = stat.bytes;
+    status = read_header(source, (char *)text, err);
+    return status == SLC_OK ? check_shape(source, expect_rows, expect_cols, err) : status;
+}
+
+/* Opens a file and reads its shape. Owns: close_source, also after an error. */
+static enum slc_status open_source(struct source *source,
+                                   uint64_t expect_rows,
+                                   uint32_t expect_cols,
+                                   uint8_t **scratch,
+                                   struct slc_error *err)
+{
+    *scratch = NULL;
+    source->fd =
+        source->files->open(source->files->self, source->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    if (source->fd < 0) {
+        return slc_fail_errno(err, -source->fd, source->path, "opening the file");
+    }
+    *scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
+    if (*scratch == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", source->path);
+    }
+    return read_shape(source, expect_rows, expect_cols, *scratch, err);
+}
+
+/* Closes what was opened, and completes the message of an error. */
+static void
+close_source(struct source *source, uint8_t *scratch, enum slc_status status, struct slc_error *err)
+{
+    slc_free(scratch);
+    if (source->fd >= 0) {
+        (void)source->files->close(source->files->self, source->fd);
+        if (status != SLC_OK) {
+            slc_error_locate_file(err, source->path);
+        }
+    }
+}
+
+enum slc_status slc_npy_read(const struct slc_files *files,
+                             const char *path,
+                             enum slc_value_type type,
+                             uint64_t expect_rows,
+                             uint32_t expect_cols,
+                             struct slc_matrix *matrix,
+                             struct slc_error *err)
+{
+    struct source source = {.files = slc_files_or_system(files), .path = path};
+    struct slc_matrix read = {.rows = 0};
+    uint8_t *scratch;
+    enum slc_status status = open_source(&source, expect_rows, expect_cols, &scratch, err);
+
+    memset(matrix, 0, sizeof *matrix);
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&read, type, source.header.shape[0],
+                                   (uint32_t)source.header.shape[1], err);
+    }
+    if (status == SLC_OK) {
+        status = read_items(&source, &read, scratch, err);
+    }
+    close_source(&source, scratch, status, err);
+    if (status == SLC_OK) {
+        *matrix = read;
+    } else {
+        slc_matrix_destroy(&read);
+    }
+    return status;
+}
+
+enum slc_status slc_npy_shape(const struct slc_files *files,
+                              const char *path,
+                              uint64_t expect_rows,
+                              uint64_t *rows,
+                              uint32_t *cols,
+                              struct slc_error *err)
+{
+    struct source source = {.files = slc_files_or_system(files), .path = path};
+    uint8_t *scratch;
+    enum slc_status status = open_source(&source, expect_rows, 0, &scratch, err);
+
+    close_source(&source, scratch, status, err);
+    if (status == SLC_OK) {
+        *rows = source.header.shape[0];
+        *cols = (uint32_t)source.header.shape[1];
+    }
+    return status;
+}
+
+struct slc_npy_rows {
+    struct source source;
+    char *path;
+    uint8_t *scratch;
+};
+
+enum slc_status slc_npy_rows_open(const struct slc_files *files,
+                                  const char *path,
+                                  uint64_t expect_rows,
+                                  uint32_t expect_cols,
+                                  struct slc_npy_rows **rows,
+                                  struct slc_error *err)
+{
+    struct slc_npy_rows *opened = slc_calloc(1, sizeof *opened);
+    enum slc_status status;
+
+    *rows = NULL;
+    if (opened == NULL || (opened->path = slc_strdup(path)) == NULL) {
+        slc_free(opened);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", path);
+    }
+    opened->source = (struct source){.files = slc_files_or_system(files), .path = opened->path};
+    status = open_source(&opened->source, expect_rows, expect_cols, &opened->scratch, err);
+    if (status != SLC_OK) {
+        close_source(&opened->source, opened->scratch, status, err);
+        slc_free(opened->path);
+        slc_free(opened);
+        return status;
+    }
+    *rows = opened;
+    return SLC_OK;
+}
+
+void slc_npy_rows_close(struct slc_npy_rows *rows)
+{
+    if (rows != NULL) {
+        close_source(&rows->source, rows->scratch, SLC_OK, NULL);
+        slc_free(rows->path);
+        slc_free(rows);
+    }
+}
+
+void slc_npy_rows_shape(const struct slc_npy_rows *rows,
+                        uint64_t *count,
+                        uint32_t *cols,
+                        enum slc_value_type *type)
+{
+    *count = rows->source.header.shape[0];
+    *cols = (uint32_t)rows->source.header.shape[1];
+    *type =
+        rows->source.header.kind == 'f' && rows->source.header.item_bytes == 4 ? SLC_F32 : SLC_F64;
+}
+
+/* `count` items from number `first` of the file on, to every `stride`-th place of `values`. */
+static enum slc_status read_run(struct slc_npy_rows *rows,
+                                uint64_t first,
+                                uint64_t count,
+                                double *values,
+                                uint64_t stride,
+                                struct slc_error *err)
+{
+    const struct source *source = &rows->source;
+    const struct slc_npy_header *header = &source->header;
+    const uint64_t line = header->shape[header->fortran_order ? 0 : 1];
+
+    for (uint64_t done = 0, more; done < count; done += more) {
+        enum slc_status status;
+
+        more = slc_min_u64(count - done, SCRATCH_BYTES / header->item_bytes);
+        status = slc_file_read_at(source->files, source->fd, source->path, rows->scratch,
+                                  more * header->item_bytes,
+                                  source->data_offset + (first + done) * header->item_bytes, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        for (uint64_t i = 0; i < more; i++) {
+            const double value = load_item(header, rows->scratch + i * header->item_bytes);
+
+            if (!isfinite(value)) {
+                const struct slc_matrix shape = {.cols = (uint32_t)header->shape[1]};
+                const uint64_t major = (first + done + i) / line;
+                const uint64_t minor = (first + done + i) % line;
+
+                status = slc_matrix_refuse(&shape, header->fortran_order ? minor : major,
+                                           header->fortran_order ? major : minor, value, err);
+                slc_error_locate_file(err, source->path);
+                return status;
+            }
+            values[(done + i) * stride] = value;
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  double *values,
+                                  struct slc_error *err)
+{
+    const struct slc_npy_header *header = &rows->source.header;
+    const uint64_t cols = header->shape[1];
+    enum slc_status status = SLC_OK;
+
+    assert(first <= header->shape[0] && count <= header->shape[0] - first);
+    if (!header->fortran_order) {
+        return read_run(rows, first * cols, count * cols, values, 1, err);
+    }
+    for (uint64_t col = 0; col < cols && status == SLC_OK; col++) {
+        status = read_run(rows, col * header->shape[0] + first, count, values + col, cols, err);
+    }
+    return status;
+}

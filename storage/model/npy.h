@@ -1,0 +1,84 @@
+/*
+ * NumPy .npy files (format 1.0), matrices of f4 and f8: what factors, weights and outputs are kept
+ * in. Reading takes C and Fortran order, either byte order, one or two dimensions.
+ */
+#ifndef SLC_STORAGE_NPY_H
+#define SLC_STORAGE_NPY_H
+
+#include "base/error/error.h"
+#include "base/matrix.h"
+#include "storage/file/files.h"
+
+#include <stdint.h>
+
+/* Writes `matrix` as a C-order array of shape (rows, cols), atomically (temporary, sync, rename).
+ */
+enum slc_status slc_npy_write(const struct slc_files *files,
+                              const char *path,
+                              const struct slc_matrix *matrix,
+                              struct slc_error *err) SLC_NODISCARD;
+
+/* Writes `count` doubles as a one-dimensional f8 array. */
+enum slc_status slc_npy_write_vector(const struct slc_files *files,
+                                     const char *path,
+                                     const double *values,
+                                     uint64_t count,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Reads an array of shape (rows, cols), or (rows,) as one column, of dtype f4/f8/i4/i8 into a fresh
+ * matrix of `type`. `expect_rows`/`expect_cols`: SLC_ERR_INPUT naming both shapes when they differ;
+ * 0 takes any. All numbers have to be finite, as `type`: SLC_ERR_INPUT with row and column. Nothing
+ * is allocated before the shape is known to match the size of the file.
+ * Owns: the caller destroys *matrix.
+ */
+enum slc_status slc_npy_read(const struct slc_files *files,
+                             const char *path,
+                             enum slc_value_type type,
+                             uint64_t expect_rows,
+                             uint32_t expect_cols,
+                             struct slc_matrix *matrix,
+                             struct slc_error *err) SLC_NODISCARD;
+
+/* The shape of such an array, without reading the rest of the file. Errors: those of slc_npy_read.
+ */
+enum slc_status slc_npy_shape(const struct slc_files *files,
+                              const char *path,
+                              uint64_t expect_rows,
+                              uint64_t *rows,
+                              uint32_t *cols,
+                              struct slc_error *err) SLC_NODISCARD;
+
+/* Such an array that is read some rows at a time, whatever its size. */
+struct slc_npy_rows;
+
+/*
+ * Opens an array and checks its shape. Owns: slc_npy_rows_close, which takes NULL. Errors: those of
+ * slc_npy_read.
+ */
+enum slc_status slc_npy_rows_open(const struct slc_files *files,
+                                  const char *path,
+                                  uint64_t expect_rows,
+                                  uint32_t expect_cols,
+                                  struct slc_npy_rows **rows,
+                                  struct slc_error *err) SLC_NODISCARD;
+void slc_npy_rows_close(struct slc_npy_rows *rows);
+
+/* Its shape, and the smaller type that holds its numbers. */
+void slc_npy_rows_shape(const struct slc_npy_rows *rows,
+                        uint64_t *count,
+                        uint32_t *cols,
+                        enum slc_value_type *type);
+
+/*
+ * Rows first .. first + count - 1, all of which are there, one behind the other in `values`
+ * (count x cols). One thread at a time. Errors: a number that is not finite, SLC_ERR_INPUT; those
+ * of reading.
+ */
+enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  double *values,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+#endif

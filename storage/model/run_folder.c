@@ -1,0 +1,319 @@
+/* See run_folder.h. Nothing that run.json says is believed: the files have the last word. */
+#include "storage/model/run_folder.h"
+
+#include "base/memory/memory.h"
+#include "storage/manifest/folder_kind.h"
+#include "storage/manifest/json_text.h"
+#include "storage/manifest/store.h"
+#include "storage/model/npy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char schema[] = "sluice-run-1";
+
+static enum slc_status no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading the folder of a run");
+}
+
+char *slc_run_folder_factor(const char *folder, unsigned mode)
+{
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "mode-%u.npy", mode + 1);
+    return slc_path_join(folder, name);
+}
+
+void slc_run_folder_of_model(const struct slc_model_view *model, struct slc_run_folder *run)
+{
+    memset(run, 0, sizeof *run);
+    run->order = model->order;
+    run->rank = model->rank;
+    run->weighted = true;
+    memcpy(run->lambda, model->lambda, model->rank * sizeof model->lambda[0]);
+    for (unsigned n = 0; n < model->order; n++) {
+        run->dims[n] = model->factors[n]->rows;
+        run->types[n] = model->factors[n]->type;
+    }
+}
+
+/* Behind the heavier ones; of equal weights the lower number first. */
+static bool is_lighter(const struct slc_run_folder *run, uint32_t a, uint32_t b)
+{
+    const double x = fabs(run->lambda[a]);
+    const double y = fabs(run->lambda[b]);
+
+    return x < y || (x == y && a > b);
+}
+
+void slc_run_folder_by_weight(const struct slc_run_folder *run, uint32_t *components)
+{
+    for (uint32_t i = 0; i < run->rank; i++) {
+        uint32_t at = i;
+
+        for (; at > 0 && is_lighter(run, components[at - 1], i); at--) {
+            components[at] = components[at - 1];
+        }
+        components[at] = i;
+    }
+}
+
+/* 16 digits in lower case, as they are written. */
+static bool parse_hex(const char *text, uint64_t *number)
+{
+    *number = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *digit = text[i] != '\0' ? strchr(digits, text[i]) : NULL;
+
+        if (digit == NULL) {
+            return false;
+        }
+        *number = *number << 4 | (uint64_t)(digit - digits);
+    }
+    return text[16] == '\0';
+}
+
+static enum slc_status
+parse_dims(const json_t *dims, struct slc_run_record *record, struct slc_error *err)
+{
+    const size_t order = json_array_size(dims);
+
+    if (order == 0 || order > SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "run.json: \"tensor\" has no \"dims\", or not 1 to %d of them",
+                        SLC_MAX_ORDER);
+    }
+    record->order = (unsigned)order;
+    for (size_t n = 0; n < order; n++) {
+        const json_t *length = json_array_get(dims, n);
+
+        if (!json_is_integer(length) || json_integer_value(length) <= 0 ||
+            (uint64_t)json_integer_value(length) > SLC_MAX_MODE_LENGTH) {
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "run.json: number %zu of \"dims\" is not the length of a mode", n + 1);
+        }
+        record->dims[n] = (uint64_t)json_integer_value(length);
+    }
+    return SLC_OK;
+}
+
+/* What later versions tell in addition; what is not there, or cannot be, stays empty. */
+static void parse_origin(const json_t *tensor, struct slc_run_record *record)
+{
+    const char *directory = json_string_value(json_object_get(tensor, "directory"));
+    const char *dialect = json_string_value(json_object_get(tensor, "dialect"));
+    const json_t *base = json_object_get(tensor, "index_base");
+
+    if (directory != NULL && strlen(directory) < sizeof record->directory) {
+        (void)snprintf(record->directory, sizeof record->directory, "%s", directory);
+    }
+    record->named = json_is_true(json_object_get(tensor, "named"));
+    if (dialect != NULL && strlen(dialect) < sizeof record->dialect && json_is_integer(base) &&
+        (json_integer_value(base) == 0 || json_integer_value(base) == 1)) {
+        (void)snprintf(record->dialect, sizeof record->dialect, "%s", dialect);
+        record->index_base = (unsigned)json_integer_value(base);
+    }
+}
+
+static enum slc_status
+parse_record(const json_t *root, struct slc_run_record *record, struct slc_error *err)
+{
+    const json_t *tensor = json_object_get(root, "tensor");
+    const char *found = json_string_value(json_object_get(root, "schema"));
+    const char *sum = json_string_value(json_object_get(tensor, "content_sum"));
+    const char *store = json_string_value(json_object_get(tensor, "path"));
+
+    if (found == NULL || strcmp(found, schema) != 0) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "run.json is not of a run of this version of sluice: its \"schema\" is "
+                        "not \"%s\"",
+                        schema);
+    }
+    if (store == NULL || strlen(store) >= sizeof record->store) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "run.json: \"tensor\" has no \"path\", or one of more than %zu bytes",
+                        sizeof record->store - 1);
+    }
+    if (sum == NULL || !parse_hex(sum, &record->content_sum)) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "run.json: \"content_sum\" of \"tensor\" is not a number of 16 "
+                        "hexadecimal digits");
+    }
+    (void)snprintf(record->store, sizeof record->store, "%s", store);
+    parse_origin(tensor, record);
+    return parse_dims(json_object_get(tensor, "dims"), record, err);
+}
+
+enum slc_status slc_run_record_parse(const char *text,
+                                     size_t bytes,
+                                     struct slc_run_record *record,
+                                     struct slc_error *err)
+{
+    struct slc_run_record parsed = {.order = 0};
+    json_t *root = NULL;
+    enum slc_status status = slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &root, err);
+
+    if (status == SLC_OK) {
+        status = parse_record(root, &parsed, err);
+    }
+    if (status == SLC_OK) {
+        *record = parsed;
+    }
+    json_decref(root);
+    return status;
+}
+
+/* Whether there is a file at `path`, which is NULL without memory. */
+static enum slc_status
+find_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    int rc;
+
+    *found = false;
+    if (path == NULL) {
+        return no_memory(err);
+    }
+    rc = files->stat_path(files->self, path, &stat);
+    *found = rc >= 0;
+    return rc >= 0 || rc == -ENOENT || rc == -ENOTDIR
+               ? SLC_OK
+               : slc_fail_errno(err, -rc, path, "looking for the results");
+}
+
+enum slc_status slc_run_folder_find(const char *path, bool *found, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    static const char *const names[] = {SLC_MANIFEST_NAME, "run.json", "mode-1.npy"};
+    bool there[3] = {false, false, false};
+    enum slc_status status = SLC_OK;
+
+    for (size_t i = 0; i < 3 && status == SLC_OK; i++) {
+        char *file = slc_path_join(path, names[i]);
+
+        status = find_file(files, file, &there[i], err);
+        slc_free(file);
+    }
+    *found = status == SLC_OK && !there[0] && (there[1] || there[2]);
+    return status;
+}
+
+static enum slc_status read_record(const struct slc_files *files,
+                                   const char *folder,
+                                   struct slc_run_folder *run,
+                                   struct slc_error *err)
+{
+    char *path = slc_path_join(folder, "run.json");
+    void *text = NULL;
+    uint64_t bytes = 0;
+    enum slc_status status = find_file(files, path, &run->recorded, err);
+
+    if (status == SLC_OK && run->recorded) {
+        status = slc_file_load(files, path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, err);
+        if (status == SLC_OK) {
+            status = slc_run_record_parse(text, bytes, &run->record, err);
+        }
+        if (status != SLC_OK) {
+            slc_error_locate_file(err, path);
+        }
+    }
+    slc_free(text);
+    slc_free(path);
+    return status;
+}
+
+/* The shape of mode `mode`, where its factor is there or has to be. */
+static enum slc_status read_factor(const struct slc_files *files,
+                                   const char *folder,
+                                   unsigned mode,
+                                   struct slc_run_folder *run,
+                                   bool *found,
+                                   struct slc_error *err)
+{
+    char *path = slc_run_folder_factor(folder, mode);
+    struct slc_npy_rows *rows = NULL;
+    uint32_t rank = 0;
+    enum slc_status status = find_file(files, path, found, err);
+
+    if (status == SLC_OK && !*found && !run->recorded) {
+        slc_free(path);
+        return SLC_OK;
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_rows_open(files, path, run->recorded ? run->record.dims[mode] : 0,
+                                   run->rank, &rows, err);
+    }
+    if (status == SLC_OK) {
+        slc_npy_rows_shape(rows, &run->dims[mode], &rank, &run->types[mode]);
+        slc_npy_rows_close(rows);
+        if (rank > SLC_MAX_RANK) {
+            status = slc_fail(err, SLC_ERR_INPUT, "rank %" PRIu32 "; at most %d is supported", rank,
+                              SLC_MAX_RANK);
+            slc_error_locate_file(err, path);
+        }
+        run->rank = rank;
+    }
+    slc_free(path);
+    return status;
+}
+
+static enum slc_status
+check_folder(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    struct slc_file_stat stat;
+    const int rc = files->stat_path(files->self, path, &stat);
+
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, path, "opening the folder of a run");
+    }
+    if (stat.kind != 'd') {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "not a folder, but the factors of a run are in one (mode-1.npy, ..)");
+        slc_error_locate_file(err, path);
+    }
+    return status;
+}
+
+enum slc_status slc_run_folder_read(const struct slc_files *files,
+                                    const char *path,
+                                    struct slc_run_folder *run,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+    bool found = true;
+
+    files = slc_files_or_system(files);
+    memset(run, 0, sizeof *run);
+    status = check_folder(files, path, err);
+    if (status == SLC_OK) {
+        status = read_record(files, path, run, err);
+    }
+    for (unsigned n = 0; status == SLC_OK && found; n++) {
+        if (n == (run->recorded ? run->record.order : SLC_MAX_ORDER)) {
+            break;
+        }
+        status = read_factor(files, path, n, run, &found, err);
+        run->order += status == SLC_OK && found;
+    }
+    if (status == SLC_OK && run->order == 0) {
+        status =
+            slc_fail(err, SLC_ERR_INPUT, "no factors are here: neither run.json nor mode-1.npy%s",
+                     slc_folder_advice(files, path, SLC_FOLDER_RUN));
+        slc_error_locate_file(err, path);
+    }
+    if (status == SLC_OK) {
+        status = slc_model_read_lambda(files, path, run->rank, run->lambda, &run->weighted, err);
+    }
+    for (uint32_t r = 0; r < run->rank && !run->weighted; r++) {
+        run->lambda[r] = 1;
+    }
+    return status;
+}

@@ -1,0 +1,214 @@
+/* See storage/model/run_names.h. */
+#include "storage/model/run_names.h"
+
+#include "base/error/log.h"
+#include "base/memory/memory.h"
+#include "base/text/plain_text.h"
+#include "base/text/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 character at `at`, of at most `room`; 0: none, or one that controls. */
+static unsigned character_bytes(const char *at, size_t room)
+{
+    const unsigned char *byte = (const unsigned char *)at;
+    const unsigned bytes = slc_utf8_length(at, room);
+    const bool controls = byte[0] < ' ' || byte[0] == 0x7f ||
+                          (bytes == 2 && byte[0] == 0xc2 && byte[1] < 0xa0); /* U+0080 to U+009F */
+
+    return controls ? 0 : bytes;
+}
+
+static void make_text(const char *name, size_t bytes, char *text)
+{
+    while (bytes > 0) {
+        const unsigned length = character_bytes(name, bytes);
+
+        if (length > 0) {
+            memcpy(text, name, length);
+            text += length;
+        } else {
+            text += snprintf(text, 5, "\\x%02x", (unsigned char)*name);
+        }
+        name += length > 0 ? length : 1;
+        bytes -= length > 0 ? length : 1;
+    }
+    *text = '\0';
+}
+
+/* Whether the modes of the store are those of the run, which may have grown since. */
+static bool fits(const struct slc_manifest *manifest, const struct slc_run_folder *run)
+{
+    bool fit = manifest->order == run->order;
+
+    for (unsigned mode = 0; mode < run->order && fit; mode++) {
+        fit = manifest->dims[mode] >= run->dims[mode];
+    }
+    return fit;
+}
+
+static enum slc_status open_all(const struct slc_files *files,
+                                const char *store,
+                                const struct slc_manifest *manifest,
+                                struct slc_run_names *names,
+                                struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        memcpy(names->titles[mode], manifest->titles[mode], SLC_TITLE_BYTES);
+    }
+    for (unsigned i = 0; i < manifest->names_count && status == SLC_OK; i++) {
+        status = slc_names_open(files, store, &manifest->names[i],
+                                &names->names[manifest->names[i].mode], err);
+    }
+    if (status != SLC_OK) {
+        slc_run_names_close(names);
+    }
+    return status;
+}
+
+/* The names of a store that is asked for: what is wrong with it is an error. */
+static enum slc_status open_given(const struct slc_files *files,
+                                  const struct slc_run_folder *run,
+                                  const char *store,
+                                  struct slc_manifest *manifest,
+                                  struct slc_run_names *names,
+                                  struct slc_error *err)
+{
+    enum slc_status status = slc_manifest_read(files, store, manifest, err);
+
+    if (status == SLC_OK && !fits(manifest, run)) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the run was made of a tensor with other modes than this store's");
+        slc_error_locate_file(err, store);
+    }
+    return status == SLC_OK ? open_all(files, store, manifest, names, err) : status;
+}
+
+/* The names of the store at `path`, if one that the run can be of is there. */
+static enum slc_status open_if_there(const struct slc_files *files,
+                                     const struct slc_run_folder *run,
+                                     const char *path,
+                                     struct slc_manifest *manifest,
+                                     struct slc_run_names *names,
+                                     struct slc_error *err)
+{
+    struct slc_error untold = SLC_ERROR_INIT;
+    const enum slc_status status = slc_manifest_read(files, path, manifest, &untold);
+
+    if (status == SLC_ERR_MEMORY) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest");
+    }
+    if (status != SLC_OK || !fits(manifest, run)) {
+        return SLC_OK;
+    }
+    names->store = manifest->content_sum == run->record.content_sum ? SLC_RUN_STORE_SAME
+                                                                    : SLC_RUN_STORE_CHANGED;
+    return open_all(files, path, manifest, names, err);
+}
+
+/* Says where indices stand without the names that they had, or with names that may be others. */
+static void tell_store(const struct slc_run_folder *run, const struct slc_run_names *names)
+{
+    char store[sizeof run->record.store];
+    bool named = false;
+
+    for (unsigned mode = 0; mode < run->order; mode++) {
+        named = named || names->names[mode] != NULL;
+    }
+    (void)snprintf(store, sizeof store, "%s", run->record.store);
+    slc_text_make_plain(store);
+    if (names->store == SLC_RUN_STORE_ABSENT && run->record.named) {
+        slc_log(SLC_LOG_NOTE,
+                "indices stand without their names: %s, the store of the run, is not where it was",
+                store);
+    } else if (names->store == SLC_RUN_STORE_CHANGED && named) {
+        slc_log(SLC_LOG_NOTE,
+                "%s has other nonzeros than when the run was made: the names of indices are those "
+                "that it has now",
+                store);
+    }
+}
+
+/* The names of the store that run.json tells of. */
+static enum slc_status open_recorded(const struct slc_files *files,
+                                     const struct slc_run_folder *run,
+                                     struct slc_manifest *manifest,
+                                     struct slc_run_names *names,
+                                     struct slc_error *err)
+{
+    const struct slc_run_record *record = &run->record;
+    enum slc_status status = SLC_OK;
+
+    names->store = SLC_RUN_STORE_ABSENT;
+    if (*record->store != '/' && *record->directory != '\0') {
+        char *path = slc_path_join(record->directory, record->store);
+
+        status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                              : open_if_there(files, run, path, manifest, names, err);
+        slc_free(path);
+    }
+    return status == SLC_OK && names->store == SLC_RUN_STORE_ABSENT
+               ? open_if_there(files, run, record->store, manifest, names, err)
+               : status;
+}
+
+enum slc_status slc_run_names_open(const struct slc_files *files,
+                                   const struct slc_run_folder *run,
+                                   const char *store,
+                                   struct slc_run_names *names,
+                                   struct slc_error *err)
+{
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    enum slc_status status = SLC_OK;
+
+    memset(names, 0, sizeof *names);
+    if (manifest == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest");
+    }
+    files = slc_files_or_system(files);
+    if (store != NULL) {
+        status = open_given(files, run, store, manifest, names, err);
+    } else if (run->recorded) {
+        status = open_recorded(files, run, manifest, names, err);
+        if (status == SLC_OK) {
+            tell_store(run, names);
+        }
+    }
+    slc_free(manifest);
+    return status;
+}
+
+void slc_run_names_close(struct slc_run_names *names)
+{
+    for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
+        slc_names_close(names->names[mode]);
+        names->names[mode] = NULL;
+    }
+}
+
+uint64_t slc_run_names_bytes(const struct slc_run_names *names)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
+        bytes += names->names[mode] != NULL ? slc_names_held_bytes(names->names[mode]) : 0;
+    }
+    return bytes;
+}
+
+enum slc_status slc_run_names_text(
+    struct slc_run_names *names, unsigned mode, uint64_t index, char *text, struct slc_error *err)
+{
+    const char *name = NULL;
+    size_t bytes = 0;
+    enum slc_status status = SLC_OK;
+
+    if (names->names[mode] != NULL) {
+        status = slc_names_get(names->names[mode], index, &name, &bytes, err);
+    }
+    make_text(name, status == SLC_OK ? bytes : 0, text);
+    return status;
+}

@@ -1,0 +1,291 @@
+/*
+ * See storage/scan/tile_scan.h. A ring of block buffers, as many as workers. A worker fills the
+ * next buffer if that is free, or else takes the next tile of the oldest block that has one left:
+ * so reading runs ahead of decoding, and the tile whose turn it is has always been taken by a
+ * worker who waits for nobody.
+ */
+#include "storage/scan/tile_scan.h"
+
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "storage/file/block_file.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    /* Allocator and stack of a thread, the error record. */
+    WORKER_BYTES = 256 << 10
+};
+
+enum slot_state { SLOT_FREE, SLOT_LOADING, SLOT_READY };
+
+struct slot {
+    struct slc_buffer memory;
+    enum slot_state state;
+    struct slc_block_view view;
+    uint32_t taken, decoded; /* tiles; those that are not asked for are taken from the start */
+};
+
+struct scan {
+    const struct slc_tile_scan_options *options;
+    const struct slc_tile_steps *steps;
+    const struct slc_layout_info *info;
+    struct slc_block_file file;
+    struct slot *slots;           /* one per worker */
+    struct slc_decoder **decoder; /* the same */
+    pthread_mutex_t lock;         /* guards what follows, and the slots' states */
+    pthread_cond_t changed;
+    uint64_t next_block; /* to look at */
+    uint64_t loaded;     /* blocks so far, or being loaded: block i is in slot i modulo workers */
+    uint64_t front;      /* of these, the first one with tiles to take */
+    uint64_t tickets;    /* of tiles taken so far */
+    uint64_t turn;       /* the ticket whose turn it is */
+    bool ended;          /* a step wants no more */
+    struct slc_error fault;
+};
+
+uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers)
+{
+    return workers * (slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                      slc_decoder_memory_bytes(info, SLC_F64) + WORKER_BYTES);
+}
+
+static bool failed(const struct scan *scan)
+{
+    return scan->fault.status != SLC_OK;
+}
+
+/* The lock is held. */
+static void fail(struct scan *scan, const struct slc_error *fault)
+{
+    if (!failed(scan)) {
+        scan->fault = *fault;
+    }
+    pthread_cond_broadcast(&scan->changed);
+}
+
+static bool is_wanted(const struct slc_tile_scan_options *options,
+                      const struct slc_block_entry *entry)
+{
+    return entry->first_tile + entry->tile_count > options->first_tile &&
+           entry->min[options->mode] <= options->last_row &&
+           entry->max[options->mode] >= options->first_row;
+}
+
+/* The next block that is asked for; false where there is none. */
+static bool find_block(struct scan *scan, struct slc_block_entry *entry)
+{
+    for (; scan->next_block < scan->info->block_count; scan->next_block++) {
+        slc_reader_entry(scan->options->reader, scan->next_block, entry);
+        if (is_wanted(scan->options, entry)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum slc_status read_block(const struct scan *scan,
+                                  const struct slc_block_entry *entry,
+                                  uint64_t block,
+                                  struct slot *slot,
+                                  struct slc_error *err)
+{
+    const struct slc_reader *reader = scan->options->reader;
+    enum slc_status status = slc_block_file_read(&scan->file, slot->memory.data,
+                                                 entry->padded_bytes, entry->offset, err);
+
+    if (status == SLC_OK) {
+        status = slc_block_open(reader, block, slot->memory.data, false, &slot->view, err);
+    }
+    return status;
+}
+
+/* Fills the next slot, if it is free and there is a block for it. The lock is held. */
+static bool load_next(struct scan *scan)
+{
+    struct slot *slot = &scan->slots[scan->loaded % scan->options->workers];
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_block_entry entry;
+    enum slc_status status;
+    uint64_t block;
+
+    if (scan->ended || slot->state != SLOT_FREE || !find_block(scan, &entry)) {
+        return false;
+    }
+    block = scan->next_block++;
+    scan->loaded++;
+    slot->state = SLOT_LOADING;
+    pthread_mutex_unlock(&scan->lock);
+    status = read_block(scan, &entry, block, slot, &err);
+    pthread_mutex_lock(&scan->lock);
+    if (status != SLC_OK) {
+        fail(scan, &err);
+        return true;
+    }
+    slot->taken = entry.first_tile < scan->options->first_tile
+                      ? (uint32_t)(scan->options->first_tile - entry.first_tile)
+                      : 0;
+    slot->decoded = slot->taken;
+    slot->state = SLOT_READY;
+    pthread_cond_broadcast(&scan->changed);
+    return true;
+}
+
+/*
+ * Waits for the turn of `ticket` and settles what depends on the order; false where a fault came
+ * before it. The lock is held.
+ */
+static bool take_turn(struct scan *scan, unsigned worker, uint64_t ticket)
+{
+    while (scan->turn != ticket && !failed(scan)) {
+        pthread_cond_wait(&scan->changed, &scan->lock);
+    }
+    if (failed(scan)) {
+        return false;
+    }
+    scan->ended = !scan->steps->in_turn(scan->steps->context, worker) || scan->ended;
+    scan->turn++;
+    pthread_cond_broadcast(&scan->changed);
+    return true;
+}
+
+/* Takes a tile through the steps. The lock is held. */
+static void process(struct scan *scan, unsigned worker, struct slot *slot, uint32_t index)
+{
+    const struct slc_tile_steps *steps = scan->steps;
+    uint64_t ticket = scan->tickets++;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_tile_view tile;
+    enum slc_status status;
+    bool settled;
+
+    pthread_mutex_unlock(&scan->lock);
+    status = slc_tile_open(scan->decoder[worker], &slot->view, index, &tile, &err);
+    if (status == SLC_OK) {
+        status = steps->decode(steps->context, worker, &tile, &err);
+    }
+    pthread_mutex_lock(&scan->lock);
+    if (status != SLC_OK) {
+        fail(scan, &err);
+        return;
+    }
+    if (++slot->decoded == slot->view.entry.tile_count) {
+        slot->state = SLOT_FREE;
+        pthread_cond_broadcast(&scan->changed);
+    }
+    settled = steps->in_turn != NULL ? take_turn(scan, worker, ticket) : !failed(scan);
+    if (steps->deliver != NULL && settled) {
+        pthread_mutex_unlock(&scan->lock);
+        steps->deliver(steps->context, worker);
+        pthread_mutex_lock(&scan->lock);
+    }
+}
+
+/* Takes the next tile of what is loaded through the steps, if there is one. The lock is held. */
+static bool process_next(struct scan *scan, unsigned worker)
+{
+    struct slot *slot = &scan->slots[scan->front % scan->options->workers];
+    uint32_t index;
+
+    if (scan->ended || scan->front == scan->loaded || slot->state != SLOT_READY) {
+        return false;
+    }
+    index = slot->taken++;
+    if (slot->taken == slot->view.entry.tile_count) {
+        scan->front++;
+    }
+    process(scan, worker, slot, index);
+    return true;
+}
+
+static void scan_worker(void *context, unsigned worker, unsigned workers)
+{
+    struct scan *scan = context;
+    struct slc_block_entry entry;
+
+    (void)workers;
+    pthread_mutex_lock(&scan->lock);
+    while (!failed(scan)) {
+        struct slc_error err = SLC_ERROR_INIT;
+
+        if (slc_stop_check(scan->options->stop, &err) != SLC_OK) {
+            fail(scan, &err);
+        } else if (load_next(scan) || process_next(scan, worker)) {
+            continue;
+        } else if (scan->ended || (scan->front == scan->loaded && !find_block(scan, &entry))) {
+            break;
+        } else {
+            pthread_cond_wait(&scan->changed, &scan->lock);
+        }
+    }
+    pthread_mutex_unlock(&scan->lock);
+}
+
+static enum slc_status take_memory(struct scan *scan, struct slc_error *err)
+{
+    unsigned workers = scan->options->workers;
+    enum slc_status status = SLC_OK;
+
+    scan->slots = slc_calloc(workers, sizeof *scan->slots);
+    scan->decoder = slc_calloc(workers, sizeof *scan->decoder);
+    if (scan->slots == NULL || scan->decoder == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a store with %u threads", workers);
+    }
+    for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
+        status = slc_buffer_create(&scan->slots[w].memory, scan->info->max_block_bytes,
+                                   SLC_PAGES_SMALL, err);
+        if (status == SLC_OK) {
+            status = slc_decoder_create(scan->info, SLC_F64, &scan->decoder[w], err);
+        }
+    }
+    return status;
+}
+
+static void release_memory(struct scan *scan)
+{
+    for (unsigned w = 0; w < scan->options->workers; w++) {
+        if (scan->decoder != NULL) {
+            slc_decoder_destroy(scan->decoder[w]);
+        }
+        if (scan->slots != NULL) {
+            slc_buffer_destroy(&scan->slots[w].memory);
+        }
+    }
+    slc_free(scan->decoder);
+    slc_free(scan->slots);
+}
+
+enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
+                              const struct slc_tile_steps *steps,
+                              struct slc_error *err)
+{
+    struct scan scan = {.options = options,
+                        .steps = steps,
+                        .info = slc_reader_info(options->reader),
+                        .fault = SLC_ERROR_INIT};
+    enum slc_status status = take_memory(&scan, err);
+
+    /* Default attributes: these two cannot fail on Linux. */
+    pthread_mutex_init(&scan.lock, NULL);
+    pthread_cond_init(&scan.changed, NULL);
+    if (status == SLC_OK) {
+        status = slc_block_file_open(options->files, slc_reader_path(options->reader),
+                                     "opening the block file", &scan.file, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_team_run(options->workers, scan_worker, &scan, err);
+    }
+    if (status == SLC_OK && failed(&scan)) {
+        status = scan.fault.status;
+        if (err != NULL && err->status == SLC_OK) {
+            *err = scan.fault;
+        }
+    }
+    slc_block_file_close(&scan.file);
+    pthread_cond_destroy(&scan.changed);
+    pthread_mutex_destroy(&scan.lock);
+    release_memory(&scan);
+    return status;
+}

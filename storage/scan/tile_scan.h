@@ -1,0 +1,41 @@
+/*
+ * All tiles of a block file, or those of a range of rows, decoded by several threads. Tiles are
+ * taken in the order of the file, from a few blocks in memory at a time, so that blocks with many
+ * tiles occupy all threads, and what depends on the order can be settled tile by tile.
+ */
+#ifndef SLC_CONVERT_TILE_SCAN_H
+#define SLC_CONVERT_TILE_SCAN_H
+
+#include "base/error/error.h"
+#include "base/error/stop.h"
+#include "base/tile_supply.h"
+#include "storage/block/reader.h"
+#include "storage/file/files.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slc_tile_scan_options {
+    const struct slc_files *files;
+    const struct slc_reader *reader;
+    unsigned workers;
+    /* Blocks without rows first_row .. last_row of `mode` are not read .. */
+    unsigned mode;
+    uint64_t first_row, last_row;
+    uint64_t first_tile;         /* .. nor is what lies before this tile */
+    const struct slc_stop *stop; /* may be NULL; polled between tiles */
+};
+
+/* What a scan maps: a block and a decoder per worker. */
+uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned workers);
+
+/*
+ * Takes every tile of the blocks that are asked for through the steps.
+ * Errors: the first of a step or of reading; SLC_ERR_DAMAGED names file, block and offset;
+ * SLC_ERR_INTERRUPTED where `stop` was wanted.
+ */
+enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
+                              const struct slc_tile_steps *steps,
+                              struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,373 @@
+/*
+ * See sweep.h.
+ *
+ * A run that is through is recorded when its results are on the drive and before its checkpoint
+ * goes: at whatever moment a sweep is killed, the run that was on its way goes on from its
+ * checkpoint or is recorded. Factors that are not kept are removed when the record says so.
+ */
+#include "sweep/sweep.h"
+
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "storage/checkpoint/checkpoint.h"
+#include "storage/file/files.h"
+#include "storage/file/folder_lock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 1024 + 128 };
+
+struct sweep {
+    const struct slc_sweep_options *options;
+    char path[PATH_BYTES]; /* of sweep.json */
+    struct slc_sweep_record *record;
+    int fd;    /* of the lock; -1: none */
+    bool made; /* the folder, by this sweep */
+    uint64_t start_ns;
+    int code; /* of the run that ended it */
+};
+
+static void run_folder(const struct sweep *sweep, uint32_t rank, uint64_t seed, char *path)
+{
+    char name[SLC_SWEEP_FOLDER_BYTES];
+
+    (void)snprintf(path, PATH_BYTES, "%.1023s/%s", sweep->options->folder,
+                   slc_sweep_folder_name(name, rank, seed));
+}
+
+/* What the command's table of options sees to, and what it cannot. */
+static enum slc_status check(const struct slc_sweep_options *options, struct slc_error *err)
+{
+    if (strlen(options->folder) > 1023) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the name of the folder has %zu bytes; 1023 are the limit",
+                        strlen(options->folder));
+    }
+    if (options->rank_count == 0 || options->rank_count > SLC_SWEEP_RANKS_MAX ||
+        options->runs == 0 || options->runs > SLC_SWEEP_RUNS_MAX) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u ranks with %" PRIu64 " runs of each: 1 to %d ranks and 1 to %d runs "
+                        "can be",
+                        options->rank_count, options->runs, SLC_SWEEP_RANKS_MAX,
+                        SLC_SWEEP_RUNS_MAX);
+    }
+    if (options->seed > (uint64_t)INT64_MAX - options->runs) {
+        return slc_fail(err, SLC_ERR_USAGE, "--seed %" PRIu64 ": the last seed is too large",
+                        options->seed);
+    }
+    for (unsigned i = 0; i < options->rank_count; i++) {
+        for (unsigned j = 0; j < i; j++) {
+            if (options->ranks[i] == options->ranks[j]) {
+                return slc_fail(err, SLC_ERR_USAGE, "--rank names %" PRIu32 " twice",
+                                options->ranks[i]);
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    const int rc = files->make_folder(files->self, sweep->options->folder);
+    bool taken;
+
+    if (rc < 0 && rc != -EEXIST) {
+        return slc_fail_errno(err, -rc, sweep->options->folder,
+                              "the results cannot be written there");
+    }
+    sweep->made = rc >= 0;
+    if (rc >= 0) {
+        enum slc_status status = slc_name_sync(files, sweep->options->folder, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return slc_folder_lock(files, sweep->options->folder,
+                           "another sluice makes a sweep in the same folder: wait for it, or name "
+                           "another output",
+                           &sweep->fd, &taken, err);
+}
+
+/* The record that is there, if the sweep is to go on from it; else a new one. */
+static enum slc_status
+take_record(struct sweep *sweep, json_t *identity, bool *found, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (!sweep->options->restart) {
+        status = slc_sweep_record_read(sweep->path, sweep->record, found, err);
+    }
+    if (status == SLC_OK && *found) {
+        status = slc_sweep_record_compare(sweep->record, identity, err);
+    }
+    if (status == SLC_OK && !*found) {
+        sweep->record->identity = json_incref(identity);
+    }
+    return status;
+}
+
+static enum slc_status write_record(struct sweep *sweep, json_t *suggestion, struct slc_error *err)
+{
+    return slc_sweep_record_write(sweep->path, sweep->record, sweep->options->store, suggestion,
+                                  err);
+}
+
+/* Called by who runs it, when its results are there. */
+static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *err)
+{
+    struct sweep *sweep = job->sweep;
+    enum slc_status status;
+
+    job->record.kept = true;
+    job->record.match = NAN;
+    status = slc_sweep_record_add(sweep->record, &job->record, err);
+    return status == SLC_OK ? write_record(sweep, NULL, err) : status;
+}
+
+/* The checkpoint of a run that is through, where a sweep was killed between the two. */
+static enum slc_status remove_checkpoint(const char *folder, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    bool found = false;
+
+    for (unsigned which = 0; which < 2; which++) {
+        struct slc_file_stat stat;
+        char *path = slc_checkpoint_path(folder, which);
+
+        if (path == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a checkpoint");
+        }
+        found = found || files->stat_path(files->self, path, &stat) >= 0;
+        slc_free(path);
+    }
+    return found ? slc_checkpoint_discard(files, folder, err) : SLC_OK;
+}
+
+/* Removes the factors of a run, whose record stays. */
+static enum slc_status
+remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    char folder[PATH_BYTES], path[PATH_BYTES + 32];
+
+    run_folder(sweep, run->rank, run->seed, folder);
+    for (unsigned n = 0; n <= SLC_MAX_ORDER; n++) {
+        int rc;
+
+        if (n == 0) {
+            (void)snprintf(path, sizeof path, "%s/lambda.npy", folder);
+        } else {
+            (void)snprintf(path, sizeof path, "%s/mode-%u.npy", folder, n);
+        }
+        rc = files->unlink(files->self, path);
+        if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR) {
+            return slc_fail_errno(err, -rc, path, "removing factors that are not to be kept");
+        }
+    }
+    return SLC_OK;
+}
+
+/* Seconds that are left of the sweep's limit; 0: there is none. At least a moment. */
+static double seconds_left(const struct sweep *sweep)
+{
+    const double limit = sweep->options->max_seconds;
+
+    return limit > 0.0 ? fmax(limit - slc_seconds_since(sweep->start_ns), 1e-6) : 0.0;
+}
+
+static bool time_is_up(const struct sweep *sweep)
+{
+    return sweep->options->max_seconds > 0.0 &&
+           slc_seconds_since(sweep->start_ns) >= sweep->options->max_seconds;
+}
+
+/* One run, unless it is through. */
+static enum slc_sweep_end make_run(struct sweep *sweep,
+                                   uint32_t rank,
+                                   uint64_t seed,
+                                   enum slc_status *status,
+                                   struct slc_error *err)
+{
+    const struct slc_sweep_options *options = sweep->options;
+    const struct slc_sweep_run *past = slc_sweep_record_find(sweep->record, rank, seed);
+    struct slc_sweep_job job = {
+        .record = {.rank = rank, .seed = seed, .match = NAN, .heldout_rmse = NAN},
+        .max_seconds = seconds_left(sweep),
+        .written = record_run,
+        .sweep = sweep};
+    char folder[PATH_BYTES];
+
+    run_folder(sweep, rank, seed, folder);
+    job.folder = folder;
+    if (past != NULL) {
+        options->told(options->context, past, true);
+        *status = remove_checkpoint(folder, err);
+        return SLC_SWEEP_THROUGH;
+    }
+    if (options->stop != NULL && *options->stop != 0) {
+        return SLC_SWEEP_STOPPED;
+    }
+    if (time_is_up(sweep)) {
+        return SLC_SWEEP_TIME;
+    }
+    sweep->code = options->run(options->context, &job);
+    if (sweep->code != 0) {
+        return SLC_SWEEP_RUN;
+    }
+    options->told(options->context, &job.record, false);
+    return SLC_SWEEP_THROUGH;
+}
+
+/* Whether what is known of a rank is of all its runs. */
+static bool is_judged(struct sweep *sweep, uint32_t rank)
+{
+    const struct slc_sweep_run *best = slc_sweep_record_best(sweep->record, rank);
+    const struct slc_sweep_rank *known = slc_sweep_record_rank(sweep->record, rank);
+    unsigned runs = 0;
+
+    for (unsigned i = 0; i < sweep->record->run_count; i++) {
+        runs += sweep->record->runs[i].rank == rank;
+    }
+    return known != NULL && known->runs == runs && best != NULL && known->best_seed == best->seed;
+}
+
+/* Judges a rank whose runs are through, and lets go of the factors that are not to be kept. */
+static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct slc_error *err)
+{
+    const struct slc_sweep_options *options = sweep->options;
+    const struct slc_sweep_judge judge = {.store = options->store,
+                                          .folder = sweep->options->folder,
+                                          .consistency = options->consistency,
+                                          .memory_bytes = options->memory_bytes,
+                                          .threads = options->threads,
+                                          .stop = options->stop};
+    enum slc_status status = SLC_OK;
+
+    if (!is_judged(sweep, rank)) {
+        status = slc_sweep_judge_rank(&judge, sweep->record, rank, err);
+        for (unsigned i = 0; i < sweep->record->run_count && status == SLC_OK; i++) {
+            struct slc_sweep_run *run = &sweep->record->runs[i];
+
+            if (run->rank == rank && !options->keep_all) {
+                run->kept = run == slc_sweep_record_best(sweep->record, rank);
+            }
+        }
+        if (status == SLC_OK) {
+            status = write_record(sweep, NULL, err);
+        }
+    }
+    for (unsigned i = 0; i < sweep->record->run_count && status == SLC_OK; i++) {
+        const struct slc_sweep_run *run = &sweep->record->runs[i];
+
+        if (run->rank == rank && !run->kept) {
+            status = remove_factors(sweep, run, err);
+        }
+    }
+    return status;
+}
+
+/* Until one does not go through. */
+static enum slc_sweep_end
+all_runs(struct sweep *sweep, enum slc_status *status, struct slc_error *err)
+{
+    const struct slc_sweep_options *options = sweep->options;
+
+    for (unsigned r = 0; r < options->rank_count; r++) {
+        for (uint64_t k = 0; k < options->runs; k++) {
+            const enum slc_sweep_end end =
+                make_run(sweep, options->ranks[r], options->seed + k, status, err);
+
+            if (end != SLC_SWEEP_THROUGH || *status != SLC_OK) {
+                return end;
+            }
+        }
+        *status = finish_rank(sweep, options->ranks[r], err);
+        if (*status != SLC_OK) {
+            break;
+        }
+    }
+    return SLC_SWEEP_THROUGH;
+}
+
+static enum slc_status
+finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_error *err)
+{
+    enum slc_status status;
+    json_t *object;
+
+    slc_sweep_suggest(sweep->record, suggestion);
+    object = slc_sweep_suggestion_json(suggestion);
+    /* Rank, reason and folder; with less the sweep would pass for one that is not through. */
+    status = json_object_size(object) == 3
+                 ? write_record(sweep, object, err)
+                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
+    json_decref(object);
+    return status;
+}
+
+/* Everything up to the first run. */
+static enum slc_status begin(struct sweep *sweep, struct slc_error *err)
+{
+    const struct slc_sweep_options *options = sweep->options;
+    json_t *identity = NULL;
+    bool found = false;
+    uint32_t most = 0;
+    enum slc_status status = check(options, err);
+
+    for (unsigned r = 0; r < options->rank_count; r++) {
+        most = options->ranks[r] > most ? options->ranks[r] : most;
+    }
+    if (status == SLC_OK) {
+        status = options->prepare(options->context, most, &identity, err);
+    }
+    if (status == SLC_OK && identity == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
+    }
+    if (status == SLC_OK) {
+        status = lock_folder(sweep, err);
+    }
+    if (status == SLC_OK) {
+        status = take_record(sweep, identity, &found, err);
+    }
+    json_decref(identity);
+    if (status == SLC_OK) {
+        options->begin(options->context, !found);
+    }
+    return status;
+}
+
+enum slc_status slc_sweep(const struct slc_sweep_options *options,
+                          struct slc_sweep_record *record,
+                          struct slc_sweep_suggestion *suggestion,
+                          enum slc_sweep_end *end,
+                          int *code,
+                          struct slc_error *err)
+{
+    struct sweep sweep = {
+        .options = options, .record = record, .fd = -1, .start_ns = slc_clock_ns()};
+    enum slc_status status;
+
+    (void)snprintf(sweep.path, sizeof sweep.path, "%.1023s/sweep.json", options->folder);
+    *end = SLC_SWEEP_THROUGH;
+    status = begin(&sweep, err);
+    if (status == SLC_OK) {
+        *end = all_runs(&sweep, &status, err);
+    }
+    if (status == SLC_OK && *end == SLC_SWEEP_THROUGH) {
+        status = finish(&sweep, suggestion, err);
+    }
+    *code = sweep.code;
+    /* One that holds anything stays, as the system sees to. While it is locked: nobody else has
+     * begun to use it. */
+    if ((status != SLC_OK || *end != SLC_SWEEP_THROUGH) && sweep.made && sweep.fd >= 0) {
+        (void)slc_files_system()->remove_folder(slc_files_system()->self, options->folder);
+    }
+    slc_folder_unlock(slc_files_system(), &sweep.fd);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* What decides the results of the runs of a sweep; see sweep.h. */
+#include "sweep/sweep.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static void put(json_t *identity, const char *name, const char *format, ...) SLC_PRINTF(3, 4);
+static void put(json_t *identity, const char *name, const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)json_object_set_new(identity, name, json_string(text));
+}
+
+static void put_dims(json_t *identity, const struct slc_manifest *manifest)
+{
+    char dims[SLC_MAX_ORDER * 24];
+    size_t used = 0;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        used += (size_t)snprintf(dims + used, sizeof dims - used, "%s%" PRIu64, n > 0 ? " x " : "",
+                                 manifest->dims[n]);
+    }
+    (void)json_object_set_new(identity, "tensor dims", json_string(dims));
+}
+
+json_t *slc_sweep_identity(const struct slc_manifest *manifest,
+                           const struct slc_sweep_method *method)
+{
+    /* One entry for each of these. */
+    const size_t entries = 9;
+    json_t *identity = json_object();
+
+    put(identity, "tensor content", "%016" PRIx64, manifest->content_sum);
+    put_dims(identity, manifest);
+    put(identity, "tensor nonzeros", "%" PRIu64, manifest->nnz);
+    put(identity, "iterations", "%" PRIu64, method->iterations);
+    put(identity, "tolerance", "%.17g", method->tolerance);
+    put(identity, "regularization", "%.17g", method->regularization);
+    put(identity, "precision", "%s", method->precision == SLC_F32 ? "f32" : "f64");
+    put(identity, "deterministic", "%s", method->deterministic ? "yes" : "no");
+    put(identity, "held out", "%.17g, seed %" PRIu64, method->holdout, method->holdout_seed);
+    if (json_object_size(identity) != entries) {
+        json_decref(identity);
+        return NULL;
+    }
+    return identity;
+}

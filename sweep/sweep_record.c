@@ -1,0 +1,443 @@
+/* See sweep_record.h. */
+#include "sweep/sweep_record.h"
+
+#include "base/memory/memory.h"
+#include "storage/file/files.h"
+#include "storage/manifest/json_text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char schema[] = "sluice-sweep-1";
+
+const char *slc_sweep_folder_name(char *text, uint32_t rank, uint64_t seed)
+{
+    (void)snprintf(text, SLC_SWEEP_FOLDER_BYTES, "r%" PRIu32 "-seed%" PRIu64, rank, seed);
+    return text;
+}
+
+void slc_sweep_record_destroy(struct slc_sweep_record *record)
+{
+    json_decref(record->identity);
+    json_decref(record->store);
+    slc_free(record->runs);
+    memset(record, 0, sizeof *record);
+}
+
+struct slc_sweep_run *
+slc_sweep_record_find(const struct slc_sweep_record *record, uint32_t rank, uint64_t seed)
+{
+    for (unsigned i = 0; i < record->run_count; i++) {
+        if (record->runs[i].rank == rank && record->runs[i].seed == seed) {
+            return &record->runs[i];
+        }
+    }
+    return NULL;
+}
+
+static bool comes_before(const struct slc_sweep_run *one, const struct slc_sweep_run *other)
+{
+    return one->rank < other->rank || (one->rank == other->rank && one->seed < other->seed);
+}
+
+enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
+                                     const struct slc_sweep_run *run,
+                                     struct slc_error *err)
+{
+    struct slc_sweep_run *place = slc_sweep_record_find(record, run->rank, run->seed);
+
+    if (place == NULL && record->run_count == record->run_room) {
+        const unsigned room = record->run_room == 0 ? 64 : 2 * record->run_room;
+        struct slc_sweep_run *more;
+
+        if (record->run_count >= SLC_SWEEP_RUNS_MAX) {
+            return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                            "a sweep has %d runs at most: name another folder (-o)",
+                            SLC_SWEEP_RUNS_MAX);
+        }
+        more = slc_realloc(record->runs, room * sizeof *more);
+        if (more == NULL) {
+            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the runs of a sweep");
+        }
+        record->runs = more;
+        record->run_room = room;
+    }
+    if (place == NULL) {
+        unsigned at = record->run_count++;
+
+        for (; at > 0 && comes_before(run, &record->runs[at - 1]); at--) {
+            record->runs[at] = record->runs[at - 1];
+        }
+        place = &record->runs[at];
+    }
+    *place = *run;
+    return SLC_OK;
+}
+
+struct slc_sweep_rank *slc_sweep_record_rank(struct slc_sweep_record *record, uint32_t rank)
+{
+    unsigned at = 0;
+
+    while (at < record->rank_count && record->ranks[at].rank < rank) {
+        at++;
+    }
+    if (at < record->rank_count && record->ranks[at].rank == rank) {
+        return &record->ranks[at];
+    }
+    if (record->rank_count == SLC_SWEEP_RANKS_MAX) {
+        return NULL;
+    }
+    memmove(&record->ranks[at + 1], &record->ranks[at],
+            (record->rank_count - at) * sizeof record->ranks[0]);
+    record->rank_count++;
+    record->ranks[at] = (struct slc_sweep_rank){.rank = rank, .agreement = NAN, .consistency = NAN};
+    return &record->ranks[at];
+}
+
+struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *record, uint32_t rank)
+{
+    struct slc_sweep_run *best = NULL;
+
+    for (unsigned i = 0; i < record->run_count; i++) {
+        struct slc_sweep_run *run = &record->runs[i];
+
+        if (run->rank == rank && (best == NULL || run->fit > best->fit ||
+                                  (run->fit == best->fit && run->seed < best->seed))) {
+            best = run;
+        }
+    }
+    return best;
+}
+
+/* Null where it is not known. */
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+    (void)json_object_set_new(object, name, value);
+}
+
+static json_t *run_to_json(const struct slc_sweep_run *run)
+{
+    char folder[SLC_SWEEP_FOLDER_BYTES];
+    json_t *object = json_object();
+
+    set(object, "rank", json_integer(run->rank));
+    set(object, "seed", json_integer((json_int_t)run->seed));
+    set(object, "folder", json_string(slc_sweep_folder_name(folder, run->rank, run->seed)));
+    set(object, "factors_kept", json_boolean(run->kept));
+    set(object, "fit", json_real(run->fit));
+    set(object, "iterations", json_integer(run->iterations));
+    set(object, "reason", json_string(run->reason));
+    set(object, "seconds", json_real(run->seconds));
+    set(object, "match_with_best", number(run->match));
+    set(object, "heldout_rmse", number(run->heldout_rmse));
+    return object;
+}
+
+static json_t *rank_to_json(const struct slc_sweep_record *record,
+                            const struct slc_sweep_rank *rank)
+{
+    const struct slc_sweep_run *best = slc_sweep_record_best(record, rank->rank);
+    json_t *object = json_object();
+    double lowest = INFINITY, highest = -INFINITY;
+
+    for (unsigned i = 0; i < record->run_count; i++) {
+        if (record->runs[i].rank == rank->rank) {
+            lowest = fmin(lowest, record->runs[i].fit);
+            highest = fmax(highest, record->runs[i].fit);
+        }
+    }
+    set(object, "rank", json_integer(rank->rank));
+    set(object, "runs", json_integer(rank->runs));
+    set(object, "best_seed", json_integer((json_int_t)rank->best_seed));
+    set(object, "fit", best != NULL ? json_real(best->fit) : json_null());
+    set(object, "fit_spread", number(highest - lowest));
+    set(object, "agreement", number(rank->agreement));
+    set(object, "compared", json_integer(rank->compared));
+    set(object, "core_consistency", number(rank->consistency));
+    set(object, "core_consistency_note",
+        rank->note[0] != '\0' ? json_string(rank->note) : json_null());
+    return object;
+}
+
+/* What is being read: the first fault is kept. */
+struct parse {
+    struct slc_error *err;
+    enum slc_status status;
+};
+
+static void refuse(struct parse *parse, const char *name, const char *wanted)
+{
+    if (parse->status == SLC_OK) {
+        parse->status =
+            slc_fail(parse->err, SLC_ERR_FORMAT,
+                     "'%s' is not %s, as in a sweep.json of sluice: begin the sweep anew, "
+                     "or name another folder",
+                     name, wanted);
+    }
+}
+
+static uint64_t get_count(
+    struct parse *parse, const json_t *object, const char *name, uint64_t least, uint64_t most)
+{
+    const json_t *value = json_object_get(object, name);
+    const json_int_t count = json_integer_value(value);
+
+    if (!json_is_integer(value) || count < 0 || (uint64_t)count < least || (uint64_t)count > most) {
+        refuse(parse, name, "a number in its range");
+        return least;
+    }
+    return (uint64_t)count;
+}
+
+/* NAN for null, where that may be. */
+static double get_real(struct parse *parse, const json_t *object, const char *name, bool needed)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (json_is_null(value) && !needed) {
+        return NAN;
+    }
+    if (!json_is_number(value)) {
+        refuse(parse, name, "a number");
+        return 0.0;
+    }
+    return json_number_value(value);
+}
+
+static bool get_flag(struct parse *parse, const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (!json_is_boolean(value)) {
+        refuse(parse, name, "true or false");
+    }
+    return json_is_true(value);
+}
+
+/* Text of printable ASCII into `room` bytes. */
+static void get_text(struct parse *parse,
+                     const json_t *object,
+                     const char *name,
+                     bool needed,
+                     char *out,
+                     size_t room)
+{
+    const json_t *value = json_object_get(object, name);
+    const char *text = json_string_value(value);
+
+    out[0] = '\0';
+    if (text == NULL) {
+        if (needed || !json_is_null(value)) {
+            refuse(parse, name, "a text");
+        }
+        return;
+    }
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at < ' ' || *at > '~' || (size_t)(at - text) + 1 >= room) {
+            refuse(parse, name, "a short text");
+            return;
+        }
+    }
+    (void)snprintf(out, room, "%s", text);
+}
+
+static void parse_run(struct parse *parse, const json_t *object, struct slc_sweep_record *record)
+{
+    struct slc_sweep_run run = {.rank = (uint32_t)get_count(parse, object, "rank", 1, SLC_MAX_RANK),
+                                .seed = get_count(parse, object, "seed", 0, INT64_MAX),
+                                .fit = get_real(parse, object, "fit", true),
+                                .iterations =
+                                    (unsigned)get_count(parse, object, "iterations", 0, 1000000000),
+                                .seconds = get_real(parse, object, "seconds", true),
+                                .match = get_real(parse, object, "match_with_best", false),
+                                .heldout_rmse = get_real(parse, object, "heldout_rmse", false),
+                                .kept = get_flag(parse, object, "factors_kept")};
+
+    get_text(parse, object, "reason", true, run.reason, sizeof run.reason);
+    if (parse->status == SLC_OK && slc_sweep_record_find(record, run.rank, run.seed) != NULL) {
+        refuse(parse, "runs", "a list of different runs");
+    }
+    if (parse->status == SLC_OK) {
+        parse->status = slc_sweep_record_add(record, &run, parse->err);
+    }
+}
+
+static void parse_rank(struct parse *parse, const json_t *object, struct slc_sweep_record *record)
+{
+    const uint32_t number_of = (uint32_t)get_count(parse, object, "rank", 1, SLC_MAX_RANK);
+    const unsigned before = record->rank_count;
+    struct slc_sweep_rank *rank = slc_sweep_record_rank(record, number_of);
+
+    if (rank == NULL || record->rank_count == before) {
+        refuse(parse, "ranks", "a list of different ranks");
+        return;
+    }
+    rank->runs = (unsigned)get_count(parse, object, "runs", 0, SLC_SWEEP_RUNS_MAX);
+    rank->best_seed = get_count(parse, object, "best_seed", 0, INT64_MAX);
+    rank->agreement = get_real(parse, object, "agreement", false);
+    rank->compared = (unsigned)get_count(parse, object, "compared", 0, SLC_SWEEP_RUNS_MAX);
+    rank->consistency = get_real(parse, object, "core_consistency", false);
+    get_text(parse, object, "core_consistency_note", false, rank->note, sizeof rank->note);
+}
+
+static void parse_all(struct parse *parse, const json_t *root, struct slc_sweep_record *record)
+{
+    const json_t *runs = json_object_get(root, "runs"), *ranks = json_object_get(root, "ranks");
+    json_t *identity = json_object_get(root, "identity"), *store = json_object_get(root, "store");
+    const char *name = json_string_value(json_object_get(root, "schema"));
+
+    if (name == NULL || strcmp(name, schema) != 0) {
+        refuse(parse, "schema", schema);
+    }
+    if (!json_is_object(identity)) {
+        refuse(parse, "identity", "an object");
+    }
+    if (!json_is_array(runs) || json_array_size(runs) > SLC_SWEEP_RUNS_MAX) {
+        refuse(parse, "runs", "a list of runs");
+    }
+    if (!json_is_array(ranks) || json_array_size(ranks) > SLC_SWEEP_RANKS_MAX) {
+        refuse(parse, "ranks", "a list of ranks");
+    }
+    for (size_t i = 0; i < json_array_size(runs) && parse->status == SLC_OK; i++) {
+        parse_run(parse, json_array_get(runs, i), record);
+    }
+    for (size_t i = 0; i < json_array_size(ranks) && parse->status == SLC_OK; i++) {
+        parse_rank(parse, json_array_get(ranks, i), record);
+    }
+    if (parse->status == SLC_OK) {
+        record->identity = json_incref(identity);
+        record->store = json_is_string(store) ? json_incref(store) : NULL;
+        record->complete = json_is_true(json_object_get(root, "complete"));
+    }
+}
+
+enum slc_status slc_sweep_record_parse(const char *text,
+                                       uint64_t bytes,
+                                       struct slc_sweep_record *record,
+                                       struct slc_error *err)
+{
+    struct parse parse = {.err = err, .status = SLC_OK};
+    json_t *root = NULL;
+
+    parse.status =
+        slc_json_read(text, bytes, "the record of the sweep", SLC_ERR_FORMAT, &root, err);
+    if (parse.status != SLC_OK) {
+        return parse.status;
+    }
+    parse_all(&parse, root, record);
+    json_decref(root);
+    if (parse.status != SLC_OK) {
+        slc_sweep_record_destroy(record);
+    }
+    return parse.status;
+}
+
+/*
+ * The text of `object`, which is released. jansson does nothing with what it has no memory for, so
+ * that the result may have parts missing: it is read back first. Owns: free.
+ */
+static enum slc_status
+make_text(const struct slc_sweep_record *record, json_t *object, char **text, struct slc_error *err)
+{
+    struct slc_sweep_record again = SLC_SWEEP_RECORD_INIT;
+    bool whole;
+
+    *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17) | JSON_PRESERVE_ORDER);
+    json_decref(object);
+    whole = *text != NULL && slc_sweep_record_parse(*text, strlen(*text), &again, NULL) == SLC_OK &&
+            again.run_count == record->run_count && again.rank_count == record->rank_count &&
+            json_object_size(again.identity) == json_object_size(record->identity);
+    slc_sweep_record_destroy(&again);
+    return whole ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
+}
+
+enum slc_status slc_sweep_record_write(const char *path,
+                                       const struct slc_sweep_record *record,
+                                       const char *store,
+                                       json_t *suggestion,
+                                       struct slc_error *err)
+{
+    json_t *object = json_pack("{s:s}", "schema", schema);
+    json_t *runs = json_array(), *ranks = json_array();
+    char *text = NULL;
+    enum slc_status status;
+
+    for (unsigned i = 0; i < record->run_count; i++) {
+        (void)json_array_append_new(runs, run_to_json(&record->runs[i]));
+    }
+    for (unsigned i = 0; i < record->rank_count; i++) {
+        (void)json_array_append_new(ranks, rank_to_json(record, &record->ranks[i]));
+    }
+    set(object, "store", slc_json_string(store));
+    set(object, "complete", json_boolean(suggestion != NULL));
+    set(object, "suggestion", suggestion != NULL ? json_incref(suggestion) : json_null());
+    set(object, "ranks", ranks);
+    set(object, "runs", runs);
+    set(object, "identity", json_incref(record->identity));
+    status = make_text(record, object, &text, err);
+    if (status == SLC_OK) {
+        status = slc_file_replace(slc_files_system(), path, text, strlen(text), err);
+    }
+    free(text);
+    return status;
+}
+
+enum slc_status slc_sweep_record_read(const char *path,
+                                      struct slc_sweep_record *record,
+                                      bool *found,
+                                      struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
+    void *text = NULL;
+    uint64_t bytes = 0;
+    const int rc = files->stat_path(files->self, path, &stat);
+    enum slc_status status;
+
+    *found = false;
+    if (rc == -ENOENT) {
+        return SLC_OK;
+    }
+    status = rc < 0 ? slc_fail_errno(err, -rc, path, "looking for the record of the sweep")
+                    : slc_file_load(files, path, SLC_SWEEP_RECORD_BYTES, &text, &bytes, err);
+    if (status == SLC_OK) {
+        status = slc_sweep_record_parse(text, bytes, record, err);
+    }
+    if (status != SLC_OK) {
+        slc_error_locate_file(err, path);
+    }
+    *found = status == SLC_OK;
+    slc_free(text);
+    return status;
+}
+
+enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
+                                         json_t *identity,
+                                         struct slc_error *err)
+{
+    const char *name;
+    json_t *ours;
+
+    json_object_foreach(identity, name, ours)
+    {
+        const char *mine = json_string_value(ours);
+        const char *theirs = json_string_value(json_object_get(record->identity, name));
+
+        if (theirs == NULL || strcmp(mine, theirs) != 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "%s is %.200s, that of the sweep in this folder %.200s: begin it anew "
+                            "with --restart, or name another folder (-o)",
+                            name, mine, theirs != NULL ? theirs : "none");
+        }
+    }
+    return SLC_OK;
+}

@@ -1,0 +1,50 @@
+/*
+ * A store whose blocks go to a fake device (fake_device.h): opened, planned and fed as the engine's
+ * callers do it.
+ */
+#ifndef SLC_TEST_DEVICE_RUN_H
+#define SLC_TEST_DEVICE_RUN_H
+
+#include "cp_fixture.h"
+#include "fake_device.h"
+
+#include "engine/executor/accelerator.h"
+
+struct device_run {
+    struct slc_store store;
+    struct slc_layouts layouts;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_device *device;
+    bool open;
+};
+
+/* Integers 1 to 9, which take no room beside their blocks, and tiles small enough for many. */
+void device_run_tensor(struct fixture_tensor *tensor, uint64_t draws);
+
+/* The store and a device with so much memory; late by at most `late_us` with every copy. */
+void device_run_store(struct device_run *run,
+                      const char *path,
+                      const struct slc_files *files,
+                      uint64_t device_bytes,
+                      unsigned late_us);
+/* Plans for the device, and opens stream and device. */
+enum slc_status device_run_start(struct device_run *run,
+                                 const struct slc_plan_request *request,
+                                 struct slc_error *err);
+void device_run_stop(struct device_run *run);
+void device_run_close(struct device_run *run);
+
+/*
+ * The smallest memory of a device that works, and one in which all blocks stay, if their values do
+ * not expand.
+ */
+void device_run_limits(const char *path,
+                       const struct slc_plan_request *request,
+                       uint64_t *least,
+                       uint64_t *all);
+
+/* Progress of a pass: sets the int `context` after some blocks, as a signal would. */
+void device_run_raise_stop(void *context, uint64_t done, uint64_t blocks, uint64_t bytes);
+
+#endif

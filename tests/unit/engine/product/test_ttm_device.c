@@ -1,0 +1,262 @@
+/*
+ * TTM by a device, and by the CPU and a device together: the oracle's rows whoever has which tiles,
+ * and the same bytes where those are said to be.
+ */
+#include "product_device.h"
+#include "slc_test.h"
+#include "ttm_fixture.h"
+
+#include "base/random.h"
+
+#include <string.h>
+
+enum { PLENTY_BYTES = 1 << 30 };
+
+static const struct slc_share_wish wishes[] = {
+    {SLC_SHARE_NONE, 0},   {SLC_SHARE_STATIC, 0},   {SLC_SHARE_STATIC, 0.4},
+    {SLC_SHARE_STATIC, 1}, {SLC_SHARE_ADAPTIVE, 0}, {SLC_SHARE_QUEUE, 0},
+};
+
+static void run_shape(const struct ttm_problem *problem,
+                      const struct ttm_shape *shape,
+                      struct slc_ttm_report *report,
+                      struct ttm_result *result)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct ttm_run run;
+
+    SLC_ASSERT_OK(ttm_run_open(&run, problem, shape, &err), &err);
+    CU_ASSERT(run.plan.total_bytes <= run.plan.budget_bytes);
+    CU_ASSERT(run.plan.accelerator.total_bytes <= run.plan.accelerator.budget_bytes);
+    SLC_ASSERT_OK(ttm_run_multiply(&run, report, &err), &err);
+    ttm_run_close(&run);
+    CU_ASSERT_FATAL(ttm_result_read(problem->folder, result));
+    CU_ASSERT_EQUAL(report->fibers, result->fibers);
+    CU_ASSERT_EQUAL(ttm_folder_names(problem->folder), 2);
+}
+
+/* What both sides did is all there was to do, each its part. */
+static void check_report(const struct ttm_problem *problem,
+                         const struct slc_share_wish *wish,
+                         const struct slc_ttm_report *report)
+{
+    const struct slc_sides_report *sides = &report->products.sides;
+    const uint64_t tiles = sides->tiles[SLC_SHARE_CPU] + sides->tiles[SLC_SHARE_DEVICE];
+
+    CU_ASSERT_EQUAL(sides->nnz[SLC_SHARE_CPU] + sides->nnz[SLC_SHARE_DEVICE], problem->tensor.nnz);
+    CU_ASSERT_EQUAL(report->products.device.nnz, sides->nnz[SLC_SHARE_DEVICE]);
+    if (wish->kind == SLC_SHARE_NONE) {
+        CU_ASSERT_EQUAL(sides->tiles[SLC_SHARE_CPU], 0);
+    }
+    if (wish->kind == SLC_SHARE_STATIC) {
+        CU_ASSERT_EQUAL(sides->tiles[SLC_SHARE_DEVICE], (uint64_t)((double)tiles * wish->fraction));
+        CU_ASSERT(sides->fraction == wish->fraction);
+    }
+    if (wish->kind == SLC_SHARE_QUEUE) {
+        CU_ASSERT(sides->fraction < 0);
+    }
+}
+
+/* All ways to share, several threads and lanes, integers: the same bytes as the CPU alone. */
+static void
+check_exact(const struct ttm_problem *problem, uint64_t device_bytes, bool pieces, unsigned step)
+{
+    static const unsigned threads[] = {2, 1, 4};
+    static const unsigned streams[] = {0, 1, 3};
+    struct slc_device *device = product_device_create(device_bytes, 20);
+    struct slc_ttm_report report;
+    struct ttm_result result;
+    uint64_t hash;
+
+    run_shape(problem, &(struct ttm_shape){.threads = 2}, &report, &result);
+    hash = result.hash;
+    ttm_result_destroy(&result);
+    for (unsigned w = 0; w < SLC_COUNT(wishes); w += step) {
+        const struct ttm_shape shape = {.threads = threads[w % 3],
+                                        .least = w % 2 == 1,
+                                        .device = device,
+                                        .share = wishes[w],
+                                        .streams =
+                                            device_bytes == PLENTY_BYTES ? streams[w % 3] : 0};
+
+        run_shape(problem, &shape, &report, &result);
+        CU_ASSERT_EQUAL(ttm_count_wrong(problem, &result, 0), 0);
+        CU_ASSERT_EQUAL(result.hash, hash);
+        check_report(problem, &wishes[w], &report);
+        ttm_result_destroy(&result);
+    }
+    CU_ASSERT_EQUAL(product_device_counts(device)->wrongs, 0);
+    CU_ASSERT_EQUAL(product_device_counts(device)->more > 0, pieces);
+    CU_ASSERT_EQUAL(product_device_counts(device)->opened, product_device_counts(device)->closed);
+    device->ops->destroy(device);
+}
+
+static void every_way_to_share(void)
+{
+    for (unsigned order = 1; order <= 5; order++) {
+        const unsigned mode = order / 2;
+        uint64_t dims[SLC_MAX_ORDER];
+        struct ttm_problem problem;
+
+        for (unsigned m = 0; m < order; m++) {
+            dims[m] = order == 1 ? 3000 : 40 / order + m;
+        }
+        ttm_problem_create(&problem, order, dims, mode, 2500, 100, order == 3 ? 16 : order,
+                           order == 4 ? SLC_F32 : SLC_F64, true);
+        check_exact(&problem, PLENTY_BYTES, false, order == 3 || !slc_test_quick() ? 1 : 2);
+        ttm_problem_destroy(&problem);
+    }
+}
+
+static void nothing_at_all(void)
+{
+    static const uint64_t dims[3] = {9, 7, 8};
+    struct ttm_problem problem;
+
+    ttm_problem_create(&problem, 3, dims, 0, 0, 0, 16, SLC_F64, false);
+    check_exact(&problem, PLENTY_BYTES, false, 1);
+    ttm_problem_destroy(&problem);
+}
+
+/* Full tiles of many fibers in a device that has room for a few of these. */
+static void in_pieces(void)
+{
+    static const uint64_t dims[3] = {300, 9, 200};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_device *device = product_device_create(1, 0);
+    const struct ttm_shape shape = {.threads = 2, .device = device};
+    struct ttm_problem problem;
+    struct ttm_run run;
+    uint64_t least;
+
+    ttm_problem_create(&problem, 3, dims, 1, 30000, 0, 5, SLC_F64, true);
+    SLC_ASSERT_FAILS(ttm_run_open(&run, &problem, &shape, &err), SLC_ERR_BUDGET, &err,
+                     "--device-memory");
+    least = run.plan.accelerator.minimum_bytes;
+    slc_store_close(&run.store);
+    device->ops->destroy(device);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "5 columns"));
+    check_exact(&problem, least, true, 1);
+    check_exact(&problem, least * 3, true, 2);
+    ttm_problem_destroy(&problem);
+}
+
+/* The bits of a device follow from the layout, those of a static share from it and the fraction. */
+static void the_same_bits(void)
+{
+    static const uint64_t dims[3] = {200, 30, 150};
+    static const struct slc_share_wish same[] = {{SLC_SHARE_NONE, 0}, {SLC_SHARE_STATIC, 0.3}};
+    struct slc_device *device = product_device_create(PLENTY_BYTES, 30);
+    struct ttm_problem problem;
+
+    ttm_problem_create(&problem, 3, dims, 1, 20000, 700, 7, SLC_F64, false);
+    for (size_t w = 0; w < SLC_COUNT(same); w++) {
+        uint64_t hash = 0;
+
+        for (unsigned v = 0; v < 3; v++) {
+            const struct ttm_shape shape = {.threads = 1 + 2 * v,
+                                            .device = device,
+                                            .share = same[w],
+                                            .streams = v == 0 ? 8 : v};
+            struct slc_ttm_report report;
+            struct ttm_result result;
+
+            run_shape(&problem, &shape, &report, &result);
+            CU_ASSERT_EQUAL(ttm_count_wrong(&problem, &result, 1e-12), 0);
+            CU_ASSERT(v == 0 || result.hash == hash);
+            hash = result.hash;
+            ttm_result_destroy(&result);
+        }
+    }
+    CU_ASSERT_EQUAL(product_device_counts(device)->wrongs, 0);
+    device->ops->destroy(device);
+    ttm_problem_destroy(&problem);
+}
+
+/* A slow device gets less of an adaptive pass than half. */
+static void measures(void)
+{
+    static const uint64_t dims[3] = {200, 30, 150};
+    struct slc_device *device = product_device_create(PLENTY_BYTES, 20000);
+    const struct ttm_shape shape = {
+        .threads = 1, .device = device, .share = {SLC_SHARE_ADAPTIVE, 0}, .streams = 1};
+    struct slc_ttm_report report;
+    struct ttm_problem problem;
+    struct ttm_result result;
+
+    ttm_problem_create(&problem, 3, dims, 1, 20000, 700, 2, SLC_F64, true);
+    run_shape(&problem, &shape, &report, &result);
+    CU_ASSERT_EQUAL(ttm_count_wrong(&problem, &result, 0), 0);
+    CU_ASSERT(report.products.sides.fraction > 0 && report.products.sides.fraction < 0.5);
+    CU_ASSERT(report.products.sides.tiles[SLC_SHARE_DEVICE] <
+              report.products.sides.tiles[SLC_SHARE_CPU]);
+    ttm_result_destroy(&result);
+    ttm_problem_destroy(&problem);
+    device->ops->destroy(device);
+}
+
+/* Less memory: fewer lanes, until the smallest budget; what a refusal names is enough. */
+static void smallest_budget(void)
+{
+    static const uint64_t dims[3] = {60, 5000, 70};
+    struct slc_device *device = product_device_create(PLENTY_BYTES, 0);
+    struct slc_plan_request request = fixture_request(100);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct ttm_problem problem;
+    struct slc_ttm_share share;
+    struct slc_layouts layouts;
+    struct slc_store store;
+    struct slc_plan plan;
+    unsigned lanes = 0;
+
+    ttm_problem_create(&problem, 3, dims, 1, 4000, 0, 100, SLC_F64, false);
+    SLC_ASSERT_OK(slc_store_open(NULL, problem.store, &store, &err), &err);
+    layouts = slc_layouts_one(store.reader);
+    request.mode = 1;
+    request.accelerator = device;
+    request.threads = 2;
+    for (unsigned w = 0; w < SLC_COUNT(wishes); w++) {
+        request.share = wishes[w];
+        request.memory_bytes = 1;
+        SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_BUDGET,
+                         &err, "rank 100");
+        lanes = 0;
+        for (uint64_t more = 0; more < 200 << 20; more = more * 3 + 4567) {
+            request.memory_bytes = plan.minimum_bytes + (4 << 20) + more;
+            slc_error_clear(&err);
+            SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &share, &err), &err);
+            CU_ASSERT(plan.total_bytes <= plan.budget_bytes);
+            CU_ASSERT(plan.accelerator.streams >= lanes);
+            lanes = plan.accelerator.streams;
+            CU_ASSERT_EQUAL(plan.threads, lanes + (w > 0 ? 2 : 0));
+            CU_ASSERT_EQUAL(share.outputs, w > 0 ? 2 : 0);
+        }
+        /* Two for each of two threads; and some more behind the tiles of these. */
+        CU_ASSERT_EQUAL(lanes, w > 0 ? SLC_DEVICE_STREAMS + 4 : 4);
+    }
+    /* As many threads as there may be, some of which are those of lanes. */
+    request.threads = SLC_MAX_THREADS;
+    request.memory_bytes = UINT64_C(1) << 40;
+    SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &share, &err), &err);
+    CU_ASSERT_EQUAL(plan.threads, SLC_MAX_THREADS);
+    request.mode = 3;
+    SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_USAGE, &err,
+                     "mode 4 does not exist");
+    slc_store_close(&store);
+    ttm_problem_destroy(&problem);
+    device->ops->destroy(device);
+}
+
+static const struct slc_test tests[] = {
+    {"every way to share", every_way_to_share},
+    {"a tensor without nonzeros", nothing_at_all},
+    {"tiles in pieces", in_pieces},
+    {"the same bits", the_same_bits},
+    {"a slow device is measured", measures},
+    {"the smallest budget", smallest_budget},
+};
+
+SLC_SUITE(ttm_device)
+{
+    return slc_test_main("ttm_device", tests, SLC_COUNT(tests), argc, argv);
+}

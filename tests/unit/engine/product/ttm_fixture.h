@@ -1,0 +1,87 @@
+/* Products of small random tensors with a matrix: the oracle's, and those of a stream, read back.
+ */
+#ifndef SLC_TEST_TTM_FIXTURE_H
+#define SLC_TEST_TTM_FIXTURE_H
+
+#include "cp_fixture.h"
+#include "engine/product/ttm.h"
+
+/* A tensor in a store whose keys keep the fibers of `mode` whole, a matrix, and their product. */
+struct ttm_problem {
+    struct fixture_tensor tensor;
+    unsigned mode;
+    char store[512];
+    char folder[600]; /* of the result */
+    struct slc_matrix matrix;
+    uint64_t fibers;
+    uint64_t *coords; /* fibers x order, ascending; 0 in `mode` */
+    double *want;     /* fibers x R */
+    double *magnitude;
+};
+
+/* What is asked of a run. */
+struct ttm_shape {
+    enum slc_ttm_form form;
+    unsigned threads;
+    bool least;                /* memory: the least that works, not plenty */
+    struct slc_device *device; /* NULL: none */
+    struct slc_share_wish share;
+    unsigned streams;
+};
+
+/* A result as its files hold it. */
+struct ttm_result {
+    uint64_t fibers;
+    uint64_t modes, cols;
+    int64_t *coords; /* fibers x modes */
+    double *rows;    /* fibers x cols, of either type */
+    uint64_t bytes;  /* of both files */
+    uint64_t hash;   /* of all their bytes */
+};
+
+/*
+ * Tiles of up to `tile_nnz` nonzeros (0: full), so that there are many borders. A matrix of small
+ * integers makes all sums exact; the tensor's values are made integers then, too.
+ */
+void ttm_problem_create(struct ttm_problem *problem,
+                        unsigned order,
+                        const uint64_t *dims,
+                        unsigned mode,
+                        uint64_t draws,
+                        uint32_t tile_nnz,
+                        uint32_t cols,
+                        enum slc_value_type type,
+                        bool integers);
+void ttm_problem_destroy(struct ttm_problem *problem);
+
+/* A store that is open for a product: reader, plan, share and stream. */
+struct ttm_run {
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_ttm_options options;
+};
+enum slc_status ttm_run_open(struct ttm_run *run,
+                             const struct ttm_problem *problem,
+                             const struct ttm_shape *shape,
+                             struct slc_error *err);
+void ttm_run_close(struct ttm_run *run);
+
+/* Multiplies, publishes and closes the pair. */
+enum slc_status
+ttm_run_multiply(struct ttm_run *run, struct slc_ttm_report *report, struct slc_error *err);
+
+/* Reads both files, whose headers and lengths have to be right. False where one is missing. */
+bool ttm_result_read(const char *folder, struct ttm_result *result);
+void ttm_result_destroy(struct ttm_result *result);
+
+/* Coordinates that are not the oracle's, and elements that differ from its by more than so many
+ * times the sum of magnitudes. */
+uint64_t ttm_count_wrong(const struct ttm_problem *problem,
+                         const struct ttm_result *result,
+                         double tolerance);
+
+/* How many names there are in a folder; 0 where it is missing. */
+unsigned ttm_folder_names(const char *folder);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * Small random tensors for the solver's tests: as coordinate lists for the oracle, as stores for
+ * the engine, and the set-up of a decomposition over a store.
+ */
+#ifndef SLC_TEST_CP_FIXTURE_H
+#define SLC_TEST_CP_FIXTURE_H
+
+#include "cpu/cpu.h"
+#include "cpu/reference/reference.h"
+#include "engine/solve/cp_als.h"
+#include "storage/codec/codec.h"
+#include "storage/manifest/store.h"
+
+#include <stdint.h>
+
+struct fixture_tensor {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    struct slc_fiber_run run; /* of the keys */
+    uint64_t nnz;             /* distinct coordinates, ascending by key */
+    uint64_t *coords[SLC_MAX_ORDER];
+    double *values;
+    uint32_t tile_nnz[3]; /* of the store's tiles in turn; 0: full tiles */
+    double lie;           /* what the store says of sums of squares, over what they are; 0: true */
+};
+
+/* Draws `draws` coordinates, drops repeated ones, and gives them values in (0, 1] (f64). */
+void fixture_random(struct fixture_tensor *tensor,
+                    unsigned order,
+                    const uint64_t *dims,
+                    uint64_t draws,
+                    uint64_t seed);
+/* The same under keys with a fiber run. */
+void fixture_random_run(struct fixture_tensor *tensor,
+                        unsigned order,
+                        const uint64_t *dims,
+                        struct slc_fiber_run run,
+                        uint64_t draws,
+                        uint64_t seed);
+void fixture_destroy(struct fixture_tensor *tensor);
+struct slc_coo_view fixture_view(const struct fixture_tensor *tensor);
+
+/* Writes the store FOLDER/NAME.slc and returns its path in `path` (512 bytes). */
+void fixture_store(const struct fixture_tensor *tensor,
+                   const char *folder,
+                   const char *name,
+                   enum slc_codec codec,
+                   uint64_t block_bytes,
+                   char *path);
+
+/* Everything a run needs, opened and closed together. */
+struct fixture_run {
+    struct slc_store store;
+    struct slc_plan plan;
+    struct slc_stream *stream;
+    struct slc_backend *backend;
+};
+
+/* Options and a request for f64, all cached, no limits; change what a test is about. */
+struct slc_plan_request fixture_request(uint32_t rank);
+struct slc_cp_als_options fixture_options(uint32_t rank, unsigned iterations);
+
+enum slc_status fixture_open(struct fixture_run *run,
+                             const char *path,
+                             const struct slc_plan_request *request,
+                             struct slc_error *err);
+
+/*
+ * Plans for `extra` bytes beyond the smallest budget, which it sets, for the process as resident as
+ * it is at the first such plan.
+ */
+enum slc_status fixture_plan_beyond(struct slc_reader *reader,
+                                    struct slc_plan_request *request,
+                                    int64_t extra,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err);
+
+/* fixture_open under such a plan. */
+enum slc_status fixture_open_beyond(struct fixture_run *run,
+                                    const char *path,
+                                    struct slc_plan_request *request,
+                                    uint64_t extra,
+                                    struct slc_error *err);
+void fixture_close(struct fixture_run *run);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * What the tests of streams share: two block files of one random tensor, plans made by hand, and a
+ * consumer that checks what it is given.
+ */
+#ifndef SLC_STREAM_FIXTURE_H
+#define SLC_STREAM_FIXTURE_H
+
+#include "base/error/error.h"
+#include "engine/stream/stream.h"
+#include "faulty_files.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum { ORDER = 3, MAX_TILES = 64, MAX_WORKERS = 8 };
+
+/* The block file that all tests read, and what is true of it. */
+struct fixture {
+    char path[256];
+    struct slc_reader *reader;
+    const struct slc_layout_info *info;
+    uint64_t stored_bytes; /* of all blocks, padded */
+    uint64_t nnz;
+    uint64_t fingerprint; /* sum over nonzeros of a mix of coordinates and value */
+};
+
+extern struct fixture small_blocks; /* one tile each */
+extern struct fixture large_blocks; /* several tiles each */
+
+/* Makes both at the first call. */
+void make_fixtures(void);
+void close_fixtures(void);
+
+/* How to stream. */
+struct shape {
+    enum slc_io_kind io;
+    enum slc_schedule schedule;
+    unsigned threads;
+    unsigned slots;
+    uint64_t cached; /* blocks */
+    enum slc_value_type precision;
+    bool every_worker; /* takes every tile */
+};
+
+enum { KINDS = 3, SCHEDULES = 2 };
+extern const enum slc_io_kind kinds[KINDS];
+extern const enum slc_schedule schedules[SCHEDULES];
+
+struct slc_plan make_plan(const struct fixture *fixture, const struct shape *shape);
+
+/* Opens a stream; NULL where io_uring is refused. */
+struct slc_stream *open_stream(const struct fixture *fixture,
+                               const struct shape *shape,
+                               const struct slc_files *files);
+
+/* What a consumer collects, and how it behaves. */
+struct consumer {
+    enum slc_value_type precision;
+    struct slc_pass_part part; /* of the pass that run_pass makes */
+    unsigned takers;           /* threads that each take every tile; 0: a tile goes to one */
+    bool ordered;              /* wait for all tiles before this one, as ordered commits do */
+    uint64_t fail_at;          /* ordinal whose tile fails; SLC_NOWHERE: none */
+    uint64_t stop_at; /* tiles begun before the one that raises `stop`; SLC_NOWHERE: none */
+    atomic_uint_fast64_t begun;
+    volatile int stop;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t committed; /* tiles, when ordered */
+    bool aborted;
+    atomic_uint aborts;
+    atomic_uint seen[MAX_TILES];
+    bool ascending;             /* a worker's tiles have to come in file order */
+    uint64_t next[MAX_WORKERS]; /* ascending: one after the worker's latest tile */
+    uint64_t nnz[MAX_WORKERS];
+    uint64_t fingerprint[MAX_WORKERS];
+    uint64_t stored_bytes; /* of all blocks */
+    unsigned progress_calls;
+    uint64_t progress_blocks;
+};
+
+void consumer_init(struct consumer *consumer, const struct shape *shape);
+
+enum slc_status
+run_pass(struct slc_stream *stream, struct consumer *consumer, struct slc_error *err);
+
+/* One pass that has to go well. */
+void check_pass(struct slc_stream *stream,
+                const struct fixture *fixture,
+                const struct shape *shape,
+                bool ordered);
+/* The same in `count` parts, which end at ends[0], ends[1] .. */
+void check_parts(struct slc_stream *stream,
+                 const struct fixture *fixture,
+                 const struct shape *shape,
+                 bool ordered,
+                 const uint64_t *ends,
+                 unsigned count);
+
+#endif

@@ -1,0 +1,493 @@
+/* AMPED on several devices; see device_amped.h. */
+#include "tools/bench/device/device_amped.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "cpu/dense/dense.h"
+#include "engine/executor/accelerators.h"
+#include "engine/stream/assign.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/timing.h"
+#include "tools/bench/rivals/gpu/lists.h"
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * Partitions of a device, at most. The paper has as many rows in a partition as there are devices;
+ * long modes have more here, because each partition is a copy of its own in the exchange.
+ */
+enum { PARTITIONS_EACH = 256 };
+
+/* What a device computes of the mode at hand. */
+struct share {
+    struct slc_buffer coords, values, spans;
+    uint64_t nnz, span_count;
+    struct slc_gpu_lists *lists;
+    struct slc_gpu_lists_run run;
+    struct bench_samples busy;
+    double *sums;           /* of slc_update_sums: R x R, R and R */
+    enum slc_status status; /* of the phase at hand */
+    struct slc_error fault;
+};
+
+struct device_amped {
+    const struct device_mttkrp *of;
+    const struct slc_coo *list;
+    const struct bench_factors *factors;
+    struct slc_session session;
+    unsigned count, kernel;
+    struct slc_dense *dense;
+    struct slc_solver solver; /* of the identity: the factor becomes the output */
+    struct slc_buffer sums;
+    struct share share[SLC_DEVICE_NUMBERS_MAX];
+    unsigned mode;
+};
+
+static struct slc_device *device_of(const struct device_amped *amped, unsigned d)
+{
+    return amped->session.set.devices[d];
+}
+
+/* ---- opening */
+
+static unsigned find_kernel(void)
+{
+    unsigned k = 0;
+
+    while (k < slc_gpu_lists_kernels() && strcmp(slc_gpu_lists_kernel(k), "amped") != 0) {
+        k++;
+    }
+    return k;
+}
+
+static enum slc_status create_solver(struct device_amped *amped, struct slc_error *err)
+{
+    const uint64_t rank = amped->of->rank, sums = rank * rank + 2 * rank;
+    double *identity, *ones;
+    enum slc_status status =
+        slc_buffer_create(&amped->sums, amped->count * sums * sizeof(double), SLC_PAGES_SMALL, err);
+
+    if (status == SLC_OK) {
+        status = slc_dense_create(1, amped->of->rank, 1, &amped->dense, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_solver_create(&amped->solver, amped->of->rank, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (unsigned d = 0; d < amped->count; d++) {
+        amped->share[d].sums = (double *)amped->sums.data + d * sums;
+    }
+    identity = amped->share[0].sums;
+    ones = identity + rank * rank;
+    for (uint64_t r = 0; r < rank; r++) {
+        identity[r * rank + r] = 1;
+        ones[r] = 1;
+    }
+    return slc_dense_factorize(amped->dense, identity, ones, ones, &amped->solver, err);
+}
+
+static enum slc_status open_devices(struct device_amped *amped, struct slc_error *err)
+{
+    const struct device_mttkrp *of = amped->of;
+    struct session_options options = of->session;
+    enum slc_status status = session_open(&amped->session, of->path, options.memory, err);
+
+    /* A layout that every store has, and no memory for its blocks. */
+    options.split = "nnz";
+    options.no_cache = true;
+    options.devices = of->devices;
+    if (status == SLC_OK) {
+        status = session_plan(&amped->session, &options, SLC_OP_CPD, 0, of->rank, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_session_start(&amped->session, err);
+    }
+    return status == SLC_OK
+               ? slc_accelerators_load(amped->session.group, amped->factors->factors, err)
+               : status;
+}
+
+enum slc_status device_amped_create(const struct device_mttkrp *of,
+                                    const struct slc_coo *list,
+                                    const struct bench_factors *factors,
+                                    struct device_amped **result,
+                                    struct slc_error *err)
+{
+    struct device_amped *amped = slc_calloc(1, sizeof *amped);
+    enum slc_status status;
+
+    if (amped == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", of->devices.count);
+    }
+    amped->of = of;
+    amped->list = list;
+    amped->factors = factors;
+    amped->count = of->devices.count;
+    amped->kernel = find_kernel();
+    status = open_devices(amped, err);
+    if (status == SLC_OK) {
+        status = create_solver(amped, err);
+    }
+    if (status != SLC_OK) {
+        device_amped_destroy(amped);
+        return status;
+    }
+    *result = amped;
+    return SLC_OK;
+}
+
+static void drop_shares(struct device_amped *amped)
+{
+    for (unsigned d = 0; d < amped->count; d++) {
+        struct share *share = &amped->share[d];
+
+        slc_gpu_lists_destroy(share->lists);
+        share->lists = NULL;
+        slc_buffer_destroy(&share->coords);
+        slc_buffer_destroy(&share->values);
+        slc_buffer_destroy(&share->spans);
+        share->span_count = 0;
+        share->busy.count = 0;
+    }
+}
+
+void device_amped_destroy(struct device_amped *amped)
+{
+    if (amped == NULL) {
+        return;
+    }
+    drop_shares(amped);
+    slc_solver_destroy(&amped->solver);
+    slc_dense_destroy(amped->dense);
+    slc_buffer_destroy(&amped->sums);
+    session_close(&amped->session);
+    slc_free(amped);
+}
+
+/* ---- dividing */
+
+/* Partitions of the rows of a mode: nonzeros and owner of each. */
+struct division {
+    uint64_t rows, rows_each, count;
+    struct slc_buffer weights, owners;
+};
+
+static enum slc_status
+assign(struct device_amped *amped, struct division *division, struct slc_error *err)
+{
+    const uint32_t *coords = amped->list->coords.data;
+    const unsigned order = amped->list->shape.order;
+    uint64_t loads[SLC_DEVICE_NUMBERS_MAX];
+    uint64_t *weights;
+    enum slc_status status;
+
+    division->rows = amped->list->shape.dims[amped->mode];
+    division->rows_each =
+        slc_max_u64(amped->count, slc_div_up_u64(division->rows, PARTITIONS_EACH * amped->count));
+    division->count = slc_div_up_u64(division->rows, division->rows_each);
+    status = slc_buffer_create(&division->weights, division->count * sizeof *weights,
+                               SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&division->owners, division->count * sizeof(uint32_t),
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    weights = division->weights.data;
+    for (uint64_t i = 0; i < amped->list->shape.nnz; i++) {
+        weights[coords[i * order + amped->mode] / division->rows_each]++;
+    }
+    status = slc_assign_largest_first(weights, division->count, amped->count, division->owners.data,
+                                      loads, err);
+    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+        amped->share[d].nnz = loads[d];
+    }
+    return status;
+}
+
+static enum slc_status create_share(const struct device_amped *amped,
+                                    const struct division *division,
+                                    struct share *share,
+                                    struct slc_error *err)
+{
+    const size_t row_bytes = amped->list->shape.order * sizeof(uint32_t);
+    enum slc_status status =
+        slc_buffer_create(&share->coords, share->nnz * row_bytes, SLC_PAGES_HUGE, err);
+
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&share->values, share->nnz * slc_value_bytes(amped->list->type),
+                                   SLC_PAGES_HUGE, err);
+    }
+    return status == SLC_OK
+               ? slc_buffer_create(&share->spans, division->count * sizeof(struct slc_row_span),
+                                   SLC_PAGES_SMALL, err)
+               : status;
+}
+
+/* The nonzeros of each device, in the list's order. */
+static void divide_nonzeros(struct device_amped *amped, const struct division *division)
+{
+    const uint32_t *coords = amped->list->coords.data, *owners = division->owners.data;
+    const unsigned order = amped->list->shape.order;
+    const size_t value_bytes = slc_value_bytes(amped->list->type);
+    uint64_t next[SLC_DEVICE_NUMBERS_MAX] = {0};
+
+    for (uint64_t i = 0; i < amped->list->shape.nnz; i++) {
+        const uint32_t owner = owners[coords[i * order + amped->mode] / division->rows_each];
+        const struct share *share = &amped->share[owner];
+        const uint64_t at = next[owner]++;
+
+        memcpy((uint32_t *)share->coords.data + at * order, coords + i * order,
+               order * sizeof *coords);
+        memcpy((unsigned char *)share->values.data + at * value_bytes,
+               (const unsigned char *)amped->list->values.data + i * value_bytes, value_bytes);
+    }
+}
+
+/* The rows of each device: partitions that touch are one span. */
+static void divide_rows(struct device_amped *amped, const struct division *division)
+{
+    const uint32_t *owners = division->owners.data;
+
+    for (uint64_t p = 0; p < division->count; p++) {
+        struct share *share = &amped->share[owners[p]];
+        struct slc_row_span *spans = share->spans.data;
+        const uint64_t first = p * division->rows_each;
+        const uint64_t end = slc_min_u64(first + division->rows_each, division->rows);
+
+        if (share->span_count > 0 && spans[share->span_count - 1].end == first) {
+            spans[share->span_count - 1].end = end;
+        } else {
+            spans[share->span_count++] = (struct slc_row_span){first, end};
+        }
+    }
+}
+
+static enum slc_status create_lists(struct device_amped *amped, struct slc_error *err)
+{
+    struct slc_gpu_lists_options options = amped->of->lists;
+    enum slc_status status = SLC_OK;
+
+    options.partition_rows = amped->count;
+    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+        struct share *share = &amped->share[d];
+        const struct slc_gpu_lists_source source = {share->nnz, share->coords.data,
+                                                    amped->list->type, share->values.data};
+
+        status = slc_gpu_lists_create(device_of(amped, d), &source, &options, &share->lists, err);
+    }
+    return status;
+}
+
+static enum slc_status divide(struct device_amped *amped, struct slc_error *err)
+{
+    struct division division = {.weights = SLC_BUFFER_INIT, .owners = SLC_BUFFER_INIT};
+    enum slc_status status = assign(amped, &division, err);
+
+    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+        status = create_share(amped, &division, &amped->share[d], err);
+    }
+    if (status == SLC_OK) {
+        divide_nonzeros(amped, &division);
+        divide_rows(amped, &division);
+        status = create_lists(amped, err);
+    }
+    slc_buffer_destroy(&division.weights);
+    slc_buffer_destroy(&division.owners);
+    return status;
+}
+
+/* ---- computing */
+
+static void compute_device(void *context, unsigned d, unsigned count)
+{
+    struct device_amped *amped = context;
+    struct share *share = &amped->share[d];
+
+    (void)count;
+    share->status =
+        slc_gpu_lists_mttkrp(share->lists, amped->kernel, amped->mode, &share->run, &share->fault);
+}
+
+/* The factor of the mode becomes the output: of this device's rows, which is all it has. */
+static void keep_output(void *context, unsigned d, unsigned count)
+{
+    struct device_amped *amped = context;
+    struct share *share = &amped->share[d];
+    const uint64_t rank = amped->of->rank;
+    const struct slc_update_sums sums = {share->sums, share->sums + rank * rank,
+                                         share->sums + rank * rank + rank};
+    struct slc_device *device = device_of(amped, d);
+
+    (void)count;
+    share->status = device->ops->update(device, amped->mode, &amped->solver, &sums, &share->fault);
+}
+
+/* Runs a phase on a thread for each device; the first fault counts. */
+static enum slc_status
+run_phase(struct device_amped *amped, slc_team_fn *phase, struct slc_error *err)
+{
+    enum slc_status status;
+
+    for (unsigned d = 0; d < amped->count; d++) {
+        slc_error_clear(&amped->share[d].fault);
+    }
+    status = slc_team_run(amped->count, phase, amped, err);
+    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+        status = amped->share[d].status;
+        if (status != SLC_OK && err != NULL) {
+            *err = amped->share[d].fault;
+        }
+    }
+    return status;
+}
+
+/* One device after the other. */
+static enum slc_status
+measure_each(struct device_amped *amped, bool counts, double *longest, struct slc_error *err)
+{
+    *longest = 0;
+    for (unsigned d = 0; d < amped->count; d++) {
+        struct share *share = &amped->share[d];
+        const enum slc_status status =
+            slc_gpu_lists_mttkrp(share->lists, amped->kernel, amped->mode, &share->run, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        *longest = fmax(*longest, share->run.seconds);
+        if (counts) {
+            bench_samples_add(&share->busy, share->run.seconds);
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status exchange(struct device_amped *amped, double *seconds, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_accelerators_ring ring = {
+        .count = amped->count,
+        .mode = amped->mode,
+        .row_bytes = slc_matrix_row_bytes(&amped->factors->factors[amped->mode])};
+    enum slc_status status;
+
+    for (unsigned d = 0; d < amped->count; d++) {
+        ring.device[d] = device_of(amped, d);
+        ring.rows[d] =
+            (struct slc_row_piece){amped->share[d].spans.data, amped->share[d].span_count};
+    }
+    status = slc_accelerators_exchange(&ring, err);
+    *seconds = slc_seconds_since(start_ns);
+    return status;
+}
+
+/* All devices at the same time, and the ring. */
+static enum slc_status measure_together(struct device_amped *amped,
+                                        double *whole,
+                                        double *exchanged,
+                                        struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = run_phase(amped, compute_device, err);
+
+    *whole = slc_seconds_since(start_ns);
+    if (status == SLC_OK) {
+        status = run_phase(amped, keep_output, err);
+    }
+    if (status == SLC_OK) {
+        status = exchange(amped, exchanged, err);
+    }
+    *whole += *exchanged;
+    return status;
+}
+
+/* What every device has after the exchange; it then gets the factor back. */
+static enum slc_status compare_factors(struct device_amped *amped,
+                                       const struct slc_matrix *wanted,
+                                       double *differs,
+                                       struct slc_error *err)
+{
+    struct slc_matrix got = amped->factors->output;
+    enum slc_status status = SLC_OK;
+
+    *differs = 0;
+    got.rows = wanted->rows;
+    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+        struct slc_device *device = device_of(amped, d);
+
+        status = device->ops->factor_read(device, amped->mode, &got, err);
+        *differs = fmax(*differs, device_mttkrp_difference(wanted, &got));
+        if (status == SLC_OK) {
+            status = device->ops->factor_write(device, amped->mode,
+                                               &amped->factors->factors[amped->mode], err);
+        }
+    }
+    return status;
+}
+
+/* ---- rows */
+
+static void set_devices(const struct device_amped *amped, double divide_seconds, json_t *row)
+{
+    json_t *each = json_array();
+    double build = divide_seconds;
+
+    bench_set(row, "device_ms", each);
+    for (unsigned d = 0; d < amped->count; d++) {
+        const struct share *share = &amped->share[d];
+
+        (void)json_array_append_new(each,
+                                    json_real(bench_samples_summary(&share->busy).median * 1e3));
+        build += share->run.form_seconds;
+    }
+    device_mttkrp_set_form(row, "amped", amped->mode, build, &amped->share[0].run);
+}
+
+enum slc_status device_amped_measure(struct device_amped *amped,
+                                     unsigned mode,
+                                     const struct slc_matrix *wanted,
+                                     json_t *row,
+                                     struct slc_error *err)
+{
+    const struct device_mttkrp *of = amped->of;
+    struct bench_samples longest = {.count = 0}, whole = {.count = 0}, ring = {.count = 0};
+    const uint64_t start_ns = slc_clock_ns();
+    double divide_seconds, differs = 0;
+    enum slc_status status;
+
+    amped->mode = mode;
+    status = divide(amped, err);
+    divide_seconds = slc_seconds_since(start_ns);
+    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+        const bool counts = i >= of->warm_up;
+        double most, all = 0, exchanged = 0;
+
+        status = measure_each(amped, counts, &most, err);
+        if (status == SLC_OK) {
+            status = measure_together(amped, &all, &exchanged, err);
+        }
+        if (counts) {
+            bench_samples_add(&longest, most);
+            bench_samples_add(&whole, all);
+            bench_samples_add(&ring, exchanged);
+        }
+    }
+    if (status == SLC_OK) {
+        status = compare_factors(amped, wanted, &differs, err);
+    }
+    if (status == SLC_OK) {
+        device_mttkrp_set_times(row, amped->list->shape.nnz, &longest, &whole);
+        bench_set_real(row, "exchange_ms", bench_samples_summary(&ring).median * 1e3);
+        bench_set_real(row, "differs", differs);
+        set_devices(amped, divide_seconds, row);
+    }
+    drop_shares(amped);
+    return status;
+}

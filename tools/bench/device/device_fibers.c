@@ -1,0 +1,318 @@
+/*
+ * Products from fibers on a device; see device_fibers.h.
+ *
+ * What a row tells is the device's time of one product, everything in its memory, and beside it the
+ * rate of the bytes that a product has to move: to be compared with what the device reads at most
+ * (`read` of the same benchmark). The result of every product is compared with sums that one thread
+ * of the CPU adds up in the order of the list.
+ */
+#include "tools/bench/device/device_fibers.h"
+
+#include "base/random.h"
+#include "base/thread/team.h"
+#include "tools/bench/device/device_list.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/timing.h"
+#include "tools/bench/rivals/gpu/fiber_list.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MATRIX_SEED = 11, /* of the random matrices; any number */
+    /* Fibers that are held for each nonzero, empty ones too, at most: of more a product reads
+     * little else, and they would take most of the memory and of the time. */
+    EMPTY_MOST = 16
+};
+
+/* A mode's list, sorted, and what is multiplied with it. */
+struct sorted {
+    const struct device_fibers *of;
+    const struct slc_coo *coo;
+    unsigned mode;
+    struct slc_gpu_fiber_list *list;
+    bool keep_empty;
+    struct slc_matrix matrix, result;
+    json_t *rows;
+};
+
+static bool same_fiber(const struct sorted *sorted, uint64_t a, uint64_t b)
+{
+    const unsigned order = sorted->coo->shape.order;
+    const uint32_t *coords = sorted->coo->coords.data;
+
+    for (unsigned m = 0; m < order; m++) {
+        if (m != sorted->mode && coords[a * order + m] != coords[b * order + m]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static double value_at(const struct slc_coo *coo, uint64_t i)
+{
+    return coo->type == SLC_F32 ? (double)((const float *)coo->values.data)[i]
+                                : ((const double *)coo->values.data)[i];
+}
+
+/* The number of nonzero i's fiber among all there could be, as tools/bench/rivals/gpu/fibers.h
+ * counts them. */
+static uint64_t dense_number(const struct sorted *sorted, uint64_t i)
+{
+    const struct slc_tensor_shape *shape = &sorted->coo->shape;
+    const uint32_t *coords = sorted->coo->coords.data;
+    uint64_t number = 0;
+
+    for (unsigned m = 0; m < shape->order; m++) {
+        number =
+            m == sorted->mode ? number : number * shape->dims[m] + coords[i * shape->order + m];
+    }
+    return number;
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+/* Norms, squared: of what rows differ by, and of those of the CPU. */
+struct distance {
+    double apart, norm;
+};
+
+static void
+compare_row(struct distance *distance, const struct sorted *sorted, uint64_t row, double *sums)
+{
+    for (uint32_t r = 0; r < sorted->result.cols; r++) {
+        distance->apart += square(slc_matrix_get(&sorted->result, row, r) - sums[r]);
+        distance->norm += square(sums[r]);
+        sums[r] = 0;
+    }
+}
+
+/*
+ * The result beside the CPU's, relative in norm. What stands in rows of empty fibers, which have to
+ * be 0, is told from the squares of all rows and of those that have nonzeros.
+ */
+static double difference(const struct sorted *sorted, double *sums)
+{
+    const struct slc_coo *coo = sorted->coo;
+    const uint32_t *coords = coo->coords.data;
+    struct distance distance = {0, 0};
+    double seen = 0, all = 0;
+    uint64_t row = 0;
+
+    memset(sums, 0, sorted->result.cols * sizeof *sums);
+    for (uint64_t i = 0; i < coo->shape.nnz; i++) {
+        const uint32_t at = coords[i * coo->shape.order + sorted->mode];
+
+        for (uint32_t r = 0; r < sorted->result.cols; r++) {
+            sums[r] += value_at(coo, i) * slc_matrix_get(&sorted->matrix, at, r);
+        }
+        if (i + 1 < coo->shape.nnz && same_fiber(sorted, i, i + 1)) {
+            continue;
+        }
+        row = sorted->keep_empty ? dense_number(sorted, i) : row;
+        for (uint32_t r = 0; r < sorted->result.cols; r++) {
+            seen += square(slc_matrix_get(&sorted->result, row, r));
+        }
+        compare_row(&distance, sorted, row++, sums);
+    }
+    for (uint64_t i = 0; i < sorted->result.rows; i++) {
+        for (uint32_t r = 0; r < sorted->result.cols; r++) {
+            all += square(slc_matrix_get(&sorted->result, i, r));
+        }
+    }
+    distance.apart += fabs(all - seen) > 1e-9 * all ? all - seen : 0;
+    return distance.norm > 0 ? sqrt(distance.apart / distance.norm) : sqrt(distance.apart);
+}
+
+static enum slc_status fill_matrix(struct slc_matrix *matrix,
+                                   enum slc_value_type type,
+                                   uint64_t rows,
+                                   uint32_t cols,
+                                   struct slc_error *err)
+{
+    const enum slc_status status = slc_matrix_create(matrix, type, rows, cols, err);
+
+    for (uint64_t i = 0; i < rows && status == SLC_OK; i++) {
+        for (uint32_t r = 0; r < cols; r++) {
+            slc_matrix_set(matrix, i, r, slc_random_f64(MATRIX_SEED, cols, i * cols + r));
+        }
+    }
+    return status;
+}
+
+static json_t *add_row(const struct sorted *sorted, const char *name)
+{
+    json_t *row = json_object();
+
+    (void)json_array_append_new(sorted->rows, row);
+    bench_set_text(row, "tensor", sorted->of->path);
+    bench_set_text(row, "precision", sorted->matrix.type == SLC_F32 ? "f32" : "f64");
+    bench_set_count(row, "rank", sorted->matrix.cols);
+    bench_set_count(row, "mode", sorted->mode + 1);
+    bench_set_text(row, "kernel", name);
+    return row;
+}
+
+/* One product; a row that says why where there cannot be one. */
+static enum slc_status measure_product(struct sorted *sorted,
+                                       enum slc_gpu_product product,
+                                       const char *name,
+                                       struct slc_error *err)
+{
+    const struct slc_gpu_product_run run = {product, &sorted->matrix, &sorted->result,
+                                            sorted->of->repeats};
+    struct bench_samples samples = {.count = sorted->of->repeats};
+    struct slc_error refused = SLC_ERROR_INIT;
+    double *sums = slc_calloc(sorted->matrix.cols, sizeof *sums);
+    json_t *row = add_row(sorted, name);
+    uint64_t bytes = 0;
+    enum slc_status status =
+        sums == NULL
+            ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the sums of a row")
+            : slc_gpu_fiber_list_multiply(sorted->list, &run, samples.seconds, &bytes, &refused);
+
+    if (status == SLC_OK) {
+        const struct bench_times times = bench_samples_summary(&samples);
+
+        bench_times_to_json(row, &times);
+        bench_set_count(row, "fibers", sorted->result.rows);
+        bench_set_count(row, "moved_bytes", bytes);
+        bench_set_real(row, "gb_per_s", (double)bytes / times.median * 1e-9);
+        bench_set_real(row, "gnnz_per_s", (double)sorted->coo->shape.nnz / times.median * 1e-9);
+        bench_set_real(row, "differs", difference(sorted, sums));
+    } else if (status == SLC_ERR_UNSUPPORTED) {
+        bench_set_text(row, "note", refused.message);
+        status = SLC_OK;
+    } else if (sums != NULL && err != NULL) {
+        *err = refused;
+    }
+    slc_free(sums);
+    return status;
+}
+
+/* Products with one matrix, whose result then has a row for each fiber. */
+static enum slc_status measure_products(struct sorted *sorted,
+                                        enum slc_value_type type,
+                                        uint32_t cols,
+                                        enum slc_gpu_product first,
+                                        enum slc_gpu_product end,
+                                        struct slc_error *err)
+{
+    const uint64_t length = sorted->coo->shape.dims[sorted->mode];
+    enum slc_status status = fill_matrix(&sorted->matrix, type, length, cols, err);
+
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&sorted->result, SLC_F64, slc_gpu_fiber_list_count(sorted->list),
+                                   cols, err);
+    }
+    for (int p = (int)first; p < (int)end && status == SLC_OK; p++) {
+        const enum slc_gpu_product product = (enum slc_gpu_product)p;
+        const char *name = sorted->keep_empty ? "sptv-all" : slc_gpu_product_name(product);
+
+        if (sorted->of->only == NULL || strcmp(sorted->of->only, name) == 0) {
+            status = measure_product(sorted, product, name, err);
+        }
+    }
+    slc_matrix_destroy(&sorted->matrix);
+    slc_matrix_destroy(&sorted->result);
+    return status;
+}
+
+static enum slc_status make_list(struct sorted *sorted, bool keep_empty, struct slc_error *err)
+{
+    const struct slc_coo *coo = sorted->coo;
+    struct slc_gpu_fiber_source source = {.ordinal = sorted->of->ordinal,
+                                          .order = coo->shape.order,
+                                          .mode = sorted->mode,
+                                          .nnz = coo->shape.nnz,
+                                          .coords = coo->coords.data,
+                                          .type = coo->type,
+                                          .values = coo->values.data,
+                                          .keep_empty = keep_empty};
+
+    memcpy(source.dims, coo->shape.dims, sizeof source.dims);
+    sorted->keep_empty = keep_empty;
+    return slc_gpu_fiber_list_create(&source, &sorted->list, err);
+}
+
+/* The list with empty fibers. SLC_ERR_UNSUPPORTED where they are too many. */
+static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *err)
+{
+    const struct slc_tensor_shape *shape = &sorted->coo->shape;
+    double fibers = 1;
+
+    for (unsigned m = 0; m < shape->order; m++) {
+        fibers *= m == sorted->mode ? 1 : (double)shape->dims[m];
+    }
+    if (fibers > EMPTY_MOST * (double)shape->nnz) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "%.3g fibers, empty ones too, are more than %d for each nonzero", fibers,
+                        EMPTY_MOST);
+    }
+    return make_list(sorted, true, err);
+}
+
+/* Our product with a vector where empty fibers are there, too. */
+static enum slc_status measure_empty(struct sorted *sorted, struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status = make_empty_list(sorted, &refused);
+
+    if (status == SLC_OK) {
+        status = measure_products(sorted, SLC_F64, 1, SLC_GPU_PRODUCT_SPTV,
+                                  SLC_GPU_PRODUCT_SPTV_SHORT, err);
+    } else if (status == SLC_ERR_UNSUPPORTED || status == SLC_ERR_MEMORY) {
+        bench_set_text(add_row(sorted, "sptv-all"), "note", refused.message);
+        status = SLC_OK;
+    } else if (err != NULL) {
+        *err = refused;
+    }
+    slc_gpu_fiber_list_destroy(sorted->list);
+    sorted->list = NULL;
+    return status;
+}
+
+static enum slc_status measure_mode(struct sorted *sorted, struct slc_error *err)
+{
+    const struct device_fibers *of = sorted->of;
+    enum slc_status status = make_list(sorted, false, err);
+
+    if (status == SLC_OK && of->vector) {
+        status = measure_products(sorted, SLC_F64, 1, SLC_GPU_PRODUCT_SPTV,
+                                  SLC_GPU_PRODUCT_TTM_FIBERS, err);
+    }
+    for (unsigned r = 0; r < of->ranks->count && of->matrix && status == SLC_OK; r++) {
+        status = measure_products(sorted, of->precision, (uint32_t)of->ranks->number[r],
+                                  SLC_GPU_PRODUCT_TTM_FIBERS, SLC_GPU_PRODUCTS, err);
+    }
+    slc_gpu_fiber_list_destroy(sorted->list);
+    sorted->list = NULL;
+    return status == SLC_OK && of->vector && of->only == NULL ? measure_empty(sorted, err) : status;
+}
+
+enum slc_status
+device_fibers_measure(const struct device_fibers *measured, json_t *rows, struct slc_error *err)
+{
+    const unsigned workers = measured->session.threads > 0 ? (unsigned)measured->session.threads
+                                                           : slc_team_default_workers();
+    struct slc_coo coo = {.type = measured->precision};
+    struct sorted sorted = {.of = measured, .coo = &coo, .rows = rows};
+    enum slc_status status =
+        device_list_load(measured->path, &measured->session, measured->precision, &coo, err);
+
+    for (unsigned m = 0; m < coo.shape.order && status == SLC_OK; m++) {
+        if (measured->mode != 0 && measured->mode != m + 1) {
+            continue;
+        }
+        sorted.mode = m;
+        status = device_list_sort(&coo, m, workers, err);
+        if (status == SLC_OK) {
+            status = measure_mode(&sorted, err);
+        }
+    }
+    slc_coo_destroy(&coo);
+    return status;
+}

@@ -1,0 +1,183 @@
+/*
+ * Several devices; see device_group.h. Each has its own copy of the factors and its own slots, and
+ * a part of the memory of the device that it is.
+ */
+#include "tools/bench/device/device_group.h"
+
+#include "base/error/clock.h"
+#include "engine/executor/accelerators.h"
+#include "tools/bench/measure/factors.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/timing.h"
+
+#include <math.h>
+
+/* One group at one way of dividing. */
+struct group {
+    const struct device_mttkrp *of;
+    unsigned count;
+    const char *split;
+    struct slc_session session;
+    struct bench_factors factors;
+    struct bench_samples *each; /* compute seconds, per device */
+    json_t *rows;
+};
+
+static bool has_sorted_layouts(const struct slc_manifest *manifest)
+{
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (slc_manifest_find(manifest, SLC_LAYOUT_SORTED, n) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum slc_status start(struct group *group, unsigned ordinal, struct slc_error *err)
+{
+    const struct device_mttkrp *of = group->of;
+    struct session_options options = of->session;
+    enum slc_status status;
+
+    options.split = group->split;
+    options.devices.count = group->count;
+    for (unsigned d = 0; d < group->count; d++) {
+        options.devices.number[d] = ordinal;
+    }
+    status = session_plan(&group->session, &options, SLC_OP_CPD, 0, of->rank, err);
+    if (status == SLC_OK) {
+        status = slc_session_start(&group->session, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_factors_create(&group->factors, &group->session.store.manifest,
+                                      of->precision, of->rank, 0, err);
+    }
+    return status == SLC_OK
+               ? slc_accelerators_load(group->session.group, group->factors.factors, err)
+               : status;
+}
+
+static json_t *add_row(const struct group *group, unsigned mode)
+{
+    json_t *row = device_mttkrp_add_row(group->of, &group->session.store.manifest, mode, "sluice",
+                                        group->rows);
+
+    bench_set_text(row, "split", group->split);
+    bench_set_count(row, "devices", group->count);
+    return row;
+}
+
+static double compute_seconds(const struct group *group, unsigned device)
+{
+    struct slc_devices_stats stats;
+
+    slc_accelerators_stats(group->session.group, device, &stats);
+    return stats.compute_seconds;
+}
+
+/* What each device computed in one MTTKRP, and the longest of these. */
+static enum slc_status run_once(struct group *group,
+                                unsigned mode,
+                                double seconds[SLC_MAX_DEVICES],
+                                double *longest,
+                                struct slc_error *err)
+{
+    enum slc_status status;
+
+    for (unsigned d = 0; d < group->count; d++) {
+        seconds[d] = -compute_seconds(group, d);
+    }
+    status = slc_accelerators_mttkrp(group->session.group, mode, NULL, NULL, NULL, err);
+    *longest = 0;
+    for (unsigned d = 0; d < group->count; d++) {
+        seconds[d] += compute_seconds(group, d);
+        *longest = fmax(*longest, seconds[d]);
+    }
+    return status;
+}
+
+static enum slc_status measure_mode(struct group *group, unsigned mode, struct slc_error *err)
+{
+    const struct device_mttkrp *of = group->of;
+    struct bench_samples longest = {.count = 0}, whole = {.count = 0};
+    struct slc_device_stats before, after;
+    json_t *row = add_row(group, mode), *each = json_array();
+    double seconds[SLC_MAX_DEVICES], most;
+    enum slc_status status = SLC_OK;
+
+    bench_set(row, "device_ms", each);
+    for (unsigned d = 0; d < group->count; d++) {
+        group->each[d].count = 0;
+    }
+    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+
+        slc_accelerators_sum(group->session.group, &before);
+        status = run_once(group, mode, seconds, &most, err);
+        slc_accelerators_sum(group->session.group, &after);
+        for (unsigned d = 0; d < group->count && i >= of->warm_up; d++) {
+            bench_samples_add(&group->each[d], seconds[d]);
+        }
+        if (i >= of->warm_up) {
+            bench_samples_add(&longest, most);
+            bench_samples_add(&whole, slc_seconds_since(start_ns));
+        }
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    device_mttkrp_set_times(row, group->session.store.manifest.nnz, &longest, &whole);
+    bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
+    bench_set_real(row, "form_bytes_per_nnz",
+                   device_block_bytes_per_nnz(
+                       group->session.layouts.reader[group->session.plan.mode_layout[mode]]));
+    for (unsigned d = 0; d < group->count; d++) {
+        (void)json_array_append_new(each,
+                                    json_real(bench_samples_summary(&group->each[d]).median * 1e3));
+    }
+    return SLC_OK;
+}
+
+static enum slc_status measure_split(struct group *group, unsigned ordinal, struct slc_error *err)
+{
+    const struct device_mttkrp *of = group->of;
+    enum slc_status status = start(group, ordinal, err);
+
+    if (status != SLC_OK) {
+        bench_factors_destroy(&group->factors);
+        return device_mttkrp_note_refusal(add_row(group, of->mode > 0 ? of->mode - 1 : 0), status,
+                                          err);
+    }
+    for (unsigned n = 0; status == SLC_OK && n < group->session.store.manifest.order; n++) {
+        if (of->mode == 0 || of->mode == n + 1) {
+            status = measure_mode(group, n, err);
+        }
+    }
+    bench_factors_destroy(&group->factors);
+    return status;
+}
+
+enum slc_status device_group_measure(const struct device_mttkrp *measured,
+                                     unsigned ordinal,
+                                     unsigned count,
+                                     json_t *rows,
+                                     struct slc_error *err)
+{
+    static const char *const splits[] = {"partitions", "nnz"};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned s = 0; s < 2 && status == SLC_OK; s++) {
+        struct group group = {.of = measured, .count = count, .split = splits[s], .rows = rows};
+
+        group.each = slc_calloc(count, sizeof *group.each);
+        status = group.each == NULL
+                     ? slc_fail(err, SLC_ERR_MEMORY, "no memory for samples")
+                     : session_open(&group.session, measured->path, measured->session.memory, err);
+        if (status == SLC_OK && (s == 1 || has_sorted_layouts(&group.session.store.manifest))) {
+            status = measure_split(&group, ordinal, err);
+        }
+        session_close(&group.session);
+        slc_free(group.each);
+    }
+    return status;
+}

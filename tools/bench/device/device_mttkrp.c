@@ -1,0 +1,467 @@
+/*
+ * MTTKRP on a device; see device_mttkrp.h.
+ *
+ * A row has the device's time, by its own events, and the time of the whole call, in which blocks
+ * are read, checked and copied. Every output is compared with sluice's of the same mode.
+ */
+#include "tools/bench/device/device_mttkrp.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "engine/executor/accelerator.h"
+#include "gpu/mttkrp/variants.h"
+#include "report/json_parts.h"
+#include "report/json_stats.h"
+#include "tools/bench/device/device_amped.h"
+#include "tools/bench/device/device_list.h"
+#include "tools/bench/measure/factors.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/timing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Both sides at one rank. */
+struct sides {
+    const struct device_mttkrp *of;
+    struct slc_session session;
+    struct bench_factors factors;
+    struct slc_coo coo; /* empty if no baseline is asked for */
+    struct slc_gpu_lists *lists;
+    struct slc_matrix wanted[SLC_MAX_ORDER]; /* sluice's outputs */
+    json_t *rows;
+};
+
+static bool baseline_wanted(const struct device_mttkrp *of, unsigned kernel)
+{
+    return strcmp(of->kernel, "all") == 0 || strcmp(of->kernel, slc_gpu_lists_kernel(kernel)) == 0;
+}
+
+static bool any_baseline(const struct device_mttkrp *of)
+{
+    for (unsigned k = 0; k < slc_gpu_lists_kernels(); k++) {
+        if (baseline_wanted(of, k)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool amped_wanted(const struct device_mttkrp *of)
+{
+    return of->devices.count > 0 &&
+           (strcmp(of->kernel, "amped") == 0 || strcmp(of->kernel, "all") == 0);
+}
+
+static enum slc_status start_baselines(struct sides *sides, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_gpu_lists_source source;
+    enum slc_status status =
+        device_list_load(of->path, &of->session, of->precision, &sides->coo, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    source = (struct slc_gpu_lists_source){sides->coo.shape.nnz, sides->coo.coords.data,
+                                           sides->coo.type, sides->coo.values.data};
+    return slc_gpu_lists_create(sides->session.accelerator, &source, &of->lists, &sides->lists,
+                                err);
+}
+
+static enum slc_status start(struct sides *sides, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device;
+    enum slc_status status = session_open(&sides->session, of->path, of->session.memory, err);
+
+    if (status == SLC_OK) {
+        status = session_plan(&sides->session, &of->session, SLC_OP_CPD, 0, of->rank, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_session_start(&sides->session, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_factors_create(&sides->factors, &sides->session.store.manifest,
+                                      of->precision, of->rank, 0, err);
+    }
+    device = sides->session.accelerator;
+    for (unsigned n = 0; status == SLC_OK && n < sides->session.store.manifest.order; n++) {
+        status = device->ops->factor_write(device, n, &sides->factors.factors[n], err);
+    }
+    return status == SLC_OK && any_baseline(of) ? start_baselines(sides, err) : status;
+}
+
+static void stop(struct sides *sides)
+{
+    slc_gpu_lists_destroy(sides->lists);
+    slc_coo_destroy(&sides->coo);
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_matrix_destroy(&sides->wanted[n]);
+    }
+    bench_factors_destroy(&sides->factors);
+    session_close(&sides->session);
+}
+
+double device_block_bytes_per_nnz(const struct slc_reader *reader)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    uint64_t bytes = 0;
+
+    for (uint64_t b = 0; b < info->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        bytes += entry.bytes;
+    }
+    return (double)bytes / (double)slc_max_u64(info->nnz, 1);
+}
+
+double device_mttkrp_difference(const struct slc_matrix *wanted, const struct slc_matrix *got)
+{
+    double apart = 0, norm = 0;
+
+    for (uint64_t i = 0; i < wanted->rows; i++) {
+        for (uint32_t r = 0; r < wanted->cols; r++) {
+            const double a = slc_matrix_get(wanted, i, r), d = slc_matrix_get(got, i, r) - a;
+
+            apart += d * d;
+            norm += a * a;
+        }
+    }
+    return norm > 0 ? sqrt(apart / norm) : sqrt(apart);
+}
+
+json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
+                              const struct slc_manifest *manifest,
+                              unsigned mode,
+                              const char *kernel,
+                              json_t *rows)
+{
+    json_t *row = json_object();
+
+    (void)json_array_append_new(rows, row);
+    bench_set_text(row, "tensor", of->path);
+    bench_set_count(row, "rank", of->rank);
+    bench_set_text(row, "precision", of->precision == SLC_F32 ? "f32" : "f64");
+    bench_set_count(row, "mode", mode + 1);
+    bench_set_text(row, "kernel", kernel);
+    bench_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
+    bench_set_count(row, "nnz", manifest->nnz);
+    return row;
+}
+
+static json_t *add_row(const struct sides *sides, unsigned mode, const char *kernel)
+{
+    return device_mttkrp_add_row(sides->of, &sides->session.store.manifest, mode, kernel,
+                                 sides->rows);
+}
+
+void device_mttkrp_set_times(json_t *row,
+                             uint64_t nnz,
+                             const struct bench_samples *device,
+                             const struct bench_samples *whole)
+{
+    const struct bench_times times = bench_samples_summary(device);
+
+    bench_times_to_json(row, &times);
+    bench_set_real(row, "whole_ms", bench_samples_summary(whole).median * 1e3);
+    bench_set_real(row, "gnnz_per_s", (double)nnz / times.median * 1e-9);
+}
+
+void device_mttkrp_set_form(json_t *row,
+                            const char *kernel,
+                            unsigned mode,
+                            double seconds,
+                            const struct slc_gpu_lists_run *run)
+{
+    /* By the beginning of a kernel's name; the first that fits. */
+    static const struct {
+        const char *kernels, *form;
+        bool each_mode; /* the form is of one mode */
+    } forms[] = {{"blco-queues", "blco-queues", false},
+                 {"blco", "blco", false},
+                 {"amped", "partitions", true},
+                 {"genten-c", "permutation", true},
+                 {"fiber", "fibers", false},
+                 {"", "list", false}};
+    unsigned f = 0;
+    char name[32];
+
+    while (strncmp(kernel, forms[f].kernels, strlen(forms[f].kernels)) != 0) {
+        f++;
+    }
+    (void)snprintf(name, sizeof name, forms[f].each_mode ? "%s-%u" : "%s", forms[f].form, mode + 1);
+    bench_set_text(row, "chosen", run->chosen);
+    bench_set_text(row, "form", name);
+    bench_set_real(row, "build_ms", seconds * 1e3);
+    bench_set_real(row, "form_bytes_per_nnz", run->form_bytes_per_nonzero);
+}
+
+/* sluice's own, whose output is the device's then. */
+static enum slc_status
+measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device = sides->session.accelerator;
+    struct bench_samples samples = {.count = 0}, whole = {.count = 0};
+    struct slc_device_stats before = {0}, after = {0};
+    struct slc_stream_stats read_before = {0}, read_after = {0};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+
+        device->ops->stats(device, &before);
+        slc_stream_stats(sides->session.stream, &read_before);
+        status = slc_accelerator_mttkrp(device, sides->session.stream, &sides->session.plan, mode,
+                                        NULL, NULL, NULL, err);
+        device->ops->stats(device, &after);
+        slc_stream_stats(sides->session.stream, &read_after);
+        if (i >= of->warm_up) {
+            bench_samples_add(&samples, after.compute_seconds - before.compute_seconds);
+            bench_samples_add(&whole, slc_seconds_since(start_ns));
+        }
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
+    /* Of the last call: the first ones fill the caches of the host and the device. */
+    bench_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
+    bench_set(row, "direct", json_boolean(read_after.direct));
+    bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
+    bench_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
+    bench_set_real(row, "copy_ms", (after.copy_seconds - before.copy_seconds) * 1e3);
+    bench_set_real(row, "kernel_ms", (after.compute_seconds - before.compute_seconds) * 1e3);
+    bench_set_real(row, "busy_ms", (after.busy_seconds - before.busy_seconds) * 1e3);
+    bench_set_real(row, "form_bytes_per_nnz",
+                   device_block_bytes_per_nnz(sides->session.store.reader));
+    bench_set_count(row, "launches", after.launches - before.launches);
+    bench_set(row, "device",
+              slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));
+    return status;
+}
+
+/* By the default variant, into sides->wanted. */
+static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *device = sides->session.accelerator;
+    json_t *row = add_row(sides, mode, "sluice");
+    enum slc_status status = measure_kernel(sides, mode, row, err);
+
+    if (strcmp(sides->of->variant, slc_gpu_variant_name(0)) != 0) {
+        bench_set_text(row, "variant", slc_gpu_variant_name(0));
+    }
+    if (status == SLC_OK) {
+        status = slc_matrix_create(&sides->wanted[mode], sides->of->precision,
+                                   sides->session.store.manifest.dims[mode], sides->of->rank, err);
+    }
+    return status == SLC_OK ? device->ops->output_read(device, &sides->wanted[mode], err) : status;
+}
+
+/* What a call of a baseline copied. */
+static void set_copies(const struct sides *sides, json_t *row, const struct slc_gpu_lists_run *run)
+{
+    if (run->streamed) {
+        bench_set_count(row, "copied_bytes",
+                        sides->coo.shape.nnz *
+                            (sizeof(uint64_t) + slc_value_bytes(sides->coo.type)));
+        bench_set_real(row, "copy_ms", run->copy_seconds * 1e3);
+        bench_set_real(row, "kernel_ms", run->kernel_seconds * 1e3);
+        bench_set_real(row, "busy_ms", run->seconds * 1e3);
+    }
+}
+
+enum slc_status
+device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error *err)
+{
+    if (status == SLC_ERR_MEMORY || status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
+        bench_set_text(row, "note", err->message);
+        slc_error_clear(err);
+        return SLC_OK;
+    }
+    return status;
+}
+
+/* All modes by another variant, which the device computes by when this returns. */
+static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device = sides->session.accelerator;
+    enum slc_status status = slc_gpu_variant_use(device, variant, err);
+    const bool refused = status != SLC_OK;
+
+    for (unsigned n = 0; n < sides->session.store.manifest.order; n++) {
+        struct slc_matrix got = sides->factors.output;
+        json_t *row;
+
+        if (of->mode != 0 && of->mode != n + 1) {
+            continue;
+        }
+        row = add_row(sides, n, "sluice");
+        bench_set_text(row, "variant", slc_gpu_variant_name(variant));
+        if (refused) {
+            return device_mttkrp_note_refusal(row, status, err);
+        }
+        status = measure_kernel(sides, n, row, err);
+        got.rows = sides->wanted[n].rows;
+        if (status == SLC_OK) {
+            status = device->ops->output_read(device, &got, err);
+        }
+        if (status != SLC_OK) {
+            return status;
+        }
+        bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[n], &got));
+        if (strncmp(slc_gpu_variant_name(variant), "transcoded", strlen("transcoded")) == 0 &&
+            json_integer_value(json_object_get(row, "copied_bytes")) > 0) {
+            bench_set_text(row, "note", "blocks that are not resident: by the default variant");
+        }
+    }
+    return SLC_OK;
+}
+
+/* The variants that were asked for, and then the default again. */
+static enum slc_status measure_variants(struct sides *sides, struct slc_error *err)
+{
+    const char *wanted = sides->of->variant;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned v = 1; v < slc_gpu_variants() && status == SLC_OK; v++) {
+        if (strcmp(wanted, "all") == 0 || strcmp(wanted, slc_gpu_variant_name(v)) == 0) {
+            status = measure_variant(sides, v, err);
+        }
+    }
+    return status == SLC_OK ? slc_gpu_variant_use(sides->session.accelerator, 0, err) : status;
+}
+
+static enum slc_status
+measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct slc_device *device = sides->session.accelerator;
+    struct slc_matrix got = sides->factors.output;
+    struct bench_samples samples = {.count = 0}, whole = {.count = 0};
+    struct slc_gpu_lists_run run = {.seconds = 0};
+    enum slc_status status = SLC_OK;
+    json_t *row = add_row(sides, mode, slc_gpu_lists_kernel(kernel));
+
+    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+
+        status = slc_gpu_lists_mttkrp(sides->lists, kernel, mode, &run, err);
+        if (i >= of->warm_up) {
+            bench_samples_add(&samples, run.kernel_seconds);
+            bench_samples_add(&whole, slc_seconds_since(start_ns));
+        }
+    }
+    if (status != SLC_OK) {
+        return device_mttkrp_note_refusal(row, status, err);
+    }
+    device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
+    device_mttkrp_set_form(row, slc_gpu_lists_kernel(kernel), mode, run.form_seconds, &run);
+    set_copies(sides, row, &run);
+    got.rows = sides->wanted[mode].rows;
+    status = device->ops->output_read(device, &got, err);
+    bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[mode], &got));
+    return status;
+}
+
+/* All that were asked for. */
+static enum slc_status measure_baselines(struct sides *sides, unsigned mode, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned k = 0; k < slc_gpu_lists_kernels() && status == SLC_OK; k++) {
+        if (baseline_wanted(sides->of, k)) {
+            status = measure_baseline(sides, mode, k, err);
+        }
+    }
+    return status;
+}
+
+static json_t *add_amped_row(const struct sides *sides, unsigned mode)
+{
+    json_t *row = add_row(sides, mode, "amped");
+
+    bench_set_count(row, "devices", sides->of->devices.count);
+    return row;
+}
+
+/* AMPED on several devices, which may be the one that all else was measured on: that is given back.
+ */
+static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
+{
+    const struct device_mttkrp *of = sides->of;
+    struct device_amped *amped = NULL;
+    enum slc_status status;
+
+    slc_gpu_lists_destroy(sides->lists);
+    sides->lists = NULL;
+    slc_session_close(&sides->session);
+    status = device_amped_create(of, &sides->coo, &sides->factors, &amped, err);
+    if (status != SLC_OK) {
+        return device_mttkrp_note_refusal(add_amped_row(sides, of->mode > 0 ? of->mode - 1 : 0),
+                                          status, err);
+    }
+    for (unsigned n = 0; n < sides->session.store.manifest.order && status == SLC_OK; n++) {
+        if (of->mode == 0 || of->mode == n + 1) {
+            json_t *row = add_amped_row(sides, n);
+
+            status = device_mttkrp_note_refusal(
+                row, device_amped_measure(amped, n, &sides->wanted[n], row, err), err);
+        }
+    }
+    device_amped_destroy(amped);
+    return status;
+}
+
+static enum slc_status check_names(const struct device_mttkrp *of, struct slc_error *err)
+{
+    bool known = strcmp(of->variant, "all") == 0;
+
+    for (unsigned v = 0; v < slc_gpu_variants(); v++) {
+        known = known || strcmp(of->variant, slc_gpu_variant_name(v)) == 0;
+    }
+    if (!known) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--variant %s: there is no such variant; see sluice bench device --help",
+                        of->variant);
+    }
+    if (strcmp(of->kernel, "sluice") == 0 || any_baseline(of)) {
+        return SLC_OK;
+    }
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "--kernel %s: there is no such kernel; see sluice bench "
+                    "device --help",
+                    of->kernel);
+}
+
+enum slc_status
+device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct slc_error *err)
+{
+    struct sides sides = {.of = measured, .session = {.stream = NULL}, .rows = rows};
+    enum slc_status status = check_names(measured, err);
+
+    if (status == SLC_OK) {
+        status = start(&sides, err);
+    }
+    for (unsigned n = 0; status == SLC_OK && n < sides.session.store.manifest.order; n++) {
+        if (measured->mode != 0 && measured->mode != n + 1) {
+            continue;
+        }
+        status = measure_own(&sides, n, err);
+        if (status == SLC_OK && sides.lists != NULL) {
+            status = measure_baselines(&sides, n, err);
+        }
+    }
+    if (status == SLC_OK) {
+        status = measure_variants(&sides, err);
+    }
+    if (status == SLC_OK && amped_wanted(measured)) {
+        status = measure_amped(&sides, err);
+    }
+    stop(&sides);
+    return status;
+}

@@ -1,0 +1,536 @@
+/* The summary of `bench device`; see device_summary.h. */
+#include "tools/bench/device/device_summary.h"
+
+#include "base/memory/limits.h"
+#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/table.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SUM_BYTES = 8 };
+
+/* The rows of one kernel on one tensor, at most one for each mode. */
+struct group {
+    const json_t *row[SLC_MAX_ORDER];
+    unsigned count;
+    unsigned order; /* of the tensor; 0: the rows do not name its dimensions */
+};
+
+/* What rows of one group have in common. */
+static const char *const group_keys[] = {"tensor",  "precision", "rank",   "kernel",
+                                         "variant", "split",     "devices"};
+enum { GROUP_KEYS = sizeof group_keys / sizeof group_keys[0] };
+
+static const struct bench_column summary_columns[] = {
+    {"tensor", "tensor", 0, 0},
+    {"precision", "type", 0, 0},
+    {"rank", "rank", 0, 0},
+    {"kernel", "kernel", 0, 0},
+    {"variant", "variant", 0, 0},
+    {"split", "split", 0, 0},
+    {"devices", "devices", 0, 0},
+    {"all_modes_ms", "all modes ms", 1, 3},
+    {"ratio", "ratio", 1, 2},
+    {"lowest_mode_ratio", "lowest ratio", 1, 2},
+    {"slowest_over_fastest", "slowest/fastest", 1, 2},
+    {"gflop_per_s", "GFLOP/s", 1, 1},
+    {"model_gb_per_s", "model GB/s", 1, 1},
+    {"ceiling_share", "% of ceiling", 100, 0},
+    {"overall_gnnz_per_s", "overall Gnnz/s", 1, 3},
+    {"overall_share", "% of in-memory", 100, 0},
+    {"overlap_share", "% overlap", 100, 0},
+    {"build_ms", "build ms", 1, 1},
+    {"build_iterations", "build/MTTKRPs", 1, 1},
+    {"form_bytes_per_nnz", "B/nnz", 1, 2},
+    {"scaling", "scaling", 1, 2},
+    {"device_spread", "% spread", 100, 1},
+    {NULL, NULL, 0, 0}};
+
+static const struct bench_column mean_columns[] = {{"precision", "type", 0, 0},
+                                                   {"rank", "rank", 0, 0},
+                                                   {"kernel", "kernel", 0, 0},
+                                                   {"variant", "variant", 0, 0},
+                                                   {"split", "split", 0, 0},
+                                                   {"devices", "devices", 0, 0},
+                                                   {"tensors", "tensors", 0, 0},
+                                                   {"ratio", "mean ratio", 1, 2},
+                                                   {"lowest_mode_ratio", "lowest ratio", 1, 2},
+                                                   {"ceiling_share", "% of ceiling", 100, 0},
+                                                   {NULL, NULL, 0, 0}};
+
+double device_model_bytes(unsigned order, uint32_t rank, double value_bytes, double form_bytes)
+{
+    return (order - 1.0) * rank * value_bytes + SUM_BYTES * (double)rank + form_bytes;
+}
+
+double device_model_flop(unsigned order, uint32_t rank)
+{
+    return (double)order * rank;
+}
+
+/* NAN: the member is missing or null. */
+static double number_of(const json_t *object, const char *name)
+{
+    const json_t *member = json_object_get(object, name);
+
+    return json_is_number(member) ? json_number_value(member) : NAN;
+}
+
+static bool is_text(const json_t *object, const char *name, const char *text)
+{
+    const char *there = json_string_value(json_object_get(object, name));
+
+    return there != NULL && strcmp(there, text) == 0;
+}
+
+/* The row size that was measured and is nearest to `row_bytes` as a ratio. */
+static double nearest_row_bytes(const json_t *ceilings, double row_bytes)
+{
+    double nearest = NAN;
+    size_t i;
+    const json_t *row;
+
+    json_array_foreach(ceilings, i, row)
+    {
+        const double bytes = number_of(row, "row_bytes");
+
+        if (is_text(row, "ceiling", "rows") && bytes > 0 &&
+            !(fabs(log(bytes / row_bytes)) >= fabs(log(nearest / row_bytes)))) {
+            nearest = bytes;
+        }
+    }
+    return nearest;
+}
+
+double device_rows_ceiling(const json_t *ceilings, double row_bytes, double working_bytes)
+{
+    const double nearest = nearest_row_bytes(ceilings, row_bytes);
+    double below = 0, above = INFINITY, below_rate = NAN, above_rate = NAN;
+    size_t i;
+    const json_t *row;
+
+    json_array_foreach(ceilings, i, row)
+    {
+        const double bytes = number_of(row, "working_bytes"), rate = number_of(row, "gb_per_s");
+
+        if (!is_text(row, "ceiling", "rows") || number_of(row, "row_bytes") != nearest) {
+            continue;
+        }
+        if (bytes <= working_bytes && bytes > below) {
+            below = bytes;
+            below_rate = rate;
+        } else if (bytes > working_bytes && bytes < above) {
+            above = bytes;
+            above_rate = rate;
+        }
+    }
+    if (isnan(below_rate) || isnan(above_rate)) {
+        return isnan(below_rate) ? above_rate : below_rate;
+    }
+    return below_rate + (above_rate - below_rate) * log(working_bytes / below) / log(above / below);
+}
+
+/* Whether rows agree in the keys of groups but for the one named `but`; NULL: in all. */
+static bool agree(const json_t *a, const json_t *b, const char *but)
+{
+    for (unsigned k = 0; k < GROUP_KEYS; k++) {
+        const json_t *in_a = json_object_get(a, group_keys[k]);
+        const json_t *in_b = json_object_get(b, group_keys[k]);
+
+        if ((but == NULL || strcmp(group_keys[k], but) != 0) && in_a != in_b &&
+            (in_a == NULL || in_b == NULL || !json_equal(in_a, in_b))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A row of an MTTKRP that has a time: products from fibers name no dimensions. */
+static bool counts(const json_t *row)
+{
+    return json_is_array(json_object_get(row, "dims")) && number_of(row, "median_ms") > 0;
+}
+
+/* The rows of the same group as `like`; of a mode that comes twice the first. */
+static struct group find_group(const json_t *rows, const json_t *like)
+{
+    struct group group = {.order = (unsigned)json_array_size(json_object_get(like, "dims"))};
+    size_t i;
+    const json_t *row;
+
+    json_array_foreach(rows, i, row)
+    {
+        bool there = false;
+
+        for (unsigned k = 0; k < group.count; k++) {
+            there = there ||
+                    json_equal(json_object_get(group.row[k], "mode"), json_object_get(row, "mode"));
+        }
+        if (counts(row) && !there && group.count < SLC_MAX_ORDER && agree(row, like, NULL)) {
+            group.row[group.count++] = row;
+        }
+    }
+    return group;
+}
+
+/* Whether no row before it belongs to the same group. */
+static bool begins_group(const json_t *rows, const json_t *row)
+{
+    size_t i;
+    const json_t *before;
+
+    json_array_foreach(rows, i, before)
+    {
+        if (before == row) {
+            return true;
+        }
+        if (counts(before) && agree(before, row, NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Over the modes there are; NAN if one of them lacks the member. */
+static double sum_of(const struct group *group, const char *name)
+{
+    double sum = 0;
+
+    for (unsigned i = 0; i < group->count; i++) {
+        sum += number_of(group->row[i], name);
+    }
+    return sum;
+}
+
+static double largest_of(const struct group *group, const char *name)
+{
+    double largest = NAN;
+
+    for (unsigned i = 0; i < group->count; i++) {
+        largest = fmax(largest, number_of(group->row[i], name));
+    }
+    return largest;
+}
+
+static double smallest_of(const struct group *group, const char *name)
+{
+    double smallest = NAN;
+
+    for (unsigned i = 0; i < group->count; i++) {
+        smallest = fmin(smallest, number_of(group->row[i], name));
+    }
+    return smallest;
+}
+
+/* NAN unless all modes were measured. */
+static double all_modes_ms(const struct group *group)
+{
+    return group->count == group->order ? sum_of(group, "median_ms") : NAN;
+}
+
+/* A kernel on one device, on the same tensor at the same rank and precision. */
+static struct group find_alone(const json_t *rows, const json_t *like, const char *kernel)
+{
+    const json_t *found = NULL;
+    size_t i;
+    const json_t *row;
+
+    json_array_foreach(rows, i, row)
+    {
+        const bool same =
+            json_equal(json_object_get(row, "tensor"), json_object_get(like, "tensor")) &&
+            json_equal(json_object_get(row, "precision"), json_object_get(like, "precision")) &&
+            json_equal(json_object_get(row, "rank"), json_object_get(like, "rank"));
+
+        if (found == NULL && same && counts(row) && is_text(row, "kernel", kernel) &&
+            json_object_get(row, "devices") == NULL) {
+            found = row;
+        }
+    }
+    return found != NULL ? find_group(rows, found) : (struct group){.count = 0};
+}
+
+static void set_ratios(json_t *object, const struct group *group, const struct group *sluice)
+{
+    double lowest = NAN;
+
+    for (unsigned i = 0; i < group->count; i++) {
+        for (unsigned k = 0; k < sluice->count; k++) {
+            if (json_equal(json_object_get(group->row[i], "mode"),
+                           json_object_get(sluice->row[k], "mode"))) {
+                lowest = fmin(lowest, number_of(group->row[i], "median_ms") /
+                                          number_of(sluice->row[k], "median_ms"));
+            }
+        }
+    }
+    bench_set_real(object, "ratio", all_modes_ms(group) / all_modes_ms(sluice));
+    bench_set_real(object, "lowest_mode_ratio", lowest);
+}
+
+static double value_bytes(const json_t *row)
+{
+    return is_text(row, "precision", "f32") ? 4 : 8;
+}
+
+/*
+ * What rows at random places attain: of each mode from a working set as large as its factor, one
+ * access to each for every nonzero.
+ */
+static double rows_ceiling(const struct group *group, const json_t *ceilings)
+{
+    const json_t *row = group->row[0];
+    const double row_bytes = number_of(row, "rank") * value_bytes(row);
+    double per_rate = 0;
+    size_t n;
+    const json_t *dim;
+
+    json_array_foreach(json_object_get(row, "dims"), n, dim)
+    {
+        const double length = fmin(json_number_value(dim), number_of(row, "nnz"));
+
+        per_rate += 1 / device_rows_ceiling(ceilings, row_bytes, length * row_bytes);
+    }
+    return group->order / per_rate;
+}
+
+static void set_rates(json_t *object, const struct group *group, const json_t *ceilings)
+{
+    const json_t *row = group->row[0];
+    const uint32_t rank = (uint32_t)number_of(row, "rank");
+    /* Nonzeros per ms, times 1e-6: 1e9 nonzeros per second. */
+    const double rate = number_of(row, "nnz") * group->count / sum_of(group, "median_ms") * 1e-6;
+    const double form = largest_of(group, "form_bytes_per_nnz");
+    const double model = rate * device_model_bytes(group->order, rank, value_bytes(row), form);
+    const double ceiling = rows_ceiling(group, ceilings);
+
+    bench_set_real(object, "gnnz_per_s", rate);
+    bench_set_real(object, "gflop_per_s", rate * device_model_flop(group->order, rank));
+    bench_set_real(object, "model_gb_per_s", model);
+    bench_set_real(object, "ceiling_gb_per_s", ceiling);
+    bench_set_real(object, "ceiling_share", model / ceiling);
+}
+
+/* The part of the shorter of copies and kernels during which the other ran as well. */
+static double overlap_share(const struct group *group)
+{
+    const double copy = sum_of(group, "copy_ms"), kernel = sum_of(group, "kernel_ms");
+    const double shorter = fmin(copy, kernel);
+
+    const double overlap = copy + kernel - sum_of(group, "busy_ms");
+
+    /* Rounding may make it negative. */
+    return isnan(overlap) || shorter <= 0 ? NAN : fmax(overlap, 0) / shorter;
+}
+
+/* With copies, and of kernels alone; nothing if no block was copied. */
+static void set_streaming(json_t *object, const struct group *group)
+{
+    const double whole = sum_of(group, "whole_ms");
+
+    if (!(largest_of(group, "copied_bytes") > 0)) {
+        return;
+    }
+    bench_set_real(object, "overall_gnnz_per_s",
+                   number_of(group->row[0], "nnz") * group->count / whole * 1e-6);
+    bench_set_real(object, "overall_share", sum_of(group, "median_ms") / whole);
+    bench_set_real(object, "overlap_share", overlap_share(group));
+}
+
+/* A form that several modes share was built once. */
+static double build_ms(const struct group *group)
+{
+    double sum = NAN;
+
+    for (unsigned i = 0; i < group->count; i++) {
+        const double build = number_of(group->row[i], "build_ms");
+        const json_t *form = json_object_get(group->row[i], "form");
+        bool counted = isnan(build);
+
+        for (unsigned k = 0; k < i && form != NULL; k++) {
+            counted = counted || json_equal(form, json_object_get(group->row[k], "form"));
+        }
+        if (!counted) {
+            sum = isnan(sum) ? build : sum + build;
+        }
+    }
+    return sum;
+}
+
+static void set_form(json_t *object, const struct group *group)
+{
+    const double build = build_ms(group);
+
+    bench_set_real(object, "build_ms", build);
+    bench_set_real(object, "build_iterations", build / all_modes_ms(group));
+    bench_set_real(object, "form_bytes_per_nnz", largest_of(group, "form_bytes_per_nnz"));
+}
+
+/* AMPED's overhead among devices: how far their times over all modes differ, of the sum of them. */
+static double device_spread(const struct group *group)
+{
+    const size_t devices = json_array_size(json_object_get(group->row[0], "device_ms"));
+    double most = NAN, least = NAN, total = 0;
+
+    for (size_t d = 0; d < devices; d++) {
+        double time = 0;
+
+        for (unsigned i = 0; i < group->count; i++) {
+            time +=
+                json_number_value(json_array_get(json_object_get(group->row[i], "device_ms"), d));
+        }
+        most = fmax(most, time);
+        least = fmin(least, time);
+        total += time;
+    }
+    return (most - least) / total;
+}
+
+/* Of several devices; `alone` is the same kernel on one. The exchange of rows counts, if it was
+ * measured. */
+static void set_devices(json_t *object, const struct group *group, const struct group *alone)
+{
+    const double exchange = sum_of(group, "exchange_ms");
+
+    bench_set_real(object, "scaling",
+                   all_modes_ms(alone) / (all_modes_ms(group) + (isnan(exchange) ? 0 : exchange)));
+    bench_set_real(object, "device_spread", device_spread(group));
+}
+
+static json_t *
+summarize_group(const struct group *group, const json_t *rows, const json_t *ceilings)
+{
+    const json_t *first = group->row[0];
+    const struct group sluice = find_alone(rows, first, "sluice");
+    json_t *object = json_object();
+
+    for (unsigned k = 0; k < GROUP_KEYS; k++) {
+        json_t *value = json_object_get(first, group_keys[k]);
+
+        if (value != NULL) {
+            (void)json_object_set(object, group_keys[k], value);
+        }
+    }
+    bench_set_count(object, "modes", group->count);
+    bench_set_real(object, "all_modes_ms", all_modes_ms(group));
+    set_ratios(object, group, &sluice);
+    bench_set_real(object, "slowest_over_fastest",
+                   group->count == group->order
+                       ? largest_of(group, "median_ms") / smallest_of(group, "median_ms")
+                       : NAN);
+    set_rates(object, group, ceilings);
+    set_streaming(object, group);
+    set_form(object, group);
+    if (json_object_get(first, "devices") != NULL) {
+        const struct group alone =
+            find_alone(rows, first, json_string_value(json_object_get(first, "kernel")));
+
+        set_devices(object, group, &alone);
+    }
+    return object;
+}
+
+/* Geometric mean over the rows of the summary like `like` on all tensors, without missing ones. */
+static double mean_of(const json_t *summary, const json_t *like, const char *name, unsigned *count)
+{
+    double logarithms = 0;
+    size_t i;
+    const json_t *row;
+
+    *count = 0;
+    json_array_foreach(summary, i, row)
+    {
+        const double number = number_of(row, name);
+
+        if (agree(row, like, "tensor") && number > 0) {
+            logarithms += log(number);
+            ++*count;
+        }
+    }
+    return *count > 0 ? exp(logarithms / *count) : NAN;
+}
+
+static double lowest_ratio(const json_t *summary, const json_t *like)
+{
+    double lowest = NAN;
+    size_t i;
+    const json_t *row;
+
+    json_array_foreach(summary, i, row)
+    {
+        if (agree(row, like, "tensor")) {
+            lowest = fmin(lowest, number_of(row, "lowest_mode_ratio"));
+        }
+    }
+    return lowest;
+}
+
+static json_t *mean_object(const json_t *summary, const json_t *like)
+{
+    json_t *object = json_object();
+    unsigned tensors, ignored;
+    const double ratio = mean_of(summary, like, "ratio", &tensors);
+
+    for (unsigned k = 0; k < GROUP_KEYS; k++) {
+        json_t *value = json_object_get(like, group_keys[k]);
+
+        if (value != NULL && strcmp(group_keys[k], "tensor") != 0) {
+            (void)json_object_set(object, group_keys[k], value);
+        }
+    }
+    bench_set_count(object, "tensors", tensors);
+    bench_set_real(object, "ratio", ratio);
+    bench_set_real(object, "lowest_mode_ratio", lowest_ratio(summary, like));
+    bench_set_real(object, "ceiling_share", mean_of(summary, like, "ceiling_share", &ignored));
+    return object;
+}
+
+void device_summary_add(json_t *record)
+{
+    const json_t *rows = json_object_get(record, "rows");
+    const json_t *ceilings = json_object_get(record, "ceilings");
+    json_t *summary = json_array(), *means = json_array();
+    size_t i, k;
+    json_t *row, *mean;
+
+    json_array_foreach(rows, i, row)
+    {
+        if (counts(row) && begins_group(rows, row)) {
+            const struct group group = find_group(rows, row);
+
+            (void)json_array_append_new(summary, summarize_group(&group, rows, ceilings));
+        }
+    }
+    json_array_foreach(summary, i, row)
+    {
+        bool there = false;
+
+        json_array_foreach(means, k, mean)
+        {
+            there = there || agree(mean, row, "tensor");
+        }
+        if (!there) {
+            (void)json_array_append_new(means, mean_object(summary, row));
+        }
+    }
+    if (json_array_size(summary) > 0) {
+        bench_set(record, "summary", json_incref(summary));
+        bench_set(record, "summary_means", json_incref(means));
+    }
+    json_decref(summary);
+    json_decref(means);
+}
+
+void device_summary_print(const json_t *record)
+{
+    const json_t *summary = json_object_get(record, "summary");
+
+    if (json_array_size(summary) > 0) {
+        printf("\n");
+        bench_table_print(summary, summary_columns);
+        printf("\n");
+        bench_table_print(json_object_get(record, "summary_means"), mean_columns);
+    }
+}

@@ -1,0 +1,117 @@
+/* Stores in memory; see resident.h. */
+#include "tools/bench/measure/resident.h"
+
+#include "base/memory/checked.h"
+#include "tools/bench/measure/scan.h"
+
+#include <inttypes.h>
+
+/* What is planned together. */
+struct wanted {
+    const struct slc_layouts *layouts;
+    const struct slc_plan_request *request;
+    const struct slc_plan_request *beside; /* NULL: nothing */
+};
+
+/* Plans with this budget. Errors: SLC_ERR_BUDGET, also where not every block can be kept. */
+static enum slc_status try_budget(const struct wanted *wanted,
+                                  uint64_t budget_bytes,
+                                  struct slc_plan *plan,
+                                  struct slc_plan *beside,
+                                  struct slc_error *err)
+{
+    struct slc_plan_request request = *wanted->request;
+    enum slc_status status;
+
+    request.memory_bytes = budget_bytes;
+    status = slc_plan_make(wanted->layouts, &request, plan, err);
+    if (status == SLC_OK && plan->iteration_read_bytes > 0) {
+        status = slc_fail(err, SLC_ERR_BUDGET, "the store does not fit the budget");
+    }
+    if (status == SLC_OK && wanted->beside != NULL) {
+        request = *wanted->beside;
+        request.memory_bytes = budget_bytes;
+        request.resident_bytes = plan->total_bytes;
+        status = slc_plan_make(wanted->layouts, &request, beside, err);
+    }
+    return status;
+}
+
+/* The least budget that serves, in whole MiB as messages name it; UINT64_MAX: there is none. */
+static uint64_t least_budget(const struct wanted *wanted, uint64_t refused_bytes)
+{
+    const uint64_t mib = UINT64_C(1) << 20;
+    struct slc_plan plan, beside;
+    uint64_t low = refused_bytes / mib;
+    uint64_t high = low + 1;
+
+    while (try_budget(wanted, high * mib, &plan, &beside, NULL) != SLC_OK) {
+        if (high > UINT64_MAX / mib / 2) {
+            return UINT64_MAX;
+        }
+        low = high;
+        high *= 2;
+    }
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+
+        if (try_budget(wanted, middle * mib, &plan, &beside, NULL) == SLC_OK) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    return high * mib;
+}
+
+enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
+                                    const struct slc_plan_request *request,
+                                    const struct slc_plan_request *beside,
+                                    struct slc_plan *plan,
+                                    struct slc_plan *beside_plan,
+                                    struct slc_error *err)
+{
+    const struct wanted wanted = {layouts, request, beside};
+    struct slc_error fault = SLC_ERROR_INIT;
+    const enum slc_status status =
+        try_budget(&wanted, request->memory_bytes, plan, beside_plan, &fault);
+    uint64_t need;
+
+    if (status == SLC_OK) {
+        return SLC_OK;
+    }
+    need = status == SLC_ERR_BUDGET ? least_budget(&wanted, request->memory_bytes) : UINT64_MAX;
+    if (need != UINT64_MAX) {
+        return slc_fail_budget(
+            err, request->memory_bytes, need,
+            "rank %" PRIu32 " with %u threads and all %" PRIu64
+            " MiB of blocks in memory%s, as this benchmark has them,",
+            request->rank, plan->threads,
+            slc_div_up_u64(slc_reader_info(layouts->reader[0])->file_bytes, UINT64_C(1) << 20),
+            request->copies == SLC_COPIES_ALWAYS ? ", with copies per mode" : "");
+    }
+    if (err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    return status;
+}
+
+enum slc_status bench_resident_load(struct slc_session *session, struct slc_error *err)
+{
+    const enum slc_status status = slc_session_start(session, err);
+
+    return status == SLC_OK ? bench_scan_pass(session->stream, err) : status;
+}
+
+enum slc_status bench_resident_start(struct slc_session *session,
+                                     const struct slc_plan_request *request,
+                                     struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (session->layouts.count == 0) {
+        session->layouts = slc_layouts_one(session->store.reader);
+    }
+    status = bench_resident_plan(&session->layouts, request, NULL, &session->plan, NULL, err);
+    return status == SLC_OK ? bench_resident_load(session, err) : status;
+}

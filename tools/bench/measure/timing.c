@@ -1,0 +1,86 @@
+/* Repeated timing; see timing.h. */
+#include "tools/bench/measure/timing.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void bench_samples_add(struct bench_samples *samples, double seconds)
+{
+    if (samples->count < BENCH_REPEATS_MAX) {
+        samples->seconds[samples->count++] = seconds;
+    }
+}
+
+uint64_t bench_sample_growth(uint64_t elapsed_ns)
+{
+    /* What a clock of coarse steps calls no time may be some. */
+    const uint64_t most = 64;
+
+    return slc_min_u64(BENCH_SAMPLE_NS / slc_max_u64(elapsed_ns, 1) + 1, most);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+double bench_median(double *numbers, unsigned count)
+{
+    if (count == 0) {
+        return 0;
+    }
+    qsort(numbers, count, sizeof *numbers, ascending);
+    return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
+}
+
+struct bench_times bench_samples_summary(const struct bench_samples *samples)
+{
+    struct bench_times times = {.samples = samples->count};
+    double sorted[BENCH_REPEATS_MAX];
+
+    if (samples->count > 0) {
+        memcpy(sorted, samples->seconds, samples->count * sizeof *sorted);
+        times.median = bench_median(sorted, samples->count);
+        times.min = sorted[0];
+        times.max = sorted[samples->count - 1];
+    }
+    return times;
+}
+
+enum slc_status bench_repeat(unsigned warm_up,
+                             unsigned repeats,
+                             bench_fn *fn,
+                             void *context,
+                             struct bench_times *times,
+                             struct slc_error *err)
+{
+    struct bench_samples samples = {.count = 0};
+
+    for (unsigned i = 0; i < warm_up + repeats; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+        const enum slc_status status = fn(context, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        if (i >= warm_up) {
+            bench_samples_add(&samples, slc_seconds_since(start_ns));
+        }
+    }
+    *times = bench_samples_summary(&samples);
+    return SLC_OK;
+}
+
+void bench_times_to_json(json_t *object, const struct bench_times *times)
+{
+    (void)json_object_set_new(object, "median_ms", json_real(times->median * 1e3));
+    (void)json_object_set_new(object, "min_ms", json_real(times->min * 1e3));
+    (void)json_object_set_new(object, "max_ms", json_real(times->max * 1e3));
+    (void)json_object_set_new(object, "samples", json_integer((json_int_t)times->samples));
+}

@@ -1,0 +1,378 @@
+/* MTTKRPs over a store in memory; see mttkrp_group.h. */
+#include "tools/bench/mttkrp/mttkrp_group.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "cpu/cpu.h"
+#include "engine/executor/owned.h"
+#include "engine/stream/mttkrp.h"
+#include "storage/block/reader.h"
+#include "tools/bench/measure/factors.h"
+#include "tools/bench/measure/resident.h"
+#include "tools/bench/mttkrp/mttkrp_list.h"
+#include "tools/bench/mttkrp/mttkrp_oracle.h"
+#include "tools/bench/mttkrp/mttkrp_sides.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* What the rounds of a group share. */
+struct group_run {
+    struct slc_session *session;
+    const struct bench_mttkrp_group *group;
+    struct bench_factors matrices;
+    struct slc_coo list;               /* empty unless a variant computes from it */
+    struct bench_mttkrp_sides sides;   /* those that variants compute from */
+    struct bench_mttkrp_oracle oracle; /* empty unless results are checked */
+};
+
+enum slc_status bench_mttkrp_hold(struct bench_mttkrp_group *group,
+                                  const struct slc_plan *plan,
+                                  uint64_t bytes,
+                                  const char *what,
+                                  struct slc_error *err)
+{
+    if (!slc_add_u64(group->held_bytes, bytes, &group->held_bytes)) {
+        group->held_bytes = UINT64_MAX;
+    }
+    if (group->held_bytes <= plan->budget_bytes) {
+        return SLC_OK;
+    }
+    return slc_fail_budget(err, plan->budget_bytes, group->held_bytes,
+                           "%s (%" PRIu64 " MiB), beside the store", what,
+                           slc_div_up_u64(bytes, UINT64_C(1) << 20));
+}
+
+/* Decoders and kernels of one instruction set; portable decoding where it has none of its own. */
+static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
+{
+    if (!slc_cpu_force_instruction_set(name)) {
+        return slc_fail(err, SLC_ERR_USAGE, "this machine does not have the instruction set %s",
+                        name);
+    }
+    (void)(slc_decoder_force(name) || slc_decoder_force("portable"));
+    return SLC_OK;
+}
+
+/* Where a variant of sluice's own kernels reads from. */
+struct source {
+    struct slc_stream *stream;
+    const struct slc_plan *plan;
+};
+
+static struct source source_of(const struct group_run *run,
+                               const struct bench_mttkrp_variant *variant)
+{
+    if (variant->sorted) {
+        return (struct source){run->sides.sorted.stream, &run->sides.sorted.plan};
+    }
+    return (struct source){run->session->stream, &run->session->plan};
+}
+
+/* Whether the plan, and what is held beside it, left room for the scratch of this job. */
+static bool scratch_fits(const struct group_run *run,
+                         const struct slc_plan *plan,
+                         const struct slc_mttkrp_job *job,
+                         uint64_t *needed_bytes)
+{
+    const uint64_t left = run->session->plan.budget_bytes - run->group->held_bytes;
+
+    *needed_bytes = run->session->backend->ops->mttkrp_scratch_bytes(job, job->output->rows);
+    return *needed_bytes <= plan->scratch_bytes + left;
+}
+
+/* The strategy of a job: the variant's, or as in a decomposition the plan's, tried once. */
+static void set_strategy(const struct slc_plan *plan,
+                         const struct bench_mttkrp_variant *variant,
+                         struct slc_mttkrp_job *job,
+                         struct bench_mttkrp_cell *cell)
+{
+    if (!cell->begun) {
+        cell->begun = true;
+        cell->choice = plan->choices[job->mode];
+        if (variant->conflict != SLC_CONFLICT_AUTO) {
+            cell->choice = (struct slc_conflict_choice){.chosen = variant->conflict};
+        }
+    }
+    job->conflict = cell->choice.chosen;
+    job->rival = cell->choice.rival;
+}
+
+/* Adds a sample: its time, and what decoding took in it. */
+static void add_sample(double seconds, double decode_seconds, struct bench_mttkrp_cell *cell)
+{
+    bench_samples_add(&cell->samples, seconds);
+    cell->wall_seconds += seconds;
+    cell->decode_seconds += decode_seconds;
+    cell->measured = true;
+}
+
+static double decoded_seconds(const struct slc_stream *stream)
+{
+    struct slc_stream_stats stats;
+
+    slc_stream_stats(stream, &stats);
+    return stats.decode_seconds;
+}
+
+/* One MTTKRP by a baseline, which decodes nothing. */
+static enum slc_status measure_listed(const struct group_run *run,
+                                      const struct bench_mttkrp_variant *variant,
+                                      struct slc_mttkrp_job *job,
+                                      bool counts,
+                                      struct bench_mttkrp_cell *cell,
+                                      struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = slc_coo_mttkrp(&run->list, variant->kernel, job, err);
+
+    if (status == SLC_OK && counts) {
+        add_sample(slc_seconds_since(start_ns), 0, cell);
+    }
+    return status;
+}
+
+static enum slc_status
+add_fiber_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    (void)worker;
+    return slc_fiber_mttkrp_tile(context, tile, err);
+}
+
+/* One MTTKRP by a baseline over whole fibers. */
+static enum slc_status measure_fibers(const struct group_run *run,
+                                      const struct bench_mttkrp_variant *variant,
+                                      struct slc_mttkrp_job *job,
+                                      bool counts,
+                                      struct bench_mttkrp_cell *cell,
+                                      struct slc_error *err)
+{
+    struct slc_stream *stream = run->sides.fibers[variant->fiber_mode].stream;
+    struct slc_fiber_mttkrp product = {.form = variant->form};
+    const struct slc_pass pass = {.tile = add_fiber_tile, .context = &product};
+    const double decoded = decoded_seconds(stream);
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = slc_fiber_mttkrp_begin(&product, variant->form, job, err);
+
+    if (status == SLC_OK) {
+        status = slc_stream_pass(stream, &pass, err);
+    }
+    slc_fiber_mttkrp_end(&product);
+    if (status == SLC_OK && counts) {
+        add_sample(slc_seconds_since(start_ns), decoded_seconds(stream) - decoded, cell);
+    }
+    return status;
+}
+
+/* One MTTKRP of sluice's own, timed into its cell where it `counts`. */
+static enum slc_status measure_own(const struct group_run *run,
+                                   const struct bench_mttkrp_variant *variant,
+                                   struct slc_mttkrp_job *job,
+                                   bool counts,
+                                   struct bench_mttkrp_cell *cell,
+                                   struct slc_error *err)
+{
+    const struct source source = source_of(run, variant);
+    struct slc_backend *backend = run->session->backend;
+    uint64_t needed_bytes, start_ns;
+    enum slc_status status;
+    double decoded;
+
+    job->partitions = source.plan->partitions[job->mode];
+    set_strategy(source.plan, variant, job, cell);
+    cell->left_out = variant->conflict != SLC_CONFLICT_OWNED &&
+                     !scratch_fits(run, source.plan, job, &needed_bytes);
+    if (cell->left_out) {
+        return variant->optional ? SLC_OK
+                                 : slc_fail(err, SLC_ERR_BUDGET,
+                                            "mode %u: the strategy %s needs %" PRIu64
+                                            " MiB of scratch, more than the budget leaves",
+                                            job->mode + 1, slc_conflict_name(variant->conflict),
+                                            needed_bytes >> 20);
+    }
+    decoded = decoded_seconds(source.stream);
+    start_ns = slc_clock_ns();
+    status = slc_mttkrp_stream(source.stream, source.plan->mode_layout[job->mode], backend, job,
+                               NULL, NULL, NULL, err);
+    if (status == SLC_OK && job->rival != SLC_CONFLICT_AUTO) {
+        (void)backend->ops->mttkrp_tried(backend, &cell->choice);
+        cell->choice.rival = SLC_CONFLICT_AUTO;
+    }
+    if (status == SLC_OK && counts) {
+        add_sample(slc_seconds_since(start_ns), decoded_seconds(source.stream) - decoded, cell);
+    }
+    return status;
+}
+
+/* One MTTKRP of one variant, which counts after the rounds that warm up. */
+static enum slc_status measure_once(const struct group_run *run,
+                                    const struct bench_mttkrp_variant *variant,
+                                    unsigned mode,
+                                    unsigned round,
+                                    struct bench_mttkrp_cell *cell,
+                                    struct slc_error *err)
+{
+    const bool counts = round >= run->group->warm_up;
+    struct slc_matrix output;
+    struct slc_mttkrp_job job =
+        bench_factors_job(&run->matrices, &run->session->store.manifest, mode, &output);
+    enum slc_status status;
+
+    job.workers = run->session->plan.threads;
+    if (variant->listed) {
+        status = measure_listed(run, variant, &job, counts, cell, err);
+    } else if (variant->fibers) {
+        status = measure_fibers(run, variant, &job, counts, cell, err);
+    } else {
+        status = measure_own(run, variant, &job, counts, cell, err);
+    }
+    if (status == SLC_OK && run->group->check && !cell->left_out) {
+        cell->error = fmax(cell->error, bench_mttkrp_oracle_error(&run->oracle, mode, &output));
+    }
+    return status;
+}
+
+static enum slc_status measure_rounds(struct group_run *run,
+                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
+                                      struct slc_error *err)
+{
+    const struct bench_mttkrp_group *group = run->group;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < group->warm_up + group->repeats; i++) {
+        for (unsigned v = 0; v < group->variant_count; v++) {
+            status = force_instruction_set(group->variants[v].instruction_set, err);
+            for (unsigned n = group->mode_begin; n < group->mode_end && status == SLC_OK; n++) {
+                status = measure_once(run, &group->variants[v], n, i, &cells[v][n], err);
+            }
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+/* Whether a variant computes from a list of coordinates. */
+static bool needs_list(const struct bench_mttkrp_group *group)
+{
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        if (group->variants[v].listed) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Strategies that commit in tile order need the blocks in file order. */
+static bool needs_file_order(const struct bench_mttkrp_group *group)
+{
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        if (group->variants[v].conflict == SLC_CONFLICT_ORDERED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the variants want of copies per mode. */
+static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
+{
+    enum slc_copies wanted = SLC_COPIES_NEVER;
+
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        const struct bench_mttkrp_variant *variant = &group->variants[v];
+
+        if (variant->conflict == SLC_CONFLICT_OWNED && !variant->optional) {
+            return SLC_COPIES_ALWAYS;
+        }
+        if (variant->conflict == SLC_CONFLICT_OWNED || variant->best) {
+            wanted = SLC_COPIES_AUTO;
+        }
+    }
+    return wanted;
+}
+
+/* Makes copies where the plan has them, and resolves the variants that depend on it. */
+static enum slc_status make_copies(struct slc_session *session,
+                                   struct bench_mttkrp_group *group,
+                                   const struct slc_matrix *factors,
+                                   struct slc_error *err)
+{
+    const bool copies = session->plan.copies_bytes > 0;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+    unsigned kept = 0;
+
+    for (unsigned v = 0; v < group->variant_count; v++) {
+        struct bench_mttkrp_variant variant = group->variants[v];
+
+        if (variant.best && copies) {
+            variant.conflict = SLC_CONFLICT_OWNED;
+        }
+        if (variant.conflict != SLC_CONFLICT_OWNED || copies) {
+            group->variants[kept++] = variant;
+        }
+    }
+    group->variant_count = kept;
+    group->copies_seconds = 0;
+    if (copies) {
+        status = slc_owned_load(session->stream, session->backend,
+                                slc_reader_info(session->store.reader), group->precision,
+                                session->plan.threads, factors, NULL, err);
+        group->copies_seconds = slc_seconds_since(start_ns);
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        (void)session->backend->ops->owned_form(session->backend, n, &group->copies[n]);
+    }
+    return status;
+}
+
+enum slc_status bench_mttkrp_measure(struct slc_session *session,
+                                     struct bench_mttkrp_group *group,
+                                     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
+                                     struct slc_error *err)
+{
+    /* The plan of a CP-ALS: what a decomposition would hold beside the store. */
+    const struct slc_plan_request request = {
+        .operation = SLC_OP_CPD,
+        .rank = group->rank,
+        .precision = group->precision,
+        .threads = group->threads,
+        .schedule = needs_file_order(group) ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_AUTO,
+        .memory_bytes = group->memory_bytes,
+        .cache = true,
+        .copies = wanted_copies(group)};
+    struct group_run run = {.session = session, .group = group};
+    enum slc_status status = bench_resident_start(session, &request, err);
+
+    if (status == SLC_OK) {
+        status = bench_factors_create(&run.matrices, &session->store.manifest, group->precision,
+                                      group->rank, session->plan.threads, err);
+    }
+    if (status == SLC_OK) {
+        status = make_copies(session, group, run.matrices.factors, err);
+    }
+    group->permute_seconds = 0;
+    group->held_bytes = session->plan.total_bytes;
+    if (status == SLC_OK) {
+        status = bench_mttkrp_sides_open(&run.sides, session, group, err);
+    }
+    if (status == SLC_OK && needs_list(group)) {
+        status = bench_list_load(session, group, &run.list, err);
+    }
+    if (status == SLC_OK && group->check) {
+        status = bench_mttkrp_oracle_create(&run.oracle, session, group, &run.matrices, err);
+    }
+    if (status == SLC_OK) {
+        status = measure_rounds(&run, cells, err);
+    }
+    (void)slc_cpu_force_instruction_set(NULL);
+    (void)slc_decoder_force(NULL);
+    bench_mttkrp_oracle_destroy(&run.oracle);
+    slc_coo_destroy(&run.list);
+    bench_mttkrp_sides_close(&run.sides);
+    bench_factors_destroy(&run.matrices);
+    slc_session_stop(session);
+    return status;
+}

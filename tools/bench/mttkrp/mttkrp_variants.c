@@ -1,0 +1,181 @@
+/* Which variants are measured; see mttkrp_variants.h. */
+#include "tools/bench/mttkrp/mttkrp_variants.h"
+
+#include "cpu/cpu.h"
+#include "tools/bench/mttkrp/mttkrp_sides.h"
+
+#include <string.h>
+
+const char *bench_mttkrp_kernel_name(const struct bench_mttkrp_variant *variant)
+{
+    if (variant->fibers) {
+        return slc_fiber_form_name(variant->form);
+    }
+    return variant->listed ? slc_coo_kernel_name(variant->kernel) : "sluice";
+}
+
+const char *bench_mttkrp_conflict_name(const struct bench_mttkrp_variant *variant)
+{
+    if (variant->fibers) {
+        return "atomic";
+    }
+    if (variant->listed) {
+        return variant->kernel == SLC_COO_PERMUTED ? "permuted" : "atomic";
+    }
+    if (variant->best) {
+        return "auto";
+    }
+    return variant->conflict == SLC_CONFLICT_AUTO ? "stream" : slc_conflict_name(variant->conflict);
+}
+
+const char *bench_mttkrp_layout_name(const struct bench_mttkrp_variant *variant,
+                                     const struct slc_store *store)
+{
+    if (variant->fibers) {
+        return slc_layout_name(bench_mttkrp_fiber_layout(store, variant->fiber_mode));
+    }
+    return slc_layout_name(variant->sorted ? SLC_LAYOUT_SORTED : SLC_LAYOUT_BLCO);
+}
+
+static void add(struct bench_mttkrp_group *group, struct bench_mttkrp_variant variant)
+{
+    group->variants[group->variant_count++] = variant;
+}
+
+/* Whether an option says this, or all. */
+static bool says(const char *option, const char *name)
+{
+    return strcmp(option, name) == 0 || strcmp(option, "all") == 0;
+}
+
+/* The baselines over a list that --kernel names, for one instruction set. */
+static void add_listed(const struct bench_mttkrp_wanted *wanted,
+                       const char *instruction_set,
+                       struct bench_mttkrp_group *group)
+{
+    for (enum slc_coo_kernel kernel = SLC_COO_EACH; kernel < SLC_COO_KERNELS; kernel++) {
+        if (says(wanted->kernel, "genten") ||
+            strcmp(wanted->kernel, slc_coo_kernel_name(kernel)) == 0) {
+            add(group, (struct bench_mttkrp_variant){
+                           .instruction_set = instruction_set, .listed = true, .kernel = kernel});
+        }
+    }
+}
+
+/* The baselines over whole fibers, of each mode that the store keeps whole. */
+static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
+                                  const struct slc_store *store,
+                                  const char *instruction_set,
+                                  struct bench_mttkrp_group *group,
+                                  struct slc_error *err)
+{
+    bool any = strcmp(wanted->kernel, "all") == 0;
+
+    for (enum slc_fiber_form form = 0; form < SLC_FIBER_FORMS; form++) {
+        if (!says(wanted->kernel, "fiber") &&
+            strcmp(wanted->kernel, slc_fiber_form_name(form)) != 0) {
+            continue;
+        }
+        for (unsigned n = 0; n < store->manifest.order; n++) {
+            if (bench_mttkrp_has_fibers(store, n)) {
+                any = true;
+                add(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
+                                                         .fibers = true,
+                                                         .form = form,
+                                                         .fiber_mode = n});
+            }
+        }
+    }
+    if (!any && strncmp(wanted->kernel, "fiber", strlen("fiber")) == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--kernel %s: the store keeps whole fibers of no mode: add such layouts "
+                        "(sluice layout %s --fiber all)",
+                        wanted->kernel, store->path);
+    }
+    return SLC_OK;
+}
+
+/* The strategies that --conflict names, for one instruction set, over `blco`. */
+static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
+                                      const char *instruction_set,
+                                      struct bench_mttkrp_group *group,
+                                      struct slc_error *err)
+{
+    const bool all = strcmp(wanted->conflict, "all") == 0;
+
+    if (strcmp(wanted->conflict, "auto") == 0) {
+        add(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
+                                                 .conflict = SLC_CONFLICT_AUTO,
+                                                 .best = true});
+        return SLC_OK;
+    }
+    for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_OWNED; c++) {
+        const struct bench_mttkrp_variant variant = {
+            .instruction_set = instruction_set, .conflict = c, .optional = all};
+        /* One thread adds directly; private copies and a share of the columns are for more. */
+        const bool sensible = group->threads == 1
+                                  ? c != SLC_CONFLICT_PRIVATE && c != SLC_CONFLICT_COLUMNS
+                                  : c != SLC_CONFLICT_DIRECT;
+
+        /* Owned rows follow from a layout: they are no choice. */
+        if (c == SLC_CONFLICT_ROWS ||
+            !says(wanted->conflict, bench_mttkrp_conflict_name(&variant))) {
+            continue;
+        }
+        if (c == SLC_CONFLICT_DIRECT && !all && !sensible) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--conflict direct is for one thread, but --threads asks for %u",
+                            group->threads);
+        }
+        if (!all || sensible) {
+            add(group, variant);
+        }
+    }
+    return SLC_OK;
+}
+
+/* What the options name, for one instruction set. */
+static enum slc_status add_variants(const struct bench_mttkrp_wanted *wanted,
+                                    const struct slc_store *store,
+                                    const char *instruction_set,
+                                    struct bench_mttkrp_group *group,
+                                    struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (says(wanted->kernel, "sluice") && says(wanted->layouts, "blco")) {
+        status = add_strategies(wanted, instruction_set, group, err);
+    }
+    if (says(wanted->kernel, "sluice") && says(wanted->layouts, "sorted")) {
+        add(group,
+            (struct bench_mttkrp_variant){.instruction_set = instruction_set, .sorted = true});
+    }
+    add_listed(wanted, instruction_set, group);
+    return status == SLC_OK ? add_fibers(wanted, store, instruction_set, group, err) : status;
+}
+
+enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,
+                                      const struct slc_store *store,
+                                      struct bench_mttkrp_group *group,
+                                      struct slc_error *err)
+{
+    /* The instruction sets of the kernels are those of the bandwidth loops. */
+    const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
+    const unsigned available = bench_bandwidth_sets(sets);
+    enum slc_status status = SLC_OK;
+
+    group->variant_count = 0;
+    if (strcmp(wanted->isa, "all") != 0) {
+        return add_variants(
+            wanted, store,
+            strcmp(wanted->isa, "best") == 0 ? slc_cpu_instruction_set() : wanted->isa, group, err);
+    }
+    for (unsigned i = 0; i < available && status == SLC_OK; i++) {
+        /* A compiler may know the loops of a set and not the kernels. */
+        if (slc_cpu_force_instruction_set(sets[i]->name)) {
+            (void)slc_cpu_force_instruction_set(NULL);
+            status = add_variants(wanted, store, sets[i]->name, group, err);
+        }
+    }
+    return status;
+}

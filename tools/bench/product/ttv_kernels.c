@@ -1,0 +1,228 @@
+/* See ttv_kernels.h. */
+#include "tools/bench/product/ttv_kernels.h"
+
+#include "base/error/clock.h"
+#include "base/random.h"
+#include "cpu/fiber/fiber_dots.h"
+#include "cpu/kernels.h"
+#include "tools/bench/measure/scan.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *ttv_kernel_name(enum ttv_kernel kernel)
+{
+    static const char *const names[TTV_KERNELS] = {
+        "sluice",        "keep-empty-fibers", "keep-unused", "drop-unused", "schedule-largest",
+        "schedule-file", "from-tiles",        "coo",         "coo-sorted",  "csr"};
+
+    return names[kernel];
+}
+
+static bool is_form(enum ttv_kernel kernel)
+{
+    return kernel <= TTV_FILE_ORDER;
+}
+
+/* The switches of a kernel: one is other than those of the options. */
+static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_switches *given)
+{
+    struct ttv_switches switches = *given;
+
+    switches.keep_empty = switches.keep_empty || kernel == TTV_EMPTY;
+    if (kernel == TTV_KEEP_UNUSED || kernel == TTV_DROP_UNUSED) {
+        switches.options.unused =
+            kernel == TTV_KEEP_UNUSED ? SLC_SPTV_UNUSED_KEEP : SLC_SPTV_UNUSED_DROP;
+    }
+    if (kernel == TTV_LARGEST || kernel == TTV_FILE_ORDER) {
+        switches.options.schedule = kernel == TTV_LARGEST ? SLC_SPTV_LARGEST : SLC_SPTV_FILE;
+    }
+    return switches;
+}
+
+/* Empty fibers for those kernels that keep them, if there is memory. */
+static enum slc_status make_dense(struct ttv_job *job,
+                                  const bool wanted[TTV_KERNELS],
+                                  const struct ttv_switches *given,
+                                  uint64_t memory_bytes,
+                                  struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    if (!wanted[TTV_EMPTY] && !given->keep_empty) {
+        return SLC_OK;
+    }
+    status =
+        ttv_fibers_dense(&job->fibers, memory_bytes, &job->dense, &job->dense_source, &refused);
+    if (status == SLC_ERR_BUDGET && !given->keep_empty) {
+        job->dense_left_out = true;
+        return SLC_OK;
+    }
+    if (status != SLC_OK && err != NULL) {
+        *err = refused;
+    }
+    return status;
+}
+
+static enum slc_status make_form(struct ttv_job *job,
+                                 enum ttv_kernel kernel,
+                                 const struct ttv_switches *given,
+                                 struct slc_error *err)
+{
+    const struct ttv_switches switches = switches_of(kernel, given);
+    const struct ttv_fibers *fibers = &job->fibers;
+    const struct slc_sptv_source source = {fibers->length, fibers->count, fibers->begin,
+                                           fibers->sorted_index, fibers->sorted_values};
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    if (switches.keep_empty && job->dense_left_out) {
+        return SLC_OK;
+    }
+    status = slc_sptv_create(&job->form[kernel], switches.keep_empty ? &job->dense_source : &source,
+                             &switches.options, err);
+    job->build_seconds[kernel] = slc_seconds_since(start_ns);
+    job->has[kernel] = status == SLC_OK;
+    job->dense_form[kernel] = switches.keep_empty;
+    return status;
+}
+
+static enum slc_status make_vectors(struct ttv_job *job, struct slc_error *err)
+{
+    const struct ttv_fibers *fibers = &job->fibers;
+    const uint64_t sums =
+        job->dense_source.fibers > fibers->count ? job->dense_source.fibers : fibers->count;
+    const uint64_t numbers = fibers->length + sums + 2 * fibers->count + 4;
+    enum slc_status status =
+        slc_buffer_create(&job->memory, numbers * sizeof(double), SLC_PAGES_HUGE, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    job->vector = job->memory.data;
+    job->sums = job->vector + fibers->length + 1;
+    job->want = job->sums + sums + 1;
+    job->magnitude = job->want + fibers->count + 1;
+    for (uint64_t i = 0; i < fibers->length; i++) {
+        job->vector[i] = 2 * slc_random_f64(1, fibers->mode, i) - 1;
+    }
+    for (uint64_t k = 0; k < fibers->nnz; k++) {
+        const double product = fibers->sorted_values[k] * job->vector[fibers->sorted_index[k]];
+
+        job->want[fibers->sorted_row[k]] += product;
+        job->magnitude[fibers->sorted_row[k]] += fabs(product);
+    }
+    return SLC_OK;
+}
+
+enum slc_status ttv_job_create(struct ttv_job *job,
+                               const struct ttv_tensor *tensor,
+                               unsigned mode,
+                               const bool wanted[TTV_KERNELS],
+                               const struct ttv_switches *switches,
+                               uint64_t memory_bytes,
+                               struct slc_error *err)
+{
+    enum slc_status status = ttv_fibers_create(&job->fibers, tensor, mode, err);
+
+    if (status == SLC_OK) {
+        status = make_dense(job, wanted, switches, memory_bytes, err);
+    }
+    for (enum ttv_kernel k = 0; k < TTV_KERNELS && status == SLC_OK; k++) {
+        if (!wanted[k]) {
+            continue;
+        }
+        if (is_form(k)) {
+            status = make_form(job, k, switches, err);
+        } else if (k == TTV_CSR) {
+            status = ttv_csr_create(&job->csr, &job->fibers, err);
+            job->has[k] = status == SLC_OK;
+        } else {
+            job->has[k] = k != TTV_TILES;
+        }
+    }
+    return status == SLC_OK ? make_vectors(job, err) : status;
+}
+
+void ttv_job_destroy(struct ttv_job *job)
+{
+    for (unsigned k = 0; k <= TTV_FILE_ORDER; k++) {
+        slc_sptv_destroy(&job->form[k]);
+    }
+    ttv_csr_destroy(&job->csr);
+    ttv_fibers_destroy(&job->fibers);
+    slc_buffer_destroy(&job->dense);
+    slc_buffer_destroy(&job->memory);
+    memset(job, 0, sizeof *job);
+}
+
+/* The dot products of a tile's runs; sums go nowhere, which is in favour of this kernel. */
+static enum slc_status
+dot_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    const struct ttv_job *job = context;
+    const double *vector = job->vector + tile->corner[job->fibers.mode];
+    struct slc_fiber_view fibers = {.nnz = 1};
+    double sums[SLC_CHUNK_NNZ];
+    enum slc_status status = SLC_OK;
+
+    (void)worker;
+    while (status == SLC_OK && fibers.nnz > 0) {
+        status = tile->next_fibers(tile, SLC_CHUNK_NNZ, &fibers, err);
+        if (status == SLC_OK && fibers.nnz > 0) {
+            slc_fiber_dots(&fibers, vector, sums);
+        }
+    }
+    return status;
+}
+
+enum slc_status ttv_job_run(struct ttv_job *job,
+                            enum ttv_kernel kernel,
+                            unsigned workers,
+                            double *convert_seconds,
+                            struct slc_error *err)
+{
+    const struct slc_pass pass = {.tile = dot_tile, .context = job};
+
+    *convert_seconds = 0;
+    switch (kernel) {
+    case TTV_COO:
+        return ttv_coo(&job->fibers, job->vector, job->sums, workers, err);
+    case TTV_COO_SORTED:
+        return ttv_coo_sorted(&job->fibers, job->vector, job->sums, workers, err);
+    case TTV_CSR:
+        return ttv_csr_multiply(&job->csr, &job->fibers, job->vector, job->sums, workers,
+                                convert_seconds, err);
+    case TTV_TILES:
+        return slc_stream_pass(job->session->stream, &pass, err);
+    default:
+        return slc_sptv_multiply(&job->form[kernel], job->vector, job->sums, workers, err);
+    }
+}
+
+double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel)
+{
+    const bool dense = is_form(kernel) && job->dense_form[kernel];
+    double worst = 0;
+
+    for (uint64_t f = 0; kernel != TTV_TILES && f < job->fibers.count; f++) {
+        const double sum = job->sums[dense ? job->fibers.dense_at[f] : f];
+        const double error = fabs(sum - job->want[f]);
+
+        if (error > worst * job->magnitude[f]) {
+            worst = error / job->magnitude[f];
+        }
+    }
+    return worst;
+}
+
+uint64_t ttv_job_moved_bytes(const struct ttv_job *job, enum ttv_kernel kernel)
+{
+    return is_form(kernel) ? slc_sptv_moved_bytes(&job->form[kernel]) : 0;
+}
+
+const struct slc_sptv *ttv_job_form(const struct ttv_job *job, enum ttv_kernel kernel)
+{
+    return is_form(kernel) ? &job->form[kernel] : NULL;
+}

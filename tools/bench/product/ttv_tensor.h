@@ -1,0 +1,72 @@
+/* A tensor in memory for `bench ttv`, and its fibers of one mode, in the forms that are measured.
+ */
+#ifndef SLC_TOOLS_BENCH_TTV_TENSOR_H
+#define SLC_TOOLS_BENCH_TTV_TENSOR_H
+
+#include "base/error/error.h"
+#include "base/memory/memory.h"
+#include "storage/manifest/store.h"
+#include "tools/bench/rivals/cpu/sptv.h"
+
+#include <stdint.h>
+
+/* All nonzeros, in the order of the store. */
+struct ttv_tensor {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t nnz;
+    uint64_t *coords[SLC_MAX_ORDER]; /* in `memory` */
+    double *values;
+    struct slc_buffer memory;
+};
+
+/* What a tensor and its fibers of one mode take, with everything that is measured on them. */
+uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest);
+
+/* Owns: ttv_tensor_destroy, which takes an all-zero struct. Errors: those of reading. */
+enum slc_status ttv_tensor_load(struct ttv_tensor *tensor,
+                                const struct slc_store *store,
+                                struct slc_error *err) SLC_NODISCARD;
+void ttv_tensor_destroy(struct ttv_tensor *tensor);
+
+/* The nonempty fibers of a mode, numbered in the order of their keys. */
+struct ttv_fibers {
+    unsigned mode;
+    uint64_t length; /* of the mode */
+    uint64_t nnz, count;
+    double dense_count; /* with the empty ones */
+
+    /* Per nonzero, in the order of the store: a list of coordinates with its fibers numbered. */
+    uint32_t *row, *index;
+    const double *values; /* those of the tensor */
+
+    /* Fiber by fiber. */
+    uint64_t *begin; /* count + 1 */
+    uint32_t *sorted_row, *sorted_index;
+    double *sorted_values;
+    uint64_t *dense_at; /* per fiber: its number among all, in lexicographic order */
+
+    struct slc_buffer memory;
+};
+
+/* Owns: ttv_fibers_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY;
+ * SLC_ERR_UNSUPPORTED beyond 2^32 nonzeros or a mode of 2^31. */
+enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
+                                  const struct ttv_tensor *tensor,
+                                  unsigned mode,
+                                  struct slc_error *err) SLC_NODISCARD;
+void ttv_fibers_destroy(struct ttv_fibers *fibers);
+
+/*
+ * The same nonzeros with all fibers, empty ones too, in lexicographic order: what
+ * tools/bench/rivals/cpu/sptv.h makes its form of. *place: of each nonempty fiber, its number.
+ * Owns: slc_buffer_destroy of `memory`. Errors: SLC_ERR_BUDGET where that would take more than
+ * memory_bytes; SLC_ERR_MEMORY.
+ */
+enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
+                                 uint64_t memory_bytes,
+                                 struct slc_buffer *memory,
+                                 struct slc_sptv_source *source,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * Inner loops of the baselines of coo.h and fiber_forms.h, one table per instruction set, compiled
+ * like those of group_kernels.h: multiply and add are fused where the set can, as a compiler would
+ * do with GenTen's.
+ */
+#ifndef SLC_CPU_COO_KERNELS_H
+#define SLC_CPU_COO_KERNELS_H
+
+#include "cpu/kernels.h"
+
+enum {
+    SLC_COO_TILE_NNZ = 128,    /* GenTen's tile: what one thread takes at a time */
+    SLC_COO_BLOCK_COLUMNS = 32 /* GenTen's longest block of columns in its first form */
+};
+
+/* Nonzeros, brought together in the order of their visit: of GenTen's, a tile. */
+struct slc_coo_span {
+    uint32_t nnz;          /* 1 or more */
+    unsigned factor_count; /* >= 1 */
+    uint32_t columns;      /* of the output; what follows in a row is padding */
+    uint64_t stride;       /* bytes from row to row of every factor and of the output */
+    const void *values;
+    const uint32_t *rows;                  /* output row of each nonzero */
+    const uint32_t *offset[SLC_MAX_ORDER]; /* row of each nonzero, per factor */
+    const unsigned char *factor[SLC_MAX_ORDER];
+    unsigned char *output; /* of the factors' type */
+};
+
+/*
+ * Adds the products to the output, for the panel of columns that begins `column_bytes` into each
+ * row; `each` for all columns, whatever that says. Threads: any number at once on one output.
+ */
+typedef void slc_coo_fn(const struct slc_coo_span *span, uint64_t column_bytes);
+
+/* Runs of fibers. With run_factor NULL there is one shared factor or more. */
+struct slc_coo_fiber_span {
+    struct slc_fiber_span fibers; /* its output is of the factors' type, `stride` bytes a row */
+    uint32_t columns;             /* as above */
+};
+
+/* The same for runs. */
+typedef void slc_coo_fiber_fn(const struct slc_coo_fiber_span *span, uint64_t column_bytes);
+
+struct slc_coo_kernels {
+    slc_coo_fn *each_f32, *each_f64;
+    slc_coo_fn *tile_f32[SLC_PANEL_WIDTHS];
+    slc_coo_fn *tile_f64[SLC_PANEL_WIDTHS];
+    slc_coo_fn *permuted_f32[SLC_PANEL_WIDTHS];
+    slc_coo_fn *permuted_f64[SLC_PANEL_WIDTHS];
+    slc_coo_fiber_fn *fibers_f32[SLC_PANEL_WIDTHS];
+    slc_coo_fiber_fn *fibers_f64[SLC_PANEL_WIDTHS];
+};
+
+/* Those of the instruction set that `set`, one of ours, is of. */
+const struct slc_coo_kernels *slc_coo_kernels_of(const struct slc_kernel_set *set);
+
+extern const struct slc_coo_kernels slc_coo_kernels_portable;
+extern const struct slc_coo_kernels slc_coo_kernels_avx2;
+extern const struct slc_coo_kernels slc_coo_kernels_avx512;
+extern const struct slc_coo_kernels slc_coo_kernels_neon;
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * Tiles of nonzeros over one panel of columns (panel_tmpl.h), for genten-b and genten-c of coo.h,
+ * and runs of fibers for fiber_forms.h; included by coo_tmpl.h once per width.
+ */
+#include "cpu/mttkrp/panel_product_tmpl.h"
+
+/* sum = product of nonzero i, or sum += it. */
+static inline __attribute__((always_inline)) void
+PANEL(coo_product)(const struct slc_coo_span *span,
+                   const unsigned char *const *base,
+                   unsigned factors,
+                   uint32_t i,
+                   PANEL(sum) * sum)
+{
+    const ELEMENT value = ((const ELEMENT *)span->values)[i];
+
+    if (factors > 0) {
+        PANEL(add_few)(base, span->offset, span->stride, factors, i, value, sum);
+    } else {
+        PANEL(add_many)(base, span->offset, span->stride, span->factor_count, i, value, sum);
+    }
+}
+
+static inline __attribute__((always_inline)) void PANEL(coo_clear)(PANEL(sum) * sum)
+{
+    UNROLL
+    for (int k = 0; k < VECTORS; k++) {
+        sum[k] = (PANEL(sum)){0};
+    }
+}
+
+static inline __attribute__((always_inline)) ELEMENT *
+PANEL(coo_target)(unsigned char *output, uint64_t stride, uint64_t column, uint32_t row)
+{
+    return (ELEMENT *)(void *)(output + column + (uint64_t)row * stride);
+}
+
+/* Adds the panel of sums that begins at `column`, element by element, up to the last of `columns`
+ * columns. */
+static inline __attribute__((always_inline)) void
+PANEL(coo_add_atomic)(ELEMENT *target, uint32_t columns, uint64_t column, const PANEL(sum) * sum)
+{
+    enum { WIDTH = PANEL_BYTES >> ELEMENT_LOG2 };
+    const uint32_t left = columns - (uint32_t)(column >> ELEMENT_LOG2);
+    const uint32_t width = left < WIDTH ? left : WIDTH;
+    double parts[WIDTH];
+
+    memcpy(parts, sum, sizeof parts);
+    for (uint32_t r = 0; r < width; r++) {
+        COO(add)(&target[r], (ELEMENT)parts[r]);
+    }
+}
+
+static inline __attribute__((always_inline)) void
+PANEL(coo_tiles)(const struct slc_coo_span *span, uint64_t column, unsigned factors)
+{
+    const unsigned char *base[SLC_MAX_ORDER];
+    PANEL(sum) sum[VECTORS];
+
+    for (unsigned m = 0; m < span->factor_count; m++) {
+        base[m] = span->factor[m] + column;
+    }
+    for (uint32_t i = 0; i < span->nnz; i++) {
+        PANEL(coo_clear)(sum);
+        PANEL(coo_product)(span, base, factors, i, sum);
+        PANEL(coo_add_atomic)
+        (PANEL(coo_target)(span->output, span->stride, column, span->rows[i]), span->columns,
+         column, sum);
+    }
+}
+
+/*
+ * Equal rows are neighbours. What other tiles hold of a row is at their ends, so that a row which
+ * neither begins nor ends this tile is this thread's alone.
+ */
+static inline __attribute__((always_inline)) void
+PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned factors)
+{
+    const uint32_t first = span->rows[0];
+    const uint32_t last = span->rows[span->nnz - 1];
+    const unsigned char *base[SLC_MAX_ORDER];
+    PANEL(sum) sum[VECTORS];
+
+    for (unsigned m = 0; m < span->factor_count; m++) {
+        base[m] = span->factor[m] + column;
+    }
+    for (uint32_t i = 0; i < span->nnz;) {
+        const uint32_t row = span->rows[i];
+        ELEMENT *target = PANEL(coo_target)(span->output, span->stride, column, row);
+
+        PANEL(coo_clear)(sum);
+        do {
+            PANEL(coo_product)(span, base, factors, i, sum);
+            i++;
+        } while (i < span->nnz && span->rows[i] == row);
+        if (row == first || row == last) {
+            PANEL(coo_add_atomic)(target, span->columns, column, sum);
+        } else {
+            PANEL(vec) *panel = (PANEL(vec) *)(void *)target;
+
+            UNROLL
+            for (int k = 0; k < VECTORS; k++) {
+                panel[k] += __builtin_convertvector(sum[k], PANEL(vec));
+            }
+        }
+    }
+}
+
+/* Calls `loop` with the number of factors as a constant; 0 stands for any other number. */
+#define PANEL_BY_FACTORS(loop)                                                                     \
+    switch (span->factor_count) {                                                                  \
+    case 1:                                                                                        \
+        loop(span, column, 1);                                                                     \
+        break;                                                                                     \
+    case 2:                                                                                        \
+        loop(span, column, 2);                                                                     \
+        break;                                                                                     \
+    case 3:                                                                                        \
+        loop(span, column, 3);                                                                     \
+        break;                                                                                     \
+    case 4:                                                                                        \
+        loop(span, column, 4);                                                                     \
+        break;                                                                                     \
+    default:                                                                                       \
+        loop(span, column, 0);                                                                     \
+        break;                                                                                     \
+    }
+
+/* genten-b. */
+static void PANEL(coo_tile)(const struct slc_coo_span *span, uint64_t column)
+{
+    PANEL_BY_FACTORS(PANEL(coo_tiles))
+}
+
+/* genten-c. */
+static void PANEL(coo_permuted)(const struct slc_coo_span *span, uint64_t column)
+{
+    PANEL_BY_FACTORS(PANEL(coo_runs))
+}
+
+#undef PANEL_BY_FACTORS
+
+#include "tools/bench/rivals/cpu/coo_fiber_panel_tmpl.h"

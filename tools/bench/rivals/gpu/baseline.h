@@ -1,0 +1,152 @@
+/*
+ * What the baselines of baselines.h share: a job as their kernels see it, and the product of one
+ * nonzero. Factors are f32 or f64 (Element); products, sums and the output are f64. Device code,
+ * included by kernels.
+ */
+#ifndef SLC_GPU_BASELINE_H
+#define SLC_GPU_BASELINE_H
+
+#include "tools/bench/rivals/gpu/baselines.h"
+
+/* A job without the factor that is not read. */
+struct slc_baseline_job {
+    unsigned mode, others; /* others: how many modes are multiplied */
+    uint32_t rank, pitch;  /* of the output */
+    void *output;
+    uint8_t mode_of[SLC_MAX_ORDER]; /* of each factor */
+    const void *factor[SLC_MAX_ORDER];
+    uint32_t factor_pitch[SLC_MAX_ORDER];
+};
+
+static inline struct slc_baseline_job slc_baseline_job_of(const struct slc_gpu_mttkrp *job)
+{
+    struct slc_baseline_job made = {};
+
+    made.mode = job->mode;
+    made.rank = job->rank;
+    made.pitch = job->output.pitch;
+    made.output = job->output.data;
+    for (unsigned m = 0; m < job->order; m++) {
+        if (m != job->mode) {
+            made.mode_of[made.others] = static_cast<uint8_t>(m);
+            made.factor[made.others] = job->factor[m].data;
+            made.factor_pitch[made.others++] = job->factor[m].pitch;
+        }
+    }
+    return made;
+}
+
+/* The value of nonzero i, of either type: all threads take the same branch. */
+__device__ static inline double
+slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
+{
+    return type == SLC_F32 ? static_cast<double>(static_cast<const float *>(values)[i])
+                           : static_cast<double>(static_cast<const double *>(values)[i]);
+}
+
+/* Element `column` of the row of factor f that the coordinates name. */
+template <typename Element>
+__device__ static inline Element slc_baseline_element(const struct slc_baseline_job *job,
+                                                      unsigned f,
+                                                      const uint32_t *coords,
+                                                      uint32_t column)
+{
+    const Element *factor = static_cast<const Element *>(job->factor[f]);
+
+    return factor[static_cast<uint64_t>(coords[job->mode_of[f]]) * job->factor_pitch[f] + column];
+}
+
+/*
+ * value times the elements of `column` in the rows that the coordinates name. `factors` as a
+ * constant lets all of them be loaded before the first is multiplied; 0: any number.
+ */
+template <typename Element, unsigned factors = 0>
+__device__ static inline double slc_baseline_product(const struct slc_baseline_job *job,
+                                                     const uint32_t *coords,
+                                                     double value,
+                                                     uint32_t column)
+{
+    for (unsigned f = 0; f < (factors > 0 ? factors : job->others); f++) {
+        value *= static_cast<double>(slc_baseline_element<Element>(job, f, coords, column));
+    }
+    return value;
+}
+
+__device__ static inline double *slc_baseline_row(const struct slc_baseline_job *job, uint32_t row)
+{
+    return static_cast<double *>(job->output) + static_cast<uint64_t>(row) * job->pitch;
+}
+
+/* Threads of a block of kernels whose paper names no number. */
+enum { SLC_BASELINE_THREADS = 256 };
+
+/* Blocks of vectors, each as long as the rank needs: a power of two, up to a warp. */
+static inline dim3 slc_baseline_block(uint32_t rank)
+{
+    uint32_t vector = 1;
+
+    while (vector < rank && vector < SLC_WARP) {
+        vector *= 2;
+    }
+    return dim3(vector, SLC_BASELINE_THREADS / vector);
+}
+
+/* function<type of factors>(arguments), by the job's precision. */
+#define SLC_BASELINE_BY_PRECISION(job, function, ...)                                              \
+    ((job)->precision == SLC_F64 ? function<double>(__VA_ARGS__) : function<float>(__VA_ARGS__))
+
+/* Full copies of an output: `count` of them, each of `elements` numbers. */
+struct slc_baseline_copies {
+    void *data;
+    uint32_t count;
+    uint64_t elements;
+};
+
+/* Shared memory of a work-group of BLCO without a stash: the upper bits of its block, and a tile
+ * per warp. */
+static inline size_t slc_baseline_blco_shared_bytes(unsigned order, uint32_t threads)
+{
+    return threads * (sizeof(double) + order * sizeof(uint32_t)) + order * sizeof(uint32_t);
+}
+
+/* Kernels by files; see baselines.h. All options are set, and there is at least one nonzero. */
+cudaError_t slc_baseline_blco_registers(const struct slc_gpu_blco_part *part,
+                                        const struct slc_gpu_mttkrp *job,
+                                        const struct slc_gpu_lists_options *options,
+                                        cudaStream_t stream);
+/* Both add to the copies, which are then merged. */
+cudaError_t slc_baseline_blco_stash(const struct slc_gpu_blco_part *part,
+                                    const struct slc_gpu_mttkrp *job,
+                                    const struct slc_baseline_copies *copies,
+                                    const struct slc_gpu_lists_options *options,
+                                    cudaStream_t stream);
+cudaError_t slc_baseline_blco_code_stash(const struct slc_gpu_blco_part *part,
+                                         const struct slc_gpu_mttkrp *job,
+                                         const struct slc_baseline_copies *copies,
+                                         const struct slc_gpu_lists_options *options,
+                                         cudaStream_t stream);
+/* Adds all copies to the output. */
+cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
+                                    const struct slc_baseline_copies *copies,
+                                    cudaStream_t stream);
+cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
+                               const struct slc_gpu_mttkrp *job,
+                               const struct slc_gpu_machine *machine,
+                               cudaStream_t stream);
+cudaError_t slc_baseline_genten_each(const struct slc_gpu_coo *coo,
+                                     const struct slc_gpu_mttkrp *job,
+                                     cudaStream_t stream);
+cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
+                                      const struct slc_gpu_mttkrp *job,
+                                      cudaStream_t stream);
+cudaError_t slc_baseline_genten_permuted(const struct slc_gpu_coo *coo,
+                                         const struct slc_gpu_mttkrp *job,
+                                         cudaStream_t stream);
+cudaError_t slc_baseline_fiber_rows(const struct slc_gpu_fibers *fibers,
+                                    const struct slc_gpu_mttkrp *job,
+                                    cudaStream_t stream);
+cudaError_t slc_baseline_fiber_elements(const struct slc_gpu_fibers *fibers,
+                                        const struct slc_gpu_mttkrp *job,
+                                        cudaStream_t stream);
+
+#endif

@@ -1,0 +1,74 @@
+/* XPLAT's row-centric form over fibers; see baselines.h. */
+#include "tools/bench/rivals/gpu/baseline.h"
+
+/* The product of the rows that all nonzeros of a fiber share: those of all modes but its own. */
+template <typename Element>
+__device__ static inline double shared_product(const struct slc_baseline_job *job,
+                                               unsigned fiber_mode,
+                                               const uint32_t *coords,
+                                               double product,
+                                               uint32_t column)
+{
+    for (unsigned f = 0; f < job->others; f++) {
+        if (job->mode_of[f] != fiber_mode) {
+            product *= static_cast<double>(slc_baseline_element<Element>(job, f, coords, column));
+        }
+    }
+    return product;
+}
+
+/* One vector of threads computes a fiber. */
+template <typename Element>
+__global__ void __launch_bounds__(SLC_BASELINE_THREADS)
+    slc_fiber_rows(const struct slc_gpu_fibers fibers, const struct slc_baseline_job job)
+{
+    const uint64_t fiber = static_cast<uint64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+
+    if (fiber >= fibers.count) {
+        return;
+    }
+    const uint32_t *coords = fibers.coords + fiber * fibers.order;
+    const uint32_t begin = fibers.begin[fiber], end = fibers.begin[fiber + 1];
+
+    for (uint32_t c = threadIdx.x; c < job.rank; c += blockDim.x) {
+        if (job.mode == fibers.mode) {
+            const double h = shared_product<Element>(&job, fibers.mode, coords, 1, c);
+
+            for (uint32_t i = begin; i < end; i++) {
+                atomicAdd(slc_baseline_row(&job, fibers.index[i]) + c,
+                          h * slc_baseline_value(fibers.type, fibers.values, i));
+            }
+        } else {
+            /* Factors are in the order of their modes, without the output's. */
+            const unsigned f = fibers.mode - (fibers.mode > job.mode);
+            const Element *factor = static_cast<const Element *>(job.factor[f]) + c;
+            double sum = 0;
+
+            for (uint32_t i = begin; i < end; i++) {
+                sum += slc_baseline_value(fibers.type, fibers.values, i) *
+                       static_cast<double>(
+                           factor[static_cast<uint64_t>(fibers.index[i]) * job.factor_pitch[f]]);
+            }
+            sum = shared_product<Element>(&job, fibers.mode, coords, sum, c);
+            atomicAdd(slc_baseline_row(&job, coords[job.mode]) + c, sum);
+        }
+    }
+}
+
+template <typename Element>
+static cudaError_t
+launch(const struct slc_gpu_fibers *fibers, const struct slc_gpu_mttkrp *job, cudaStream_t stream)
+{
+    const dim3 block = slc_baseline_block(job->rank);
+    const uint64_t blocks = (fibers->count + block.y - 1) / block.y;
+
+    return slc_launch(slc_fiber_rows<Element>, dim3(static_cast<unsigned>(blocks)), block, 0,
+                      stream, *fibers, slc_baseline_job_of(job));
+}
+
+cudaError_t slc_baseline_fiber_rows(const struct slc_gpu_fibers *fibers,
+                                    const struct slc_gpu_mttkrp *job,
+                                    cudaStream_t stream)
+{
+    return SLC_BASELINE_BY_PRECISION(job, launch, fibers, job, stream);
+}

@@ -1,0 +1,116 @@
+/*
+ * A tensor in BLCO's form. Private to gpu/.
+ *
+ * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523), section 4: the coordinates of a nonzero as
+ * one index of at most 64 bits, re-encoded from ALTO order so that each mode has one field, found
+ * by a shift and a mask. Bits beyond 64 are those of a block of consecutive nonzeros that agree in
+ * them, stored once per block. 16 bytes a nonzero with f64 values.
+ *
+ * A block has at most 2^27 nonzeros; those that are streamed have fewer if a queue's memory is
+ * smaller (section 4.2). One launch computes many small blocks: for each work-group (thread block)
+ * a map has the block that its nonzeros belong to and the first of them. Maps are made with the
+ * form, one for each number of nonzeros per work-group.
+ *
+ *     encode -> upload, or upload_blocks if nonzeros are streamed -> map .. -> destroy
+ */
+#ifndef SLC_GPU_BLCO_H
+#define SLC_GPU_BLCO_H
+
+#include "tools/bench/rivals/gpu/coo.h"
+
+enum {
+    SLC_BLCO_BLOCK_NNZ = 1 << 27, /* nonzeros of a block, at most */
+    SLC_BLCO_GROUP_MAX = 512,     /* threads of a work-group, at most */
+    SLC_BLCO_MAPS = 8             /* different sizes of work-groups */
+};
+
+/* Nonzeros from `first` on, up to the next block's. */
+struct slc_gpu_blco_block {
+    uint64_t first;
+    uint32_t upper[SLC_MAX_ORDER]; /* bits of a coordinate that the index lacks, in their place */
+};
+
+/* The nonzeros of a work-group: `count` of block `block` from `first` on. */
+struct slc_gpu_blco_group {
+    uint64_t first;
+    uint32_t count, block;
+};
+
+struct slc_gpu_blco_map {
+    uint32_t elements; /* nonzeros of a work-group, at most; 0: no map */
+    uint64_t count;
+    double seconds;                    /* that making it took */
+    struct slc_buffer host;            /* the groups in the host's memory */
+    struct slc_gpu_blco_group *groups; /* and in the device's */
+};
+
+struct slc_gpu_blco {
+    unsigned order;
+    enum slc_value_type type;
+    uint64_t nnz, block_count;
+    uint8_t shift[SLC_MAX_ORDER]; /* of a mode's field */
+    uint8_t bits[SLC_MAX_ORDER];  /* in it: up to 32 */
+
+    struct slc_buffer host_indices; /* empty after slc_gpu_blco_upload */
+    struct slc_buffer host_blocks;
+    const void *host_values; /* the list's */
+
+    /* In the device's memory; NULL: not uploaded. */
+    uint64_t *indices;
+    void *values;
+    struct slc_gpu_blco_block *blocks;
+    struct slc_gpu_blco_map maps[SLC_BLCO_MAPS];
+};
+
+/* What one launch computes: some work-groups, and their nonzeros in the device's memory. */
+struct slc_gpu_blco_part {
+    unsigned order;
+    enum slc_value_type type;
+    uint8_t shift[SLC_MAX_ORDER], bits[SLC_MAX_ORDER];
+    const uint64_t *indices;
+    const void *values;
+    uint64_t base; /* the nonzero that indices[0] and values[0] belong to */
+    const struct slc_gpu_blco_block *blocks;
+    const struct slc_gpu_blco_group *groups; /* of the first work-group */
+    uint32_t group_count;
+};
+
+/*
+ * Encodes a list, on the host. `dims` are the modes' sizes, `index_bits` the bits of an index, 1 to
+ * 64, `block_nnz` the nonzeros of a block, at least 1. A list in ALTO order (base/key.h) has
+ * the fewest blocks; any order is correct. The list's values stay borrowed. Needs: *blco all-zero.
+ * Owns: slc_gpu_blco_destroy, also after an error. Errors: cudaErrorInvalidValue for sizes of 2^32
+ * or more and 2^32 blocks or more; cudaErrorMemoryAllocation for the host's memory.
+ */
+cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
+                                const struct slc_gpu_host_list *list,
+                                const uint64_t *dims,
+                                unsigned index_bits,
+                                uint64_t block_nnz);
+
+/* Copies the form to the device. Waits for the stream. Errors: cudaErrorMemoryAllocation. */
+cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream);
+/* The same for the blocks alone. */
+cudaError_t slc_gpu_blco_upload_blocks(struct slc_gpu_blco *blco, cudaStream_t stream);
+
+/*
+ * The map for work-groups of `elements` nonzeros, made by the first call. Waits for the stream.
+ * *map is the form's. Errors: cudaErrorInvalidValue for more than SLC_BLCO_MAPS maps and 2^31
+ * work-groups or more; cudaErrorMemoryAllocation.
+ */
+cudaError_t slc_gpu_blco_map(struct slc_gpu_blco *blco,
+                             uint32_t elements,
+                             cudaStream_t stream,
+                             const struct slc_gpu_blco_map **map);
+/* The map if it was made, else NULL. */
+const struct slc_gpu_blco_map *slc_gpu_blco_find_map(const struct slc_gpu_blco *blco,
+                                                     uint32_t elements);
+
+/* All work-groups of a map, of a form that was uploaded. */
+struct slc_gpu_blco_part slc_gpu_blco_whole(const struct slc_gpu_blco *blco,
+                                            const struct slc_gpu_blco_map *map);
+
+/* Accepts an all-zero struct. */
+void slc_gpu_blco_destroy(struct slc_gpu_blco *blco);
+
+#endif

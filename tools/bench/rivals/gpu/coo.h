@@ -1,0 +1,87 @@
+/*
+ * A tensor as a list of coordinates in the device's memory: what the field's kernels (baselines.h)
+ * compute from. Private to gpu/.
+ *
+ * As in tools/bench/rivals/cpu/coo.h the coordinates of a nonzero lie side by side, so that a visit
+ * through a permutation costs one sector of memory for them and one for the value, and neighbouring
+ * threads that visit nonzeros in the list's order read whole lines all the same.
+ *
+ *     create -> (slc_gpu_coo_write, or a kernel that decodes into it) -> permute .. -> destroy
+ */
+#ifndef SLC_GPU_COO_H
+#define SLC_GPU_COO_H
+
+#include "gpu/cuda.h"
+
+/* A list in the host's memory. Borrowed. */
+struct slc_gpu_host_list {
+    unsigned order;
+    enum slc_value_type type;
+    uint64_t nnz;
+    const uint32_t *coords; /* of nonzero i in mode m at i * order + m */
+    const void *values;     /* of `type` */
+};
+
+struct slc_gpu_coo {
+    unsigned order;
+    enum slc_value_type type;
+    uint64_t nnz;
+    uint32_t *coords; /* absolute, of nonzero i in mode m at i * order + m: mode sizes below 2^32 */
+    void *values;     /* of `type` */
+    /* Nonzeros by coordinate in the mode, equal ones in the list's order; NULL: not made. */
+    uint32_t *permutation[SLC_MAX_ORDER];
+};
+
+/*
+ * Allocates a list of `nnz` nonzeros, whose arrays are undefined. Needs: all-zero. Owns:
+ * slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order that is 0 or
+ * above SLC_MAX_ORDER, cudaErrorMemoryAllocation.
+ */
+cudaError_t
+slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum slc_value_type type);
+
+/*
+ * Fills a list from the host's memory, registered or not: coordinates side by side, values of the
+ * list's type. Waits for the stream.
+ */
+cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
+                              const uint32_t *coords,
+                              const void *values,
+                              cudaStream_t stream);
+
+/*
+ * The coordinates, in a new buffer of the host: the caller's. Waits for the stream. Errors:
+ * cudaErrorMemoryAllocation, with the buffer empty.
+ */
+cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
+                                    struct slc_buffer *coords,
+                                    cudaStream_t stream);
+
+/*
+ * Makes the permutation of a mode of `length` rows, on the host, from the list's coordinates there.
+ * Waits for the stream. Errors: cudaErrorInvalidValue for a mode that the list does not have, a
+ * coordinate of `length` or more, and 2^32 nonzeros or more; cudaErrorMemoryAllocation, also for
+ * the host's memory.
+ */
+cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
+                                const uint32_t *coords,
+                                unsigned mode,
+                                uint64_t length,
+                                cudaStream_t stream);
+
+/*
+ * A copy of a list in the order of row / rows_each of a mode of `length` rows: the nonzeros of each
+ * run of `rows_each` rows are consecutive, in the list's order. Sorted on the host. Needs, Owns: as
+ * slc_gpu_coo_create. Errors: as slc_gpu_coo_permute.
+ */
+cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
+                                      const struct slc_gpu_host_list *list,
+                                      unsigned mode,
+                                      uint64_t length,
+                                      uint64_t rows_each,
+                                      cudaStream_t stream);
+
+/* Accepts an all-zero list. */
+void slc_gpu_coo_destroy(struct slc_gpu_coo *coo);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Kernels of other programs (tools/bench/rivals/gpu/baselines.h) on the factors of an open device,
+ * timed: benchmarks compare them with what the device computes from blocks.
+ */
+#ifndef SLC_GPU_LISTS_H
+#define SLC_GPU_LISTS_H
+
+#include "base/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+unsigned slc_gpu_lists_kernels(void);
+const char *slc_gpu_lists_kernel(unsigned kernel); /* "blco-registers"; kernel < the number above */
+
+/* Options of the kernels, which tools/bench/rivals/gpu/baselines.h describes; 0: the default. */
+struct slc_gpu_lists_options {
+    uint32_t coarsening; /* nonzeros per thread of BLCO: 1, with a stash 2 */
+    uint32_t work_group; /* threads, a multiple of 32 up to 512: 256; of blco-code always 32 */
+    uint32_t stash_rows; /* all rows of the mode, of blco-code 4; fewer if memory is too small */
+    uint32_t copies;     /* of the output, with a stash: one per graphics processing cluster */
+    uint32_t index_bits; /* of BLCO's form, up to 64: 64 */
+    uint32_t queues;     /* of blco-queues, 2 to 8: 8 */
+    uint64_t block_nnz;  /* nonzeros of a block of BLCO, at most: 2^27, of blco-queues what fits */
+    uint64_t partition_rows; /* rows of AMPED's partitions, the number of devices: 1 */
+    unsigned fiber_mode;     /* the mode of XPLAT's fibers, from 0 */
+};
+
+/* A list in the host's memory. */
+struct slc_gpu_lists_source {
+    uint64_t nnz;
+    const uint32_t *coords; /* of nonzero i in mode m at i * order + m */
+    enum slc_value_type type;
+    const void *values;
+};
+
+struct slc_gpu_lists;
+
+/*
+ * Prepares kernels over a list for an open device of gpu/. The list stays borrowed until destroy;
+ * the device has a copy in each form that a kernel was called for, in addition to its other memory.
+ * Owns: slc_gpu_lists_destroy, which accepts NULL, before the device is closed. Errors:
+ * SLC_ERR_USAGE for invalid options, for a device that is not open, and for a deterministic one: no
+ * kernel over lists is deterministic; SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ */
+enum slc_status slc_gpu_lists_create(struct slc_device *device,
+                                     const struct slc_gpu_lists_source *source,
+                                     const struct slc_gpu_lists_options *options,
+                                     struct slc_gpu_lists **lists,
+                                     struct slc_error *err) SLC_NODISCARD;
+void slc_gpu_lists_destroy(struct slc_gpu_lists *lists);
+
+/* Measurements of a call. */
+struct slc_gpu_lists_run {
+    double seconds;        /* of the whole run by the device's clock, copies included */
+    const char *chosen;    /* the kernel that was run: for "blco" "blco-stash", for example */
+    bool streamed;         /* nonzeros were copied to the device during the call */
+    double copy_seconds;   /* during which at least one copy ran; 0 unless streamed */
+    double kernel_seconds; /* during which at least one kernel ran */
+    /* Of making the form, once, by one thread, from the list in its order; of genten-c making the
+     * permutation of the mode, without the list. */
+    double form_seconds;
+    double form_bytes_per_nonzero; /* of the form, list and permutation included */
+};
+
+/*
+ * The MTTKRP of `mode` by a kernel, into the device's output, as by mttkrp_begin .. mttkrp_end. The
+ * first call of a kernel and mode makes the form that the kernel needs, before it measures. Errors:
+ * SLC_ERR_UNSUPPORTED if the kernel cannot compute the tensor, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; the
+ * device can be used after the first two.
+ */
+enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
+                                     unsigned kernel,
+                                     unsigned mode,
+                                     struct slc_gpu_lists_run *run,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

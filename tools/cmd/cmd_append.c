@@ -1,0 +1,293 @@
+/* sluice append: more nonzeros for a store. Built beside it; names are exchanged at the end. */
+#include "base/memory/checked.h"
+#include "convert/ingest/convert.h"
+#include "tools/forecast/forecast_convert.h"
+#include "tools/options/build_options.h"
+#include "tools/options/commands.h"
+#include "tools/options/input_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/unfinished.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arguments {
+    struct build_options build;
+    struct input_options input;
+    const char *grow_modes;
+    const char *layouts;
+    struct option_strings labels;
+    bool again;
+    bool table;
+    struct forecast_options forecast;
+};
+
+static const char *const layouts_choices[] = {"keep", "drop", NULL};
+
+static const struct option options[] = {
+    INPUT_OPTION_ROW_FORMAT(arguments, input_format_choices, "format of IN, as of sluice convert"),
+    {.name = "table",
+     .kind = OPTION_FLAG,
+     .help =
+         "IN is a table, with the columns that X.slc was made of; .csv, .tsv and .tab files are "
+         "without being told",
+     .offset = offsetof(struct arguments, table)},
+    INPUT_OPTION_ROW_BASE(arguments,
+                          "first index of IN: auto, 0 or 1; where IN does not tell, that of what "
+                          "the store was made of"),
+    INPUT_OPTION_ROW_DUPLICATES(arguments,
+                                "entries with equal coordinates, those of the store first: sum, "
+                                "error, keep-first or keep-last"),
+    {.name = "labels",
+     .kind = OPTION_MORE_STRINGS,
+     .value = "DIR|K=FILE",
+     .help = "names of indices, as of sluice convert: of modes with such a file, a line for every "
+             "index that there is then; names that the store has stay",
+     .offset = offsetof(struct arguments, labels)},
+    {.name = "grow-modes",
+     .kind = OPTION_STRING,
+     .value = "K,L,..",
+     .fallback = "all",
+     .help = "modes that may get longer: 4, 1,4, all or none; in others an index beyond the length "
+             "is an error",
+     .offset = offsetof(struct arguments, grow_modes)},
+    {.name = "layouts",
+     .kind = OPTION_CHOICE,
+     .value = "WHAT",
+     .fallback = "keep",
+     .choices = layouts_choices,
+     .help = "further layouts of the store: keep (build them again) or drop",
+     .offset = offsetof(struct arguments, layouts)},
+    {.name = "again",
+     .kind = OPTION_FLAG,
+     .help = "append IN even if the store remembers to have it",
+     .offset = offsetof(struct arguments, again)},
+    {.name = "fibers",
+     .kind = OPTION_STRING,
+     .value = "MODE",
+     .fallback = "auto",
+     .help = "mode whose fibers are kept together in the store, as of sluice convert",
+     .offset = offsetof(struct arguments, build.fibers)},
+    {.name = "block-bytes",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .fallback = "4MiB",
+     .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile",
+     .offset = offsetof(struct arguments, build.block_bytes)},
+    OPTION_ROW_MEMORY(arguments, build.memory),
+    {.name = "temp-dir",
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for what does not fit in memory; beside the store if not given",
+     .offset = offsetof(struct arguments, build.temp_dir)},
+    {.name = "max-temp",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .help = "largest temporary file permitted; no limit if not given",
+     .offset = offsetof(struct arguments, build.max_temp)},
+    OPTION_ROW_THREADS(arguments, build.threads),
+    OPTION_ROW_PROGRESS(arguments, build.progress),
+    OPTION_ROW_LOG_JSON(arguments, build.log_json),
+    OPTION_ROW_QUIET(arguments, build.quiet),
+    FORECAST_OPTION_ROWS(arguments, forecast),
+    {.name = NULL}};
+
+/* "all", "none" or the modes that may grow, from 1. */
+static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct slc_error *err)
+{
+    const char *at = text;
+    char *end;
+
+    if (strcmp(text, "all") == 0) {
+        return SLC_OK;
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        fixed[n] = true;
+    }
+    if (strcmp(text, "none") == 0) {
+        return SLC_OK;
+    }
+    do {
+        const unsigned long mode = *at >= '1' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+
+        if (mode < 1 || mode > SLC_MAX_ORDER || (*end != ',' && *end != '\0')) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--grow-modes '%s': modes from 1 to %d with commas between them are "
+                            "needed, or all, or none",
+                            text, SLC_MAX_ORDER);
+        }
+        fixed[mode - 1] = false;
+        at = end + 1;
+    } while (*end == ',');
+    return SLC_OK;
+}
+
+static enum slc_status
+fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
+{
+    const enum slc_status status =
+        input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (args->table && (args->input.format[0] != 'a' || args->input.index_base[0] != 'a')) {
+        return slc_fail(err, SLC_ERR_USAGE, "--format and --index-base do not go with --table");
+    }
+    out->append = true;
+    out->again = args->again;
+    out->table = args->table;
+    out->drop_layouts = args->layouts[0] == 'd';
+    out->value = SLC_VALUE_AUTO;
+    out->block_bytes = args->build.block_bytes;
+    out->memory_bytes = args->build.memory;
+    out->temp_folder = args->build.temp_dir;
+    out->max_temp = args->build.max_temp;
+    out->threads = build_threads(&args->build);
+    out->progress = progress_phase;
+    out->publishing = unfinished_publishing;
+    return parse_grow_modes(args->grow_modes, out->fixed_modes, err) == SLC_OK
+               ? build_fibers(&args->build, &out->fibers, &out->run, err)
+               : SLC_ERR_USAGE;
+}
+
+static void print_report(const struct slc_convert_report *report,
+                         const struct arguments *args,
+                         const struct slc_convert_options *append)
+{
+    const struct slc_builder_report *build = &report->build;
+    struct format_text a, b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    printf("Appended %s to %s\n", append->input, append->output);
+    printf("  %-12s %s, compression %s, %s\n", "input", slc_dialect_name(report->dialect),
+           report->compression, format_data(&a, (double)report->text_bytes));
+    if (report->dialect == SLC_DIALECT_CSV) {
+        printf("  %-12s %s rows lack something and are left out\n", "skipped",
+               format_count(&a, report->skipped));
+    } else {
+        printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
+    }
+    printf("  %-12s %s in the store, %s read\n", "before", format_count(&a, report->old_nnz),
+           format_count(&b, report->entries));
+    printf("  %-12s %s", "dims", format_dims(dims, report->order, report->dims));
+    if (memcmp(report->dims, report->old_dims, sizeof report->dims) != 0) {
+        printf(", before %s", format_dims(dims, report->order, report->old_dims));
+    }
+    printf("\n");
+    printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
+           args->input.duplicates);
+    printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
+    if (build->completed) {
+        printf("  %-12s an interrupted run had appended it all; it is not appended again\n",
+               "resumed");
+    }
+    build_report(build, report->order, report->dims);
+    for (unsigned i = 0; i < build->layout_count; i++) {
+        printf("%s%s-%u%s", i == 0 ? "  layouts      built again: " : ", ",
+               slc_layout_name(build->layouts[i].kind), build->layouts[i].mode + 1,
+               i + 1 == build->layout_count ? "\n" : "");
+    }
+    printf("  %-12s %.2fs in all\n", "time", report->total_seconds);
+    build_report_memory(args->build.memory);
+}
+
+/* What became of it, on standard output. */
+static void tell(const struct slc_convert_report *report,
+                 const struct arguments *args,
+                 const struct slc_convert_options *append)
+{
+    const unsigned dropped = report->layouts_dropped;
+
+    if (report->appended_before) {
+        struct format_text count;
+
+        console_note(
+            "note: %s has been appended to %s before, %s entries: nothing is done; --again "
+            "appends them once more",
+            append->input, append->output, format_count(&count, report->entries));
+        return;
+    }
+    if (dropped > 0) {
+        console_note("note: %u further layout%s of the store %s the old nonzeros and %s gone: "
+                     "sluice layout builds %s again",
+                     dropped, dropped == 1 ? "" : "s", dropped == 1 ? "has" : "have",
+                     dropped == 1 ? "is" : "are", dropped == 1 ? "it" : "them");
+    }
+    if (!args->build.quiet) {
+        print_report(report, args, append);
+    }
+}
+
+/* Appends, or tells what it would take. */
+static enum slc_status
+perform(const struct arguments *args, struct slc_convert_options *append, struct slc_error *err)
+{
+    struct slc_convert_report report = {.order = 0};
+    struct forecast_ahead ahead;
+    enum slc_status status;
+
+    if (args->forecast.dry_run) {
+        return forecast_convert(&args->forecast, append, err);
+    }
+    forecast_convert_ahead(append, args->build.quiet, &ahead);
+    status = slc_convert(append, &report, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    console_settle();
+    tell(&report, args, append);
+    if (!report.appended_before && !report.build.completed) {
+        forecast_compare(&ahead, args->build.quiet, append->output);
+    }
+    return SLC_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.input = {.format = NULL}};
+    struct slc_convert_options append = {.files = NULL};
+    struct slc_name_maps names = {.files = NULL};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    enum slc_status status;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    append.output = operands.text[0];
+    append.input = operands.text[1];
+    append.values = operands.count == 3 ? operands.text[2] : NULL;
+    append.names = args.labels.count > 0 ? &names : NULL;
+    status = build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err);
+    if (status == SLC_OK) {
+        status = fill_options(&args, &append, &err);
+    }
+    if (status == SLC_OK) {
+        status = build_labels(&args.labels, &names, &err);
+    }
+    if (status == SLC_OK) {
+        status = perform(&args, &append, &err);
+    }
+    slc_name_maps_destroy(&names);
+    return status == SLC_OK ? 0 : console_error(&err);
+}
+
+const struct command command_append = {
+    .name = "append",
+    .summary = "add the nonzeros of a tensor to a store",
+    .example = "sluice append flights-4d.slc february.tns.gz --memory 2GiB",
+    .operands = "X.slc IN [VALUES.npy]",
+    .operands_min = 2,
+    .operands_max = 3,
+    .options = options,
+    .notes = "The result is the store of both texts, one behind the other. Indices keep their\n"
+             "numbers, and modes get as long as IN needs. The new store is built beside the old\n"
+             "one, with its further layouts, and takes its name at the end.",
+    .run = run,
+};

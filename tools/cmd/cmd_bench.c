@@ -1,0 +1,76 @@
+/* sluice bench: finds the benchmark and hands it the rest of the arguments. */
+#include "tools/bench/bench.h"
+#include "tools/options/commands.h"
+#include "tools/progress/console.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* In the order of the help. */
+static const struct command *const benches[] = {
+    &bench_stream, &bench_mttkrp, &bench_roofline, &bench_codec, &bench_convert, &bench_cpd,
+    &bench_device, &bench_io,     &bench_pass,     &bench_ttv,   &bench_ttm,     NULL,
+};
+
+static const struct option no_options[] = {{.name = NULL}};
+
+/* "stream" of "bench stream". */
+static const char *bench_name(const struct command *bench)
+{
+    return bench->name + strlen("bench ");
+}
+
+static void print_help(const struct command *command)
+{
+    options_print_help(command);
+    printf("\nBenchmarks:\n");
+    for (size_t i = 0; benches[i] != NULL; i++) {
+        printf("  %-10s %s\n", bench_name(benches[i]), benches[i]->summary);
+    }
+    printf("\nsluice bench NAME --help tells the options of one.\n");
+}
+
+static int fail_unknown(const char *word)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    const char *near = commands_nearest(word, benches);
+
+    if (near != NULL) {
+        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown benchmark '%s'; did you mean %s?", word, near);
+    } else {
+        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown benchmark '%s'; see sluice bench --help",
+                       word);
+    }
+    return console_error(&err);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "--help";
+
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        print_help(command);
+        return argc > 1 ? 0 : 2;
+    }
+    for (size_t i = 0; benches[i] != NULL; i++) {
+        if (strcmp(word, bench_name(benches[i])) == 0) {
+            return benches[i]->run(benches[i], argc - 1, argv + 1);
+        }
+    }
+    return fail_unknown(word);
+}
+
+const struct command command_bench = {
+    .name = "bench",
+    .summary = "measure this machine and what sluice makes of it",
+    .example = "sluice bench mttkrp flights-4d.slc --rank 16,32 --threads 1,2",
+    .operands = "NAME ...",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = no_options,
+    .subcommands = benches,
+    .notes =
+        "Every figure is told beside its ceiling, measured in the same run. Nothing else may run\n"
+        "on the machine meanwhile.",
+    .run = run,
+};

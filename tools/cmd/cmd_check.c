@@ -1,0 +1,260 @@
+/* sluice check: verifies a store. Every fault found is a line of the result. */
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "convert/build/forecast/store_trial.h"
+#include "storage/verify/verify.h"
+#include "tools/forecast/forecast_ahead.h"
+#include "tools/options/commands.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/signals.h"
+#include "tools/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As in storage/verify/verify.c: pages first touched later; a thread's stack and arena. */
+#define UNTOUCHED_BYTES (UINT64_C(2) << 20)
+#define WORKER_BYTES    (UINT64_C(128) << 10)
+#define TRIAL_SECONDS   0.3
+#define BRIEF_SECONDS   0.02 /* of a run that begins */
+/* In times of decoding a nonzero: with keys, ranges and sums compared; a checksum alone. */
+#define CHECKED_DECODING 9.5
+#define CHECKSUM_SHARE   0.15
+
+struct arguments {
+    bool fast;
+    uint64_t memory;
+    uint64_t threads;
+    const char *progress;
+    const char *log_json;
+    bool quiet;
+    struct forecast_options forecast;
+};
+
+static const struct option options[] = {{.name = "fast",
+                                         .kind = OPTION_FLAG,
+                                         .help = "structure and checksums only: decode nothing",
+                                         .offset = offsetof(struct arguments, fast)},
+                                        OPTION_ROW_MEMORY(arguments, memory),
+                                        OPTION_ROW_THREADS(arguments, threads),
+                                        OPTION_ROW_PROGRESS(arguments, progress),
+                                        OPTION_ROW_LOG_JSON(arguments, log_json),
+                                        OPTION_ROW_QUIET(arguments, quiet),
+                                        FORECAST_OPTION_ROWS(arguments, forecast),
+                                        {.name = NULL}};
+
+static void print_finding(void *context, const struct slc_error *fault)
+{
+    char text[sizeof fault->file + sizeof fault->message + 128];
+
+    (void)context;
+    (void)slc_error_format(fault, text, sizeof text);
+    console_settle();
+    printf("%s\n", text);
+}
+
+/* A note: what goes on from a file that an interrupted run left, or removes it. */
+static void print_leftover(void *context, const struct slc_leftover *leftover)
+{
+    const struct operands *operands = context;
+    const char *store = operands->text[0];
+    const char *layout = slc_layout_name(leftover->layout);
+
+    printf("%s/%s: left by a run that was interrupted, and no part of the store: ", store,
+           leftover->name);
+    if (strcmp(leftover->name, SLC_COMPLETE_STATE_NAME) == 0) {
+        printf("the conversion that made the store would remove it, and it may be removed\n");
+    } else if (strstr(leftover->name, "stripe") != NULL) {
+        printf("the next change of its layouts removes the stripes that it names, and then it\n");
+    } else if (leftover->layout == SLC_LAYOUT_BLCO) {
+        printf("the next change of its layouts replaces it, and it may be removed\n");
+    } else {
+        printf("'sluice layout %s --%s %u' finishes the layout, '--drop %s-%u' removes it\n", store,
+               layout, leftover->mode + 1, layout, leftover->mode + 1);
+    }
+}
+
+/* What the check of the store takes, as verify.c divides memory; all bytes of it are read once,
+ * names twice. */
+static enum slc_status judge(const struct arguments *args,
+                             const struct slc_store *store,
+                             struct forecast *forecast,
+                             struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    const unsigned threads =
+        args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers();
+    const uint64_t each = slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
+                          (args->fast ? 0 : slc_decoder_memory_bytes(info, SLC_F64)) + WORKER_BYTES;
+    const uint64_t fixed = slc_memory_resident() + UNTOUCHED_BYTES;
+    const uint64_t fitting = args->memory > fixed ? (args->memory - fixed) / each : 0;
+    const uint64_t workers =
+        slc_min_u64(slc_min_u64(threads, fitting), slc_max_u64(info->block_count, 1));
+    const double nnz = (double)info->nnz * store->manifest.layout_count;
+    struct slc_store_trial trial;
+    enum slc_status status = SLC_OK;
+
+    if (workers == 0) {
+        return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
+    }
+    forecast->read_bytes = session_store_bytes(&store->manifest);
+    /* Files of names are read whole, and then piece by piece. */
+    for (unsigned i = 0; i < store->manifest.names_count; i++) {
+        forecast->read_bytes += store->manifest.names[i].file_bytes;
+    }
+    /* Pages that are touched later have been while it was opened here. */
+    forecast->memory_bytes = fixed - UNTOUCHED_BYTES + workers * each;
+    forecast_buffer(forecast, "process", fixed - UNTOUCHED_BYTES,
+                    "program, libraries, index of blocks");
+    forecast_buffer(forecast, "workers", workers * each, "a block and a decoder for each thread");
+    if (!args->forecast.no_probe) {
+        status =
+            slc_store_trial(NULL, store->reader, forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS,
+                            NULL, &trial, err);
+    }
+    if (status == SLC_OK && !args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
+        forecast_try_drives(forecast, slc_reader_path(store->reader));
+        forecast_phase(forecast, "begin");
+        forecast_part(forecast, "opening", FORECAST_START_SECONDS);
+        forecast_phase(forecast, "check");
+        forecast_part(forecast, "reading",
+                      forecast->read_rate > 0 ? (double)forecast->read_bytes / forecast->read_rate
+                                              : 0);
+        forecast_part(forecast, args->fast ? "checksums" : "decoding",
+                      (args->fast ? CHECKSUM_SHARE : CHECKED_DECODING) * trial.decode_seconds *
+                          nnz / (double)workers);
+    }
+    return status;
+}
+
+/* What is checked, and how. */
+struct job {
+    const struct arguments *args;
+    const char *path;
+};
+
+static enum slc_status
+judge_path(const struct job *job, struct forecast *forecast, struct slc_error *err)
+{
+    struct slc_store store;
+    enum slc_status status =
+        slc_store_open_within(slc_files_system(), job->path, job->args->memory, &store, err);
+
+    if (status == SLC_OK) {
+        status = judge(job->args, &store, forecast, err);
+        slc_store_close(&store);
+    }
+    return status;
+}
+
+static struct forecast begin_forecast(const struct arguments *args)
+{
+    return (struct forecast){.command = "check",
+                             .budget_bytes = args->memory,
+                             .passes = "one over all files of the store",
+                             .free_bytes = UINT64_MAX};
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct job *job = context;
+
+    *forecast = begin_forecast(job->args);
+    forecast->brief = true;
+    return judge_path(job, forecast, err);
+}
+
+static enum slc_status dry_run(const struct job *job, struct slc_error *err)
+{
+    struct forecast forecast = begin_forecast(job->args);
+    enum slc_status status = judge_path(job, &forecast, err);
+
+    if (status == SLC_OK && !job->args->forecast.json) {
+        printf("Would check %s\n", job->path);
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, job->args->forecast.json, err) : status;
+}
+
+/* A signal ends a check at once: it changes nothing. */
+static void leave(void *unused)
+{
+    (void)unused;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.fast = false};
+    struct slc_verify_options verify = {.files = NULL};
+    struct slc_verify_report report = {.files = 0};
+    struct job job = {.args = &args};
+    struct forecast_ahead ahead;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    struct format_text bytes;
+    struct format_text count;
+    enum slc_status status;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
+    if (signals_start(leave, NULL, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    job.path = operands.text[0];
+    if (args.forecast.dry_run) {
+        return dry_run(&job, &err) == SLC_OK ? 0 : console_error(&err);
+    }
+    forecast_ahead(&ahead, args.quiet, operands.text[0], judge_ahead, &job);
+    verify.decode = !args.fast;
+    verify.threads = args.threads != 0 ? (unsigned)args.threads : slc_team_default_workers();
+    verify.memory_bytes = args.memory;
+    verify.found = args.quiet ? NULL : print_finding;
+    verify.leftover = args.quiet ? NULL : print_leftover;
+    verify.context = &operands;
+    verify.progress = progress_phase;
+    status = slc_verify_store(operands.text[0], &verify, &report, &err);
+    console_settle();
+    if (status != SLC_OK) {
+        code = console_error(&err);
+        if (report.findings > 1) {
+            console_note("%" PRIu64 " faults in %s, the first of them above", report.findings,
+                         operands.text[0]);
+        }
+        return code;
+    }
+    if (!args.quiet) {
+        printf("%s is sound: %" PRIu64 " files, %" PRIu64 " block%s, %s nonzeros", operands.text[0],
+               report.files, report.blocks, report.blocks == 1 ? "" : "s",
+               format_count(&count, report.layouts > 0 ? report.nnz / report.layouts : 0));
+        if (report.layouts > 1) {
+            printf(" in each of %" PRIu64 " layouts", report.layouts);
+        }
+        printf(", %s %s\n", format_data(&bytes, (double)report.bytes),
+               args.fast ? "checksummed" : "checksummed and decoded");
+    }
+    forecast_compare(&ahead, args.quiet, NULL);
+    return 0;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .summary = "verify the structure, every checksum and every nonzero of a store",
+    .example = "sluice check flights-4d.slc",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "Faults are printed as FILE: block B, offset O: what is wrong; the exit code is then 5,\n"
+        "or 3 for something that is not a store.",
+    .run = run,
+};

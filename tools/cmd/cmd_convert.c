@@ -1,0 +1,348 @@
+/* sluice convert: a tensor, text or binary, becomes a store. Says every decision it took about the
+ * input. */
+#include "convert/ingest/convert.h"
+#include "tools/forecast/forecast_convert.h"
+#include "tools/options/build_options.h"
+#include "tools/options/commands.h"
+#include "tools/options/input_options.h"
+#include "tools/options/reshape_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/unfinished.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct build_options build;
+    struct input_options input;
+    struct option_dims dims;
+    const char *value;
+    double commit_seconds;
+    struct option_strings transforms;
+    struct option_strings labels;
+    const char *columns;
+    const char *value_column;
+    const char *delimiter;
+    const char *missing;
+    bool no_header;
+    bool restart;
+    struct forecast_options forecast;
+};
+
+static const char *const value_choices[] = {"auto", "f64", "f32", NULL};
+
+static const char *const missing_choices[] = {"error", "skip", "name", NULL};
+
+static const struct option options[] = {
+    INPUT_OPTION_ROW_FORMAT(
+        arguments,
+        input_format_choices,
+        "format of IN: auto; text: tns, parti, frostt-ext, genten, tensortoolbox, taco or "
+        "matrixmarket; binary: splatt-bin, genten-bin, alto-bin, npz, npy, npy-rows or "
+        "npy-columns"),
+    INPUT_OPTION_ROW_BASE(arguments, "first index of IN: auto, 0 or 1"),
+    {.name = "dims",
+     .kind = OPTION_DIMS,
+     .value = "AxBxC",
+     .help = "lengths of the modes; an index beyond is an error. Found in IN if not given",
+     .offset = offsetof(struct arguments, dims)},
+    INPUT_OPTION_ROW_DUPLICATES(
+        arguments, "entries with equal coordinates: sum, error, keep-first or keep-last"),
+    {.name = "value",
+     .kind = OPTION_STRING,
+     .value = "TYPE|NAME",
+     .fallback = "auto",
+     .help = "type of values: auto loses nothing, f32 rounds, f64; with --columns also the name of "
+             "the column with the values",
+     .offset = offsetof(struct arguments, value)},
+    OPTION_ROW_TRANSFORM(arguments, transforms),
+    {.name = "labels",
+     .kind = OPTION_MORE_STRINGS,
+     .value = "DIR|K=FILE",
+     .help =
+         "names of indices, a line each: all mode-K-TITLE.map in a folder, or a file for mode K",
+     .offset = offsetof(struct arguments, labels)},
+    {.name = "columns",
+     .kind = OPTION_STRING,
+     .value = "LIST",
+     .help = "IN is a table (CSV, TSV), and each item a mode: NAME (its strings), int(NAME), "
+             "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]); minute, hour, weekday, day, month, year, "
+             "yearmonth, date, datehour or dateminute of (NAME)",
+     .offset = offsetof(struct arguments, columns)},
+    {.name = "value-column",
+     .kind = OPTION_STRING,
+     .value = "NAME",
+     .help = "column of the table with the values; without one rows are counted",
+     .offset = offsetof(struct arguments, value_column)},
+    {.name = "delimiter",
+     .kind = OPTION_STRING,
+     .value = "C",
+     .help = "between fields of the table: one character, or tab; a comma, but a tab for .tsv and "
+             ".tab files, if not given",
+     .offset = offsetof(struct arguments, delimiter)},
+    {.name = "no-header",
+     .kind = OPTION_FLAG,
+     .help = "the table's first line is a row, and its columns are called 1, 2, ..",
+     .offset = offsetof(struct arguments, no_header)},
+    {.name = "missing",
+     .kind = OPTION_CHOICE,
+     .value = "POLICY",
+     .fallback = "error",
+     .choices = missing_choices,
+     .help =
+         "rows of the table with an empty field in a column that is used: error, skip, or name, "
+         "which makes the empty string a name",
+     .offset = offsetof(struct arguments, missing)},
+    {.name = "checkpoint-interval",
+     .kind = OPTION_DOUBLE,
+     .value = "S",
+     .fallback = "0",
+     .help = "seconds of work after which what is done is made safe, so that the same command line "
+             "goes on with it; 0: 30 where that costs at most 2 % of the time",
+     .offset = offsetof(struct arguments, commit_seconds)},
+    {.name = "restart",
+     .kind = OPTION_FLAG,
+     .help = "begin anew instead of going on with what an interrupted run left",
+     .offset = offsetof(struct arguments, restart)},
+    BUILD_OPTION_ROWS(arguments),
+    FORECAST_OPTION_ROWS(arguments, forecast),
+    {.name = NULL}};
+
+/* --value, which is a type or, of a table, may be a column. Returns the column, or NULL. */
+static enum slc_status read_value(const struct arguments *args,
+                                  struct slc_convert_options *out,
+                                  const char **column,
+                                  struct slc_error *err)
+{
+    static const enum slc_value_choice types[] = {SLC_VALUE_AUTO, SLC_VALUE_F64, SLC_VALUE_F32};
+
+    *column = args->value_column;
+    for (unsigned i = 0; value_choices[i] != NULL; i++) {
+        if (strcmp(args->value, value_choices[i]) == 0) {
+            out->value = types[i];
+            return SLC_OK;
+        }
+    }
+    if (args->columns == NULL || args->value_column != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--value is '%s', expected auto, f64 or f32%s; see sluice convert --help",
+                        args->value, args->columns ? "" : ", or a column with --columns");
+    }
+    out->value = SLC_VALUE_AUTO;
+    *column = args->value;
+    return SLC_OK;
+}
+
+/* What the table's columns become. */
+static enum slc_status fill_sheet(const struct arguments *args,
+                                  struct slc_convert_options *out,
+                                  struct slc_sheet_spec *sheet,
+                                  struct slc_error *err)
+{
+    const char *value, *delimiter = args->delimiter;
+    enum slc_status status = read_value(args, out, &value, err);
+
+    if (status == SLC_OK && args->columns == NULL &&
+        (delimiter != NULL || value != NULL || args->no_header || args->missing[0] != 'e')) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--value-column, --delimiter, --no-header and --missing go with --columns");
+    }
+    if (status != SLC_OK || args->columns == NULL) {
+        return status;
+    }
+    if (args->input.format[0] != 'a' || args->input.index_base[0] != 'a' || args->dims.order > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--format, --index-base and --dims do not go with --columns");
+    }
+    out->sheet = sheet;
+    return slc_sheet_spec_set(sheet, args->columns, value, delimiter, args->no_header,
+                              args->missing[0] == 'e'   ? SLC_SHEET_MISSING_ERROR
+                              : args->missing[0] == 's' ? SLC_SHEET_MISSING_SKIP
+                                                        : SLC_SHEET_MISSING_NAME,
+                              err);
+}
+
+static enum slc_status
+fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
+{
+    const enum slc_status status =
+        input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (!slc_codec_parse(args->build.codec, &out->codec)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                        args->build.codec);
+    }
+    out->dims_order = args->dims.order;
+    for (unsigned n = 0; n < args->dims.order; n++) {
+        out->dims[n] = args->dims.length[n];
+    }
+    out->relabel = build_relabel(&args->build);
+    out->block_bytes = args->build.block_bytes;
+    out->memory_bytes = args->build.memory;
+    out->temp_folder = args->build.temp_dir;
+    out->max_temp = args->build.max_temp;
+    out->threads = build_threads(&args->build);
+    out->overwrite = args->build.force;
+    out->restart = args->restart;
+    out->commit_seconds = args->commit_seconds;
+    out->progress = progress_phase;
+    out->publishing = unfinished_publishing;
+    return reshape_transforms(&args->transforms, &out->transforms, err) == SLC_OK
+               ? build_fibers(&args->build, &out->fibers, &out->run, err)
+               : SLC_ERR_USAGE;
+}
+
+/* Coordinates of .npy files count from 0, as they do in NumPy: say where they hardly do. */
+static void warn_about_npy(const struct slc_convert_report *report, const struct arguments *args)
+{
+    bool from_one = args->input.index_base[0] == 'a' && report->dialect >= SLC_DIALECT_NPY &&
+                    report->dialect <= SLC_DIALECT_NPY_COLUMNS;
+
+    for (unsigned n = 0; n < report->order; n++) {
+        from_one = from_one && report->smallest[n] > 0 && report->smallest[n] < UINT64_MAX;
+    }
+    if (from_one) {
+        console_note("note: no index of any mode is 0; they are taken to count from 0, as in "
+                     "NumPy; --index-base 1 overrides");
+    }
+}
+
+/* The 1-based convention was assumed although nothing proves it: say where it looks odd. */
+static void warn_about_base(const struct slc_convert_report *report)
+{
+    if (!report->base_assumed || report->index_base != 1) {
+        return;
+    }
+    for (unsigned n = 0; n < report->order; n++) {
+        if (report->smallest[n] > 1 && report->smallest[n] < UINT64_MAX) {
+            console_note("note: the smallest index of mode %u is %" PRIu64
+                         "; indices are taken to count from 1 (%s); --index-base 0 overrides",
+                         n + 1, report->smallest[n], report->base_reason);
+        }
+    }
+}
+
+static void print_report(const struct slc_convert_report *report,
+                         const struct arguments *args,
+                         const char *input,
+                         const char *output)
+{
+    const struct slc_builder_report *build = &report->build;
+    struct format_text a;
+    struct format_text b;
+    char dims[FORMAT_DIMS_BYTES];
+    double read = report->read_seconds + report->parse_seconds;
+
+    printf("Converted %s to %s\n", input, output);
+    printf("  %-12s %s, compression %s, %s in %s %s\n", "input", slc_dialect_name(report->dialect),
+           report->compression, format_data(&a, (double)report->text_bytes),
+           format_count(&b, report->lines),
+           slc_dialect_is_binary(report->dialect) ? "nonzeros"
+           : report->dialect == SLC_DIALECT_CSV   ? "rows"
+                                                  : "lines");
+    if (report->dialect != SLC_DIALECT_CSV) {
+        printf("  %-12s from %u: %s\n", "index base", report->index_base, report->base_reason);
+    } else if (report->skipped > 0) {
+        printf("  %-12s %s more rows, with empty fields\n", "skipped",
+               format_count(&a, report->skipped));
+    }
+    printf("  %-12s %s (%s)\n", "dims", format_dims(dims, report->order, report->dims),
+           report->dims_declared ? "declared" : "found in the data");
+    printf("  %-12s %s (policy %s)\n", "duplicates", format_count(&a, build->duplicates),
+           args->input.duplicates);
+    printf("  %-12s %s dropped\n", "zeros", format_count(&a, build->explicit_zeros));
+    if (build->rounded_values > 0) {
+        printf("  %-12s %s values changed by rounding to f32\n", "rounded",
+               format_count(&a, build->rounded_values));
+    }
+    if (build->resumed) {
+        printf("  %-12s with what an interrupted run left, %s nonzeros of the store\n", "resumed",
+               format_count(&a, build->kept_nnz));
+    }
+    build_report(build, report->order, report->dims);
+    printf("  %-12s %.2fs in all; reading %.2fs, parsing %.2fs (%s/s)\n", "time",
+           report->total_seconds, report->read_seconds, report->parse_seconds,
+           format_data(&a, read > 0 ? (double)report->text_bytes / read : 0));
+    if (build->commit_seconds > 0) {
+        printf("  %-12s %.2fs, %.1f %% of the time, for what an interrupted run would go on with\n",
+               "commits", build->commit_seconds,
+               100 * build->commit_seconds / report->total_seconds);
+    }
+    build_report_memory(args->build.memory);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.input = {.format = NULL}};
+    struct slc_convert_options convert = {.files = NULL};
+    struct slc_convert_report report = {.order = 0};
+    struct slc_name_maps names = {.files = NULL};
+    struct slc_sheet_spec sheet = {.order = 0};
+    struct forecast_ahead ahead;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    convert.input = operands.text[0];
+    convert.values = operands.count == 3 ? operands.text[1] : NULL;
+    convert.output = operands.text[operands.count - 1];
+    convert.names = args.labels.count > 0 ? &names : NULL;
+    if (build_start(&args.build, args.forecast.dry_run ? "-" : convert.output, &err) != SLC_OK ||
+        fill_options(&args, &convert, &err) != SLC_OK ||
+        fill_sheet(&args, &convert, &sheet, &err) != SLC_OK ||
+        build_labels(&args.labels, &names, &err) != SLC_OK) {
+        slc_name_maps_destroy(&names);
+        return console_error(&err);
+    }
+    if (args.forecast.dry_run) {
+        code = forecast_convert(&args.forecast, &convert, &err) == SLC_OK ? 0 : console_error(&err);
+        slc_name_maps_destroy(&names);
+        return code;
+    }
+    forecast_convert_ahead(&convert, args.build.quiet, &ahead);
+    if (slc_convert(&convert, &report, &err) != SLC_OK) {
+        slc_name_maps_destroy(&names);
+        return console_error(&err);
+    }
+    slc_name_maps_destroy(&names);
+    console_settle();
+    warn_about_base(&report);
+    warn_about_npy(&report, &args);
+    if (!args.build.quiet) {
+        print_report(&report, &args, convert.input, convert.output);
+    }
+    if (!report.build.resumed) {
+        forecast_compare(&ahead, args.build.quiet, convert.output);
+    }
+    return 0;
+}
+
+const struct command command_convert = {
+    .name = "convert",
+    .summary = "turn a tensor in text or binary form into a store",
+    .example = "sluice convert flights-4d.tns.xz flights-4d.slc --memory 2GiB",
+    .operands = "IN [VALUES.npy] OUT.slc",
+    .operands_min = 2,
+    .operands_max = 3,
+    .options = options,
+    .notes = "IN is a file or - for standard input; its format and gz, bz2, xz, zst and lz4 are "
+             "recognized by\n"
+             "content, but for alto-bin, which --format has to name. VALUES.npy goes with "
+             "coordinates in a\n"
+             ".npy file.\n"
+             "Indices count from what the header says; else from 0 if an index 0 occurs in any "
+             "mode; else\n"
+             "as usual for the dialect (1 for .tns). A dialect that exists both ways (sptensor "
+             "without a\n"
+             "stated base and without an index 0) stops and asks for --index-base.",
+    .run = run,
+};

@@ -1,0 +1,606 @@
+/*
+ * sluice cpd: CP-ALS of a store, streamed. Opens and plans, runs the solver with callbacks that
+ * report and log, writes the model and run.json, and maps the reason it stopped to an exit code.
+ */
+#include "base/error/clock.h"
+#include "report/json_plan.h"
+#include "tools/cmd/cpd/cpd_run.h"
+#include "tools/forecast/probe.h"
+#include "tools/options/commands.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/run_log.h"
+#include "tools/progress/signals.h"
+#include "tools/report/accelerator.h"
+#include "tools/report/devices.h"
+#include "tools/report/report.h"
+#include "tools/report/run_json.h"
+#include "tools/report/share.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const keep_choices[] = {"best", "all", NULL};
+static const char *const consistency_choices[] = {"auto", "always", "never", NULL};
+
+static const struct option options[] = {
+    {.name = "rank",
+     .letter = 'r',
+     .required = true,
+     .kind = OPTION_COUNTS,
+     .value = "R[,R..]",
+     .minimum = 1,
+     .maximum = SLC_MAX_RANK,
+     .help = "number of components; several: a sweep over these ranks, which suggests one",
+     .offset = offsetof(struct arguments, ranks)},
+    {.name = "runs",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "1",
+     .minimum = 1,
+     .maximum = 1000,
+     .help = "of each rank so many runs, with the seeds --seed, one more, ..: a sweep",
+     .offset = offsetof(struct arguments, runs)},
+    {.name = "keep",
+     .kind = OPTION_CHOICE,
+     .value = "WHICH",
+     .fallback = "best",
+     .choices = keep_choices,
+     .help = "of a sweep: the factors of the best run of each rank, or of all runs",
+     .offset = offsetof(struct arguments, keep)},
+    {.name = "consistency",
+     .kind = OPTION_CHOICE,
+     .value = "WHEN",
+     .fallback = "auto",
+     .choices = consistency_choices,
+     .help = "of a sweep: compute the core consistency of each rank's best run: always, never or "
+             "auto (where that takes some minutes at most)",
+     .offset = offsetof(struct arguments, consistency)},
+    {.name = "iters",
+     .alias = "maxiters",
+     .letter = 'i',
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "50",
+     .maximum = 1000000000,
+     .help = "iterations at most; 0 writes the start",
+     .offset = offsetof(struct arguments, iterations)},
+    {.name = "tol",
+     .kind = OPTION_DOUBLE,
+     .value = "T",
+     .fallback = "1e-5",
+     .help = "stop when the fit changes by less; 0: never",
+     .offset = offsetof(struct arguments, tolerance)},
+    {.name = "maxsecs",
+     .kind = OPTION_DOUBLE,
+     .value = "S",
+     .fallback = "0",
+     .help = "stop after so many seconds, exit code 75; 0: no limit",
+     .offset = offsetof(struct arguments, max_seconds)},
+    {.name = "reg",
+     .kind = OPTION_DOUBLE,
+     .value = "X",
+     .fallback = "0",
+     .help = "regularization added to the diagonal of every Gram matrix",
+     .offset = offsetof(struct arguments, regularization)},
+    {.name = "seed",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = INT64_MAX, /* what JSON can record */
+     .help = "seed of the random start",
+     .offset = offsetof(struct arguments, seed)},
+    {.name = "init",
+     .kind = OPTION_STRING,
+     .value = "random|DIR",
+     .fallback = "random",
+     .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder",
+     .offset = offsetof(struct arguments, init)},
+    {.name = "holdout",
+     .kind = OPTION_STRING,
+     .value = "PART",
+     .help = "leave this part of the nonzeros out, 1% or 0.01, up to a half, and tell the error on "
+             "them",
+     .offset = offsetof(struct arguments, holdout)},
+    {.name = "holdout-seed",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = INT64_MAX,
+     .help = "another choice of the same part",
+     .offset = offsetof(struct arguments, holdout_seed)},
+    SESSION_OPTION_ROW_MODE_ORDER(arguments),
+    SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_IO_LIMIT(arguments),
+    SESSION_OPTION_ROW_LAYOUTS(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_DEVICE_NAME(arguments),
+    SESSION_OPTION_ROWS_DEVICES(arguments),
+    SESSION_OPTION_ROW_COPIES(arguments),
+    SESSION_OPTION_ROW_PASSES(arguments),
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output is named",
+     .offset = offsetof(struct arguments, folder)},
+    {.name = "stem",
+     .letter = 's',
+     .kind = OPTION_STRING,
+     .value = "STEM",
+     .help = "SPLATT text: STEMmodeK.mat, STEMlambda.mat",
+     .offset = offsetof(struct arguments, stem)},
+    {.name = "ktensor",
+     .kind = OPTION_STRING,
+     .value = "FILE",
+     .help = "ktensor text, as of the Tensor Toolbox",
+     .offset = offsetof(struct arguments, ktensor)},
+    {.name = "nowrite",
+     .kind = OPTION_FLAG,
+     .help = "write no results, and no checkpoint unless --checkpoint names a folder",
+     .offset = offsetof(struct arguments, nowrite)},
+    {.name = "checkpoint",
+     .kind = OPTION_STRING,
+     .value = "auto|none|DIR",
+     .fallback = "auto",
+     .help = "where the run is kept so that the same command goes on with it: with the results, "
+             "nowhere, or in a folder",
+     .offset = offsetof(struct arguments, checkpoint)},
+    {.name = "checkpoint-interval",
+     .kind = OPTION_STRING,
+     .value = "auto|S",
+     .fallback = "auto",
+     .help = "seconds between two checkpoints, 0: after every update; auto: ten or more, so that "
+             "they take one percent of the time",
+     .offset = offsetof(struct arguments, interval)},
+    {.name = "restart",
+     .kind = OPTION_FLAG,
+     .help = "begin anew where there is a checkpoint, which is lost",
+     .offset = offsetof(struct arguments, restart)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell the plan, and an estimate from the first seconds; write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
+    OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = OPTION_FLAG,
+     .help = "also the time of every mode, how its strategy was chosen, and details of I/O",
+     .offset = offsetof(struct arguments, verbose)},
+    OPTION_ROW_QUIET(arguments, quiet),
+    {.name = NULL}};
+
+static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
+{
+    struct cpd *cpd = context;
+    unsigned order = cpd->session.store.manifest.order;
+
+    report_reads_add(&cpd->reads, &cpd->session.plan, iteration->bytes_read);
+    cpd_estimate_iteration(&cpd->estimate, cpd->session.stream, iteration);
+    console_settle();
+    if (!cpd->args.quiet) {
+        report_iteration(iteration, order, cpd->args.verbose);
+    }
+    progress_iteration(iteration->iteration, iteration->fit, iteration->delta, iteration->seconds);
+    log_json_iteration(cpd->log, iteration, order);
+    (void)json_array_append_new(cpd->iterations, slc_json_iteration(iteration, order));
+}
+
+static void
+on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks)
+{
+    struct cpd *cpd = context;
+
+    cpd_estimate_blocks(&cpd->estimate, mode, done, blocks);
+    progress_blocks(iteration, mode, done, blocks);
+}
+
+static void on_resume(void *context, const struct slc_cp_resume *resume)
+{
+    struct cpd *cpd = context;
+
+    console_settle();
+    cpd_checkpoint_resumed(&cpd->checkpoint, resume, cpd->session.store.manifest.order,
+                           cpd->iterations, cpd->log, cpd->args.quiet);
+}
+
+static void on_checkpoint(void *context, const struct slc_cp_checkpointed *written)
+{
+    struct cpd *cpd = context;
+
+    cpd_checkpoint_written(&cpd->checkpoint, written, cpd->log);
+}
+
+/* Options of the solver; the order of modes is the plan's. */
+static void fill_options(struct cpd *cpd)
+{
+    const struct arguments *args = &cpd->args;
+    struct slc_cp_als_options *als = &cpd->als;
+
+    als->rank = (uint32_t)args->rank;
+    als->iterations = (unsigned)args->iterations;
+    als->tolerance = args->tolerance;
+    als->max_seconds = args->max_seconds;
+    als->regularization = args->regularization;
+    als->seed = args->seed;
+    als->holdout = args->session.holdout;
+    als->holdout_seed = args->holdout_seed;
+    als->init_folder = strcmp(args->init, "random") == 0 ? NULL : args->init;
+    als->deterministic = args->session.deterministic;
+    als->devices = cpd->session.devices;
+    als->layouts = &cpd->session.layouts;
+    als->stop = signals_stop();
+    als->iteration = on_iteration;
+    als->progress = on_blocks;
+    als->resumed = on_resume;
+    als->checkpointed = on_checkpoint;
+    als->context = cpd;
+}
+
+/* The first event of the log, once it is known whether it goes on with that of an earlier run. */
+static void start_log(struct cpd *cpd)
+{
+    if (!cpd->started) {
+        cpd->started = true;
+        run_log_use(cpd->log);
+        log_json_start(cpd->log, cpd->command, cpd->argc, cpd->argv);
+    }
+}
+
+static void print_plan(const struct cpd *cpd)
+{
+    const unsigned order = cpd->session.store.manifest.order;
+
+    report_tensor(&cpd->session.store);
+    report_factoring(&cpd->session.plan, order, &cpd->als);
+    report_device(&cpd->session.plan, &cpd->session.no_accelerator);
+    report_plan(&cpd->session.plan, order);
+    if (cpd->args.verbose) {
+        report_not_fused(&cpd->session.plan);
+    }
+    if (cpd->args.verbose && slc_cp_copies_pay(cpd->als.iterations)) {
+        report_copies_missed(&cpd->session.plan);
+    }
+    printf("\n");
+    (void)fflush(stdout);
+}
+
+static void show_start(struct cpd *cpd)
+{
+    const struct slc_manifest *manifest = &cpd->session.store.manifest;
+    struct progress_shape shape = {.order = manifest->order,
+                                   .iterations = cpd->als.iterations,
+                                   .passes = cpd->session.plan.passes,
+                                   .nnz = manifest->nnz,
+                                   .bytes = cpd->session.plan.iteration_bytes,
+                                   .operation = "CP-ALS"};
+
+    if (!cpd->args.quiet) {
+        print_plan(cpd);
+    }
+    log_json_plan(cpd->log, &cpd->session.store, &cpd->session.plan);
+    progress_shape(&shape);
+}
+
+/*
+ * An order of modes that nobody asked for is the plan's, which depends on memory, threads and
+ * layouts; that of a run that goes on is the one that it was begun with.
+ */
+static enum slc_status keep_order(struct cpd *cpd, struct slc_error *err)
+{
+    const struct session_options *asked = &cpd->args.session;
+    const unsigned order = cpd->session.store.manifest.order;
+    unsigned modes[SLC_MAX_ORDER];
+
+    if (asked->deterministic || asked->mode_order.count != 0 ||
+        !cpd_checkpoint_order(&cpd->checkpoint, order, modes) ||
+        memcmp(modes, cpd->session.plan.mode_order, order * sizeof modes[0]) == 0) {
+        return SLC_OK;
+    }
+    return slc_session_start_in_order(&cpd->session, modes, err);
+}
+
+/* Everything up to the first pass. */
+static enum slc_status
+prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
+{
+    const struct arguments *args = &cpd->args;
+    const struct cpd_output_names names = {args->folder, args->stem, args->ktensor, args->nowrite,
+                                           args->checkpoint};
+    enum slc_status status =
+        cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err);
+
+    if (status == SLC_OK) {
+        status = session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err);
+    }
+    if (status == SLC_OK) {
+        fill_options(cpd);
+        status =
+            cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err);
+    }
+    if (status == SLC_OK) {
+        status =
+            session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
+    }
+    if (args->dry_run || status != SLC_OK) {
+        return status;
+    }
+    status = slc_session_start(&cpd->session, err);
+    if (status == SLC_OK && args->iterations > 0) {
+        status = cpd_checkpoint_open(&cpd->checkpoint, cpd->output.checkpoint,
+                                     cpd->output.own_checkpoint, args->restart, err);
+        cpd->als.checkpoint = cpd->checkpoint.file;
+    }
+    if (status == SLC_OK) {
+        status = cpd_output_lock(&cpd->output, cpd->checkpoint.folder, err);
+    }
+    if (status == SLC_OK) {
+        status = keep_order(cpd, err);
+    }
+    if (status == SLC_OK) {
+        if (cpd->sweep == NULL &&
+            (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL)) {
+            log_json_fresh(cpd->log);
+            cpd_output_tell_replaced(&cpd->output);
+        }
+        start_log(cpd);
+        show_start(cpd);
+        cpd->als.accelerators = cpd->session.group;
+        cpd->als.accelerator = cpd->session.group == NULL ? cpd->session.accelerator : NULL;
+    }
+    return status;
+}
+
+/* The exit code of a run that ended without a fault. */
+static int stop_code(enum slc_stop_reason reason)
+{
+    switch (reason) {
+    case SLC_STOP_TIME:
+        return slc_status_exit_code(SLC_ERR_TIME_LIMIT);
+    case SLC_STOP_SIGNAL:
+        return signals_exit_code();
+    case SLC_STOP_TOLERANCE:
+    case SLC_STOP_ITERATIONS:
+        break;
+    }
+    return 0;
+}
+
+/* What has come of a run of a sweep. */
+static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
+{
+    struct slc_sweep_run *record = &cpd->sweep->record;
+
+    record->fit = cpd->result.fit;
+    record->iterations = cpd->result.iterations;
+    if (cpd->result.heldout > 0) {
+        record->heldout_rmse = cpd->result.heldout_rmse;
+    }
+    record->seconds = cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns);
+    (void)snprintf(record->reason, sizeof record->reason, "%s",
+                   slc_stop_reason_name(cpd->result.reason));
+    return cpd->sweep->written(cpd->sweep, err);
+}
+
+static const struct estimate *told_estimate(const struct cpd *cpd)
+{
+    return cpd->estimate.estimated ? &cpd->estimate.estimate : NULL;
+}
+
+static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
+{
+    struct slc_stream_stats stats;
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status;
+
+    slc_stream_stats(cpd->session.stream, &stats);
+    struct run_record record = {
+        .facts = {.store = &cpd->session.store,
+                  .plan = &cpd->session.plan,
+                  .result = &cpd->result,
+                  .stats = &stats,
+                  .exit_code = stop_code(cpd->result.reason),
+                  .iterations = cpd->iterations,
+                  .total_seconds =
+                      cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns),
+                  .seconds_before = cpd->checkpoint.seconds_before,
+                  .checkpoint_folder =
+                      cpd->checkpoint.file != NULL ? cpd->checkpoint.folder : NULL},
+        .command = cpd->command,
+        .argc = cpd->argc,
+        .argv = cpd->argv,
+        .values = &cpd->args,
+        .estimate = told_estimate(cpd),
+        .actual = &cpd->estimate.actual};
+    status = cpd_output_write(&cpd->output, &record, cpd->log, err);
+    if (!cpd->args.nowrite) {
+        cpd->write_seconds = slc_seconds_since(start_ns);
+    }
+    if (status == SLC_OK && stop_code(cpd->result.reason) == 0 && cpd->sweep != NULL) {
+        status = tell_sweep(cpd, err);
+    }
+    /* What went into it is in the results now, if the run is through. */
+    if (status == SLC_OK && stop_code(cpd->result.reason) == 0) {
+        status = cpd_checkpoint_remove(&cpd->checkpoint, err);
+    }
+    return status;
+}
+
+static void print_end(const struct cpd *cpd)
+{
+    struct slc_stream_stats stats;
+
+    slc_stream_stats(cpd->session.stream, &stats);
+    report_fit(&cpd->result);
+    cpd_output_report(&cpd->output);
+    report_times(&cpd->result, cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns),
+                 cpd->checkpoint.seconds_before, cpd->write_seconds, &stats,
+                 cpd->session.plan.threads);
+    devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
+    accelerator_report_stats(&cpd->session.plan, &cpd->result.accelerator);
+    share_report(cpd->result.shares, cpd->result.order);
+    if (cpd->args.verbose && cpd->estimate.estimated) {
+        estimate_compare(&cpd->estimate.estimate, &cpd->estimate.actual);
+    }
+    report_resources(&cpd->session.plan, &stats, &cpd->reads);
+}
+
+/* The last event of the log. */
+static void tell_end(struct cpd *cpd, const char *reason, int exit_code)
+{
+    const struct log_end end = {.reason = reason,
+                                .exit_code = exit_code,
+                                .seconds = slc_seconds_since(cpd->start_ns),
+                                .result = &cpd->result,
+                                .estimate = told_estimate(cpd),
+                                .actual = &cpd->estimate.actual};
+
+    start_log(cpd);
+    run_log_use(NULL);
+    log_json_end(cpd->log, &end);
+}
+
+static int fail(struct cpd *cpd, enum slc_status status, const struct slc_error *err)
+{
+    int code = console_error(err);
+
+    if (cpd->checkpoint.iteration > 0) {
+        cpd_checkpoint_tell(&cpd->checkpoint);
+    }
+    code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    tell_end(cpd, slc_status_name(status), code);
+    return code;
+}
+
+/* The plan, and an estimate unless that is not wanted. */
+static enum slc_status dry_run(struct cpd *cpd, struct slc_error *err)
+{
+    print_plan(cpd);
+    return cpd->args.no_probe
+               ? SLC_OK
+               : cpd_estimate_dry_run(&cpd->estimate, &cpd->session, cpd->als.iterations,
+                                      cpd->args.probe_seconds, err);
+}
+
+int cpd_run_one(struct cpd *cpd, const struct operands *operands)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    int code;
+
+    cpd->iterations = json_array();
+    cpd_estimate_start(&cpd->estimate);
+    status = prepare(cpd, operands, &err);
+    if (status == SLC_OK && !cpd->args.dry_run) {
+        status = slc_cp_als(&cpd->session.store, cpd->session.stream, cpd->session.backend,
+                            &cpd->session.plan, &cpd->als, &cpd->result, &err);
+    }
+    console_settle();
+    if (status == SLC_OK && cpd->args.dry_run) {
+        status = dry_run(cpd, &err);
+    } else if (status == SLC_OK) {
+        if (cpd->sweep == NULL && cpd->checkpoint.seconds_before == 0) {
+            cpd_estimate_end(&cpd->estimate, &cpd->session, cpd->result.iterations);
+        }
+        status = write_results(cpd, &err);
+    }
+    if (status != SLC_OK) {
+        code = fail(cpd, status, &err);
+    } else if (cpd->args.dry_run) {
+        code = 0;
+    } else {
+        code = stop_code(cpd->result.reason);
+        tell_end(cpd, slc_stop_reason_name(cpd->result.reason), code);
+        if (!cpd->args.quiet) {
+            print_end(cpd);
+        }
+        if (code != 0) {
+            cpd_checkpoint_tell(&cpd->checkpoint);
+        }
+    }
+    slc_cp_result_destroy(&cpd->result);
+    cpd_checkpoint_close(&cpd->checkpoint);
+    cpd_output_unlock(&cpd->output);
+    session_close(&cpd->session);
+    json_decref(cpd->iterations);
+    return code;
+}
+
+/* Of a sweep each rank, for runs of the same rank are alike. */
+static int dry_run_all(struct cpd *cpd, const struct operands *operands)
+{
+    int code = 0;
+
+    for (unsigned i = 0; i < cpd->args.ranks.count && code == 0; i++) {
+        struct cpd one = *cpd;
+
+        one.args.rank = cpd->args.ranks.number[i];
+        code = cpd_run_one(&one, operands);
+        cpd->started = one.started;
+    }
+    if (code == 0) {
+        tell_end(cpd, "dry-run", 0);
+    }
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct cpd cpd = {.command = command,
+                      .argc = argc,
+                      .argv = argv,
+                      .session = {.stream = NULL},
+                      .write_seconds = -1};
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &cpd.args, &operands, &code)) {
+        return code;
+    }
+    console_start(cpd.args.quiet     ? CONSOLE_QUIET
+                  : cpd.args.verbose ? CONSOLE_VERBOSE
+                                     : CONSOLE_NORMAL);
+    progress_start(cpd.args.progress, cpd.args.quiet);
+    cpd.start_ns = slc_clock_ns();
+    cpd.args.session.plan_only = cpd.args.dry_run;
+    cpd.args.rank = cpd.args.ranks.number[0];
+    status = cpd_holdout_parse(cpd.args.holdout, &cpd.args.session.holdout, &err);
+    if (status == SLC_OK) {
+        status = signals_start(NULL, NULL, &err);
+    }
+    if (status == SLC_OK) {
+        status = log_json_open(cpd.args.log_json, &cpd.log, &err);
+    }
+    if (status != SLC_OK) {
+        code = fail(&cpd, status, &err);
+    } else if (cpd.args.dry_run) {
+        code = dry_run_all(&cpd, &operands);
+    } else if (cpd.args.ranks.count > 1 || cpd.args.runs > 1) {
+        code = cpd_run_sweep(&cpd, &operands);
+    } else {
+        code = cpd_run_one(&cpd, &operands);
+    }
+    log_json_close(cpd.log);
+    return code;
+}
+
+const struct command command_cpd = {
+    .name = "cpd",
+    .summary = "factorize a store by CP-ALS, streaming it from disk",
+    .example = "sluice cpd flights-4d.slc --rank 16 --memory 512MiB",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "Modes count from 1. A first Ctrl-C writes the factors as far as they came, and a "
+             "checkpoint\n"
+             "from which the same command goes on; a second stops at once. A sweep, as in\n"
+             "`--rank 4,8,16 --runs 5`, has a folder NAME.sweep with one for each run.",
+    .resumes = true,
+    .run = run,
+};

@@ -1,0 +1,347 @@
+/*
+ * sluice export: a store becomes FROSTT text again, the factors of a run another form of factors;
+ * no bit of any value is lost.
+ */
+#include "base/thread/team.h"
+#include "convert/export/export.h"
+#include "convert/export/export_form.h"
+#include "convert/export/export_lists.h"
+#include "storage/model/run_folder.h"
+#include "tools/forecast/forecast_ahead.h"
+#include "tools/options/commands.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/unfinished.h"
+#include "tools/report/export_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Of a trial of decoding and formatting. */
+#define TRIAL_SECONDS 0.3
+#define BRIEF_SECONDS 0.02 /* of a run that begins */
+/* What rows take beside being formatted: they are written in order, by whoever has the turn. */
+#define IN_ORDER 1.6
+
+struct arguments {
+    const char *format;
+    const char *index_base;
+    uint64_t memory;
+    uint64_t threads;
+    const char *progress;
+    const char *log_json;
+    bool force;
+    bool quiet;
+    struct forecast_options forecast;
+};
+
+static const char *const format_choices[] = {"auto",   "tns",     "splatt-bin", "npz", "scipy",
+                                             "matlab", "ktensor", "splatt",     "csv", NULL};
+static const char *const base_choices[] = {"0", "1", NULL};
+
+static const struct option options[] = {
+    {.name = "format",
+     .kind = OPTION_CHOICE,
+     .value = "FORM",
+     .fallback = "auto",
+     .choices = format_choices,
+     .help = "of a store: tns, splatt-bin, npz, scipy, matlab; of a "
+             "run: matlab, ktensor, splatt, csv; auto: by the "
+             "ending of OUT",
+     .offset = offsetof(struct arguments, format)},
+    {.name = "index-base",
+     .kind = OPTION_CHOICE,
+     .value = "B",
+     .fallback = "1",
+     .choices = base_choices,
+     .help = "first index in the text: 0 or 1",
+     .offset = offsetof(struct arguments, index_base)},
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    OPTION_ROW_OVERWRITE(arguments, force),
+    OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
+    OPTION_ROW_QUIET(arguments, quiet),
+    FORECAST_OPTION_ROWS(arguments, forecast),
+    {.name = NULL}};
+
+static bool ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text);
+
+    return length > strlen(ending) && strcmp(text + length - strlen(ending), ending) == 0;
+}
+
+/* Text for a name that promises something else would deceive whoever takes it by the name. */
+static enum slc_status check_promise(const char *output, struct slc_error *err)
+{
+    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".lz4"};
+    static const char *const others[] = {".csv", ".tsv", ".npy"};
+
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        if (ends_with(output, packed[i])) {
+            return slc_fail(
+                err, SLC_ERR_USAGE,
+                "the name %s promises compressed text, which is not written: give - as "
+                "OUT and a program that compresses behind it, as in sluice export X.slc "
+                "- | gzip > X.tns.gz, or --format tns for plain text",
+                output);
+        }
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (ends_with(output, others[i])) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the name %s promises a form that is not written of a tensor: name it "
+                            "X.tns, .bin, .npz or .mat, or give --format",
+                            output);
+        }
+    }
+    return SLC_OK;
+}
+
+/* The form that is asked for, or that the name of the output means. */
+static enum slc_status choose_form(const struct arguments *args,
+                                   const char *output,
+                                   bool run,
+                                   const struct slc_export_form **form,
+                                   struct slc_error *err)
+{
+    const bool by_name = strcmp(args->format, "auto") == 0;
+    enum slc_status status = by_name && !run ? check_promise(output, err) : SLC_OK;
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status =
+        slc_export_form_choose(run ? SLC_EXPORT_MODEL : SLC_EXPORT_TENSOR,
+                               by_name ? NULL : args->format, output, form, by_name ? NULL : err);
+    return status != SLC_OK && by_name
+               ? slc_fail(err, SLC_ERR_USAGE,
+                          "the name %s does not say in which form the factors are wanted: give "
+                          "--format matlab, ktensor, splatt or csv",
+                          output)
+               : status;
+}
+
+static enum slc_status export_model(const struct arguments *args,
+                                    const struct operands *operands,
+                                    const struct slc_export_form *form,
+                                    struct slc_error *err)
+{
+    const struct export_run_options export_options = {.run = operands->text[0],
+                                                      .output = operands->text[1],
+                                                      .form = form->model,
+                                                      .memory_bytes = args->memory,
+                                                      .overwrite = args->force,
+                                                      .quiet = args->quiet,
+                                                      .forecast = args->forecast};
+
+    return export_run(&export_options, err);
+}
+
+/* The export of a tensor. */
+struct tensor_job {
+    const struct arguments *args;
+    const struct slc_export_options *asked;
+    const struct slc_export_form *form;
+};
+
+static void judge_time(const struct tensor_job *job,
+                       const struct slc_export_forecast *found,
+                       struct forecast *forecast)
+{
+    char blocks[4096 + 16];
+
+    (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", job->asked->store, SLC_BLCO_NAME);
+    forecast_try_drives(forecast, blocks);
+    forecast_phase(forecast, "begin");
+    forecast_part(forecast, "opening", FORECAST_START_SECONDS);
+    forecast_phase(forecast, "export");
+    forecast_part(forecast, "reading",
+                  forecast->read_rate > 0 ? (double)found->read_bytes / forecast->read_rate : 0);
+    forecast_part(forecast, "formatting",
+                  (job->form->text ? IN_ORDER : 1) *
+                      (found->decode_seconds + found->format_seconds));
+    if (found->in_parts) {
+        forecast_phase(forecast, "write");
+    }
+    forecast_part(forecast, "writing",
+                  forecast->write_rate > 0 ? found->output_bytes / forecast->write_rate : 0);
+}
+
+static enum slc_status judge(const struct tensor_job *job,
+                             bool brief,
+                             struct slc_export_forecast *found,
+                             struct forecast *forecast,
+                             struct slc_error *err)
+{
+    const struct slc_export_options *asked = job->asked;
+    const double trial = job->args->forecast.no_probe ? 0 : brief ? BRIEF_SECONDS : TRIAL_SECONDS;
+    const enum slc_status status =
+        job->form->text ? slc_export_forecast(asked, trial, found, err)
+                        : slc_export_lists_forecast(asked, job->form->lists, trial, found, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    *forecast = (struct forecast){.command = "export",
+                                  .brief = brief,
+                                  .budget_bytes = job->args->memory,
+                                  .memory_bytes = found->memory_bytes,
+                                  .output = strcmp(asked->output, "-") != 0 ? asked->output : NULL,
+                                  .free_bytes = UINT64_MAX,
+                                  .final_bytes = (uint64_t)found->output_bytes,
+                                  .read_bytes = found->read_bytes,
+                                  .written_bytes = (uint64_t)found->output_bytes};
+    forecast_buffer(forecast, "process", found->fixed_bytes, "program, libraries, index, a block");
+    forecast_buffer(forecast, "workers", found->memory_bytes - found->fixed_bytes,
+                    job->form->text ? "a decoder and text for each thread"
+                                    : "a block, a decoder and lists for each thread");
+    if (found->decode_seconds > 0) {
+        judge_time(job, found, forecast);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    struct slc_export_forecast found;
+
+    return judge(context, true, &found, forecast, err);
+}
+
+/* What it would take, and whether the disk has room. */
+static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *err)
+{
+    struct slc_export_forecast found;
+    struct forecast forecast;
+    char passes[64];
+    enum slc_status status = judge(job, false, &found, &forecast, err);
+
+    if (status == SLC_OK) {
+        (void)snprintf(passes, sizeof passes, "%" PRIu64 " over the store, 1 over the output",
+                       found.scans);
+        forecast.passes = passes;
+        status = forecast_check_room(&forecast, err);
+    }
+    if (status == SLC_OK && !job->args->forecast.json) {
+        printf("Would export %s to %s\n", job->asked->store, job->asked->output);
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, job->args->forecast.json, err) : status;
+}
+
+static enum slc_status export_tensor(const struct arguments *args,
+                                     const struct operands *operands,
+                                     const struct slc_export_form *form,
+                                     struct slc_error *err)
+{
+    const struct slc_export_options export_options = {
+        .store = operands->text[0],
+        .output = operands->text[1],
+        .index_base = (unsigned)(args->index_base[0] - '0'),
+        .memory_bytes = args->memory,
+        .threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers(),
+        .overwrite = args->force,
+        .progress = progress_phase};
+    const struct tensor_job job = {args, &export_options, form};
+    const bool to_stdout = strcmp(export_options.output, "-") == 0;
+    struct forecast_ahead ahead;
+    struct format_text count;
+    uint64_t lines = 0;
+    enum slc_status status =
+        unfinished_watch(args->forecast.dry_run ? "-" : export_options.output, err);
+
+    if (status == SLC_OK && to_stdout && !form->text) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "--format %s is written in many places at once: name a file, not -",
+                          form->name);
+    }
+    if (status == SLC_OK && args->forecast.dry_run) {
+        return dry_run(&job, err);
+    }
+    if (status == SLC_OK) {
+        forecast_ahead(&ahead, args->quiet, export_options.store, judge_ahead, &job);
+        status = form->text ? slc_export_tns(&export_options, &lines, err)
+                            : slc_export_lists(&export_options, form->lists, &lines, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    console_settle();
+    if (!args->quiet && form->text && !to_stdout) {
+        printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
+               export_options.output, export_options.index_base);
+    } else if (!args->quiet && !to_stdout) {
+        printf("Exported %s nonzeros to %s as %s\n", format_count(&count, lines),
+               export_options.output, form->name);
+    }
+    forecast_compare(&ahead, args->quiet || to_stdout, to_stdout ? NULL : export_options.output);
+    return SLC_OK;
+}
+
+/* Whether it is the folder of a sweep, which is told by what reads runs: which one in it to name.
+ */
+static enum slc_status is_sweep(const char *folder, bool *found, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    char *path = slc_path_join(folder, "sweep.json");
+    struct slc_file_stat stat;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    *found = files->stat_path(files->self, path, &stat) >= 0;
+    slc_free(path);
+    return SLC_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.index_base = NULL};
+    struct slc_error err = SLC_ERROR_INIT;
+    const struct slc_export_form *form;
+    struct operands operands;
+    enum slc_status status;
+    bool is_run;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
+    status = slc_run_folder_find(operands.text[0], &is_run, &err);
+    if (status == SLC_OK && !is_run) {
+        status = is_sweep(operands.text[0], &is_run, &err);
+    }
+    if (status == SLC_OK) {
+        status = choose_form(&args, operands.text[1], is_run, &form, &err);
+    }
+    if (status == SLC_OK) {
+        status = is_run ? export_model(&args, &operands, form, &err)
+                        : export_tensor(&args, &operands, form, &err);
+    }
+    return status == SLC_OK ? 0 : console_error(&err);
+}
+
+const struct command command_export = {
+    .name = "export",
+    .summary = "write a store, or the factors of a run, in another form",
+    .example = "sluice export flights-4d.slc flights-4d.tns",
+    .operands = "X.slc|RUN OUT",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .notes =
+        "A store becomes text, with the fewest digits that read back to the same bits; OUT may be "
+        "-\n"
+        "for standard output then. Of a run, the folder that sluice cpd has written, the factors\n"
+        "and weights become one file (matlab, ktensor), a folder OUT of files (csv), or files "
+        "whose\n"
+        "names begin with OUT (splatt).",
+    .run = run,
+};

@@ -1,0 +1,309 @@
+/* sluice generate: random tensors of any size in bounded memory. */
+#include "convert/build/build_folder.h"
+#include "convert/generate/generate.h"
+#include "convert/ingest/text/text.h"
+#include "tools/forecast/forecast_ahead.h"
+#include "tools/options/build_options.h"
+#include "tools/options/commands.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/unfinished.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct build_options build;
+    struct option_dims dims;
+    uint64_t nnz;
+    const char *dist;
+    uint64_t rank;
+    double noise;
+    uint64_t seed;
+    struct forecast_options forecast;
+};
+
+static const struct option options[] = {
+    {.name = "dims",
+     .required = true,
+     .kind = OPTION_DIMS,
+     .value = "AxBxC",
+     .help = "lengths of the modes",
+     .offset = offsetof(struct arguments, dims)},
+    {.name = "nnz",
+     .required = true,
+     .kind = OPTION_U64,
+     .value = "N",
+     .help = "entries to draw; zipf draws repeat, and a store combines them",
+     .offset = offsetof(struct arguments, nnz)},
+    {.name = "dist",
+     .kind = OPTION_STRING,
+     .value = "NAME[:S]",
+     .fallback = "uniform",
+     .help = "coordinates: uniform, zipf:S (low ids are frequent) or zipf-shuffled:S, exponent S; "
+             "best (a full box) or best:K (for a TTM in mode K), worst (no index twice)",
+     .offset = offsetof(struct arguments, dist)},
+    {.name = "rank",
+     .letter = 'r',
+     .kind = OPTION_U64,
+     .value = "R",
+     .fallback = "0",
+     .maximum = SLC_MAX_RANK,
+     .help = "values of a planted model of rank R; 0: integers 1 to 9",
+     .offset = offsetof(struct arguments, rank)},
+    {.name = "noise",
+     .kind = OPTION_DOUBLE,
+     .value = "F",
+     .fallback = "0",
+     .help = "standard deviation of added noise, relative to the values of the model",
+     .offset = offsetof(struct arguments, noise)},
+    {.name = "seed",
+     .kind = OPTION_U64,
+     .value = "N",
+     .fallback = "0",
+     .maximum = INT64_MAX,
+     .help = "the same seed gives the same tensor",
+     .offset = offsetof(struct arguments, seed)},
+    BUILD_OPTION_ROWS(arguments),
+    FORECAST_OPTION_ROWS(arguments, forecast),
+    {.name = NULL}};
+
+/* "best", or "best:2" for a TTM in mode 2; whether there is such a mode is the generator's to say.
+ */
+static bool parse_best(const char *text, struct slc_generate_options *out)
+{
+    const char *end = text + strlen(text);
+    double mode = 0;
+
+    out->distribution = SLC_DIST_BEST;
+    if (strcmp(text, "best") == 0) {
+        return true;
+    }
+    if (strncmp(text, "best:", 5) != 0 || slc_parse_f64(text + 5, end, &mode) != end || mode < 1 ||
+        mode > SLC_MAX_ORDER || mode != (unsigned)mode) {
+        return false;
+    }
+    out->best_ttm = (unsigned)mode;
+    return true;
+}
+
+/* "uniform", "zipf:1.2", "zipf-shuffled:1.2", "best", "best:2", "worst". */
+static enum slc_status
+parse_distribution(const char *text, struct slc_generate_options *out, struct slc_error *err)
+{
+    const char *colon = strchr(text, ':');
+    size_t bytes = colon != NULL ? (size_t)(colon - text) : strlen(text);
+    const char *end = text + strlen(text);
+
+    out->zipf_exponent = 1;
+    if (bytes == 7 && memcmp(text, "uniform", 7) == 0 && colon == NULL) {
+        out->distribution = SLC_DIST_UNIFORM;
+        return SLC_OK;
+    }
+    if (strcmp(text, "worst") == 0) {
+        out->distribution = SLC_DIST_WORST;
+        return SLC_OK;
+    }
+    if (parse_best(text, out)) {
+        return SLC_OK;
+    }
+    out->distribution = bytes == 4 ? SLC_DIST_ZIPF : SLC_DIST_ZIPF_SHUFFLED;
+    if ((bytes == 4 && memcmp(text, "zipf", 4) == 0) ||
+        (bytes == 13 && memcmp(text, "zipf-shuffled", 13) == 0)) {
+        if (colon == NULL || (slc_parse_f64(colon + 1, end, &out->zipf_exponent) == end &&
+                              out->zipf_exponent >= 0 && out->zipf_exponent <= 100)) {
+            return SLC_OK;
+        }
+    }
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "--dist: '%s' is none of uniform, zipf:S, zipf-shuffled:S with 0 <= S <= 100, "
+                    "best, best:K with a mode K, worst",
+                    text);
+}
+
+static enum slc_status
+fill_options(const struct arguments *args, struct slc_generate_options *out, struct slc_error *err)
+{
+    if (!slc_codec_parse(args->build.codec, &out->codec)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                        args->build.codec);
+    }
+    out->order = args->dims.order;
+    for (unsigned n = 0; n < args->dims.order; n++) {
+        out->dims[n] = args->dims.length[n];
+    }
+    out->nnz = args->nnz;
+    out->rank = (uint32_t)args->rank;
+    out->noise = args->noise;
+    out->seed = args->seed;
+    out->relabel = build_relabel(&args->build);
+    out->block_bytes = args->build.block_bytes;
+    out->memory_bytes = args->build.memory;
+    out->temp_folder = args->build.temp_dir;
+    out->max_temp = args->build.max_temp;
+    out->threads = build_threads(&args->build);
+    out->overwrite = args->build.force;
+    out->progress = progress_phase;
+    out->publishing = unfinished_publishing;
+    return build_fibers(&args->build, &out->fibers, &out->run, err) == SLC_OK
+               ? parse_distribution(args->dist, out, err)
+               : SLC_ERR_USAGE;
+}
+
+static void print_report(const struct slc_generate_options *options_used,
+                         const struct slc_generate_report *report)
+{
+    struct format_text a;
+    struct format_text b;
+
+    printf("Generated %s\n", options_used->output);
+    if (report->store) {
+        build_report(&report->build, options_used->order, options_used->dims);
+        printf("  %-12s %s merged\n", "duplicates", format_count(&a, report->build.duplicates));
+    } else {
+        printf("  %-12s %s rows, %s\n", "text", format_count(&a, report->entries),
+               format_data(&b, (double)report->text_bytes));
+    }
+    build_report_memory(options_used->memory_bytes);
+}
+
+/* Fewer are drawn before that could be judged. */
+#define AHEAD_NNZ_MIN 100000
+/* What begin, syncs and end take. */
+#define ALWAYS_SECONDS 0.05
+
+static void judge_time(const struct slc_generate_forecast *found, struct forecast *forecast)
+{
+    const double writes = forecast->write_rate;
+
+    forecast_phase(forecast, "begin and end");
+    forecast_part(forecast, "syncing", ALWAYS_SECONDS);
+    forecast_phase(forecast, found->store ? "collect" : "write");
+    forecast_part(forecast, "drawing", found->draw_seconds + found->scatter_seconds);
+    forecast_part(forecast, found->store ? "spilling" : "writing",
+                  writes > 0
+                      ? (double)(found->store ? found->spill_bytes : found->output_bytes) / writes
+                      : 0);
+    if (found->store) {
+        forecast_phase(forecast, "write");
+        forecast_part(forecast, "sorting", found->sort_seconds + found->encode_seconds);
+        forecast_part(forecast, "writing", writes > 0 ? (double)found->output_bytes / writes : 0);
+    }
+}
+
+/* The tensor that is asked for, and how much is to be found out of it. */
+struct job {
+    const struct slc_generate_options *generate;
+    bool no_probe, brief;
+};
+
+static enum slc_status judge(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct job *job = context;
+    const struct slc_generate_options *generate = job->generate;
+    const bool to_file = strcmp(generate->output, "-") != 0;
+    struct slc_generate_forecast found;
+    enum slc_status status = slc_generate_forecast(generate, &found, err);
+
+    if (status == SLC_OK && found.store) {
+        status =
+            slc_build_folder_check(slc_files_system(), generate->output, generate->overwrite, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    *forecast = (struct forecast){
+        .command = "generate",
+        .brief = job->brief,
+        .budget_bytes = generate->memory_bytes,
+        .memory_bytes = found.fixed_bytes + found.text_memory_bytes +
+                        (found.push_bytes > found.sort_bytes ? found.push_bytes : found.sort_bytes),
+        .output = to_file ? generate->output : NULL,
+        .temp_folder = generate->temp_folder,
+        .free_bytes = UINT64_MAX,
+        .final_bytes = found.output_bytes,
+        .temp_bytes = found.spill_bytes,
+        .read_bytes = found.spill_bytes,
+        .written_bytes = found.output_bytes + found.spill_bytes,
+        .passes = "one over the output"};
+    forecast_buffer(forecast, "drawing", found.fixed_bytes, "process, columns of entries");
+    forecast_buffer(forecast, "text", found.text_memory_bytes, "a buffer for each thread");
+    forecast_buffer(forecast, "collecting", found.push_bytes, "buckets and what they hold");
+    forecast_buffer(forecast, "sorting", found.sort_bytes,
+                    "in their place: buckets, sort areas, encoders and writer");
+    if (!job->no_probe) {
+        forecast_try_drives(forecast, NULL);
+        judge_time(&found, forecast);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status dry_run(const struct arguments *args,
+                               const struct slc_generate_options *generate,
+                               struct slc_error *err)
+{
+    const struct job job = {.generate = generate, .no_probe = args->forecast.no_probe};
+    struct forecast forecast;
+    enum slc_status status = judge(&job, &forecast, err);
+
+    if (status == SLC_OK) {
+        status = forecast_check_room(&forecast, err);
+    }
+    if (status == SLC_OK && !args->forecast.json) {
+        printf("Would generate %s\n", generate->output);
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, args->forecast.json, err) : status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.dist = NULL};
+    struct slc_generate_options generate = {.files = NULL};
+    struct slc_generate_report report = {.entries = 0};
+    const struct job job = {.generate = &generate, .brief = true};
+    struct forecast_ahead ahead = {.known = false};
+    bool to_stdout;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    generate.output = operands.text[0];
+    if (build_start(&args.build, args.forecast.dry_run ? "-" : generate.output, &err) != SLC_OK ||
+        fill_options(&args, &generate, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    if (args.forecast.dry_run) {
+        return dry_run(&args, &generate, &err) == SLC_OK ? 0 : console_error(&err);
+    }
+    if (generate.nnz >= AHEAD_NNZ_MIN) {
+        forecast_ahead(&ahead, args.build.quiet, NULL, judge, &job);
+    }
+    if (slc_generate(&generate, &report, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    console_settle();
+    /* With the tensor on standard output there is no room for a report there. */
+    to_stdout = strcmp(generate.output, "-") == 0;
+    if (!args.build.quiet && !to_stdout) {
+        print_report(&generate, &report);
+    }
+    forecast_compare(&ahead, args.build.quiet || to_stdout, to_stdout ? NULL : generate.output);
+    return 0;
+}
+
+const struct command command_generate = {
+    .name = "generate",
+    .summary = "make a random tensor, a store or .tns text, of any size",
+    .example = "sluice generate big.slc --dims 100000x50000x2000 --nnz 20000000 --dist zipf:1.1",
+    .operands = "OUT",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "OUT ending in .slc becomes a store, anything else .tns text, - standard output.\n"
+             "uniform, best and worst make distinct coordinates: exactly N nonzeros.",
+    .run = run,
+};

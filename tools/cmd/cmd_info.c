@@ -1,0 +1,466 @@
+/* sluice info: everything a store, or a checkpoint, says about itself, for people or as JSON. */
+#include "base/memory/memory.h"
+#include "base/text/plain_text.h"
+#include "report/json_parts.h"
+#include "report/saved_run.h"
+#include "storage/file/block_file.h"
+#include "storage/manifest/json_text.h"
+#include "storage/manifest/labels.h"
+#include "tools/options/commands.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/json_out.h"
+#include "tools/report/info_checkpoint.h"
+#include "tools/session.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+struct arguments {
+    bool json;
+};
+
+/* Smallest and largest index of a mode that occur. */
+struct used_range {
+    uint64_t low;
+    uint64_t high;
+};
+
+/* What the manifest does not tell of a layout: its order, and the partitions of a sorted one. */
+struct layout_stats {
+    struct slc_fiber_run run;
+    uint64_t fibers; /* of fiber-n */
+    uint64_t count;
+    uint64_t smallest_nnz;
+    uint64_t largest_nnz;
+    uint64_t split_rows; /* rows that are in more than one partition */
+};
+
+/* What is printed of a store beside its manifest. */
+struct findings {
+    struct used_range ranges[SLC_MAX_ORDER]; /* for people only */
+    struct layout_stats layouts[SLC_MAX_LAYOUTS];
+    struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open: for where their stripes lie */
+};
+
+static const struct option options[] = {{.name = "json",
+                                         .kind = OPTION_FLAG,
+                                         .help = "one JSON object",
+                                         .offset = offsetof(struct arguments, json)},
+                                        {.name = NULL}};
+
+static double cells_of(const struct slc_manifest *manifest)
+{
+    double cells = 1;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        cells *= (double)manifest->dims[n];
+    }
+    return cells;
+}
+
+/* Bits that a set of this size and shape cannot go below on average: log2(e * cells / nnz). */
+static double ideal_bits(const struct slc_manifest *manifest)
+{
+    return manifest->nnz > 0 ? log2(exp(1.0) * cells_of(manifest) / (double)manifest->nnz) : 0;
+}
+
+static double index_bits(const struct slc_manifest *manifest, const struct slc_store_layout *layout)
+{
+    return manifest->nnz > 0 ? 8.0 * (double)layout->index_bytes / (double)manifest->nnz : 0;
+}
+
+/*
+ * Indices of mode n that blocks cover: the smallest and largest that occur. By falling frequency
+ * all indices in the range occur, so that undoing the labels loses nothing.
+ */
+static enum slc_status find_range(const struct slc_store *store,
+                                  unsigned n,
+                                  struct used_range *range,
+                                  struct slc_error *err)
+{
+    const struct slc_reader *reader = store->reader;
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const struct slc_store_permutation *listed = slc_manifest_permutation(&store->manifest, n);
+
+    range->low = UINT64_MAX;
+    range->high = 0;
+    for (uint64_t b = 0; b < info->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        range->low = entry.min[n] < range->low ? entry.min[n] : range->low;
+        range->high = entry.max[n] > range->high ? entry.max[n] : range->high;
+    }
+    if (listed == NULL || info->block_count == 0) {
+        return SLC_OK;
+    }
+    /* From numbers in the store to the input's indices that they stand for. */
+    return slc_labels_find(store->files, store->path, listed, store->manifest.dims[n], &range->low,
+                           &range->high, err);
+}
+
+static enum slc_status
+find_ranges(const struct slc_store *store, struct used_range *ranges, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < store->manifest.order && status == SLC_OK; n++) {
+        status = find_range(store, n, &ranges[n], err);
+    }
+    return status;
+}
+
+/* Looks into a further layout, and counts its partitions. */
+static enum slc_status look_into(const struct slc_store *store,
+                                 const struct slc_store_layout *layout,
+                                 struct layout_stats *stats,
+                                 struct slc_error *err)
+{
+    struct slc_reader *reader = NULL;
+    bool split = false;
+    enum slc_status status = slc_store_open_layout(store, layout->layout, layout->layout_mode,
+                                                   slc_memory_total(), &reader, err);
+
+    *stats = (struct layout_stats){.count = 0};
+    if (status != SLC_OK) {
+        return status;
+    }
+    stats->run = slc_reader_info(reader)->keys.run;
+    stats->fibers = slc_reader_info(reader)->fiber_count;
+    stats->count = slc_reader_info(reader)->partition_count;
+    stats->largest_nnz = slc_reader_info(reader)->max_partition_nnz;
+    stats->smallest_nnz = stats->largest_nnz;
+    for (uint64_t p = 0; p < stats->count; p++) {
+        struct slc_partition partition;
+
+        slc_reader_partition(reader, p, &partition);
+        stats->smallest_nnz =
+            partition.nnz < stats->smallest_nnz ? partition.nnz : stats->smallest_nnz;
+        stats->split_rows += partition.continued && !split;
+        split = partition.continued;
+    }
+    slc_reader_close(reader);
+    return SLC_OK;
+}
+
+/* Opens the file of a layout, to tell where its stripes are. */
+static enum slc_status find_file(const struct slc_store *store,
+                                 const struct slc_store_layout *layout,
+                                 struct slc_block_file *file,
+                                 struct slc_error *err)
+{
+    char *path = slc_path_join(store->path, layout->file);
+    enum slc_status status =
+        path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                     : slc_block_file_open(store->files, path, "opening a block file", file, err);
+
+    slc_free(path);
+    for (unsigned k = 0; status == SLC_OK && k < file->part_count; k++) {
+        slc_text_make_plain(file->parts[k].path);
+    }
+    return status;
+}
+
+/* Everything that the manifest does not tell. */
+static enum slc_status
+find_out(const struct slc_store *store, bool json, struct findings *findings, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    enum slc_status status = json ? SLC_OK : find_ranges(store, findings->ranges, err);
+
+    for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
+        if (manifest->layouts[i].layout == SLC_LAYOUT_BLCO) {
+            findings->layouts[i].run = slc_reader_info(store->reader)->keys.run;
+        } else {
+            status = look_into(store, &manifest->layouts[i], &findings->layouts[i], err);
+        }
+        if (status == SLC_OK) {
+            status = find_file(store, &manifest->layouts[i], &findings->files[i], err);
+        }
+    }
+    return status;
+}
+
+static json_t *layout_to_json(const struct slc_manifest *manifest,
+                              const struct slc_store_layout *layout,
+                              const struct layout_stats *stats,
+                              const struct slc_block_file *file)
+{
+    json_t *object = json_pack(
+        "{s:s, s:s, s:I, s:s, s:I, s:I, s:f, s:I, s:I, s:o}", "file", layout->file, "layout",
+        slc_layout_name(layout->layout), "mode",
+        (json_int_t)(layout->layout == SLC_LAYOUT_BLCO ? 0 : layout->layout_mode + 1), "codec",
+        slc_codec_name(layout->codec), "file_bytes", (json_int_t)layout->file_bytes, "block_count",
+        (json_int_t)layout->block_count, "index_bits_per_nonzero", index_bits(manifest, layout),
+        "fiber_mode", (json_int_t)(stats->run.bits > 0 ? stats->run.mode + 1 : 0), "fiber_bits",
+        (json_int_t)stats->run.bits, "header_hash", slc_json_hex(layout->header_hash));
+
+    if (object != NULL && file->shape.count > 0) {
+        json_t *stripes = json_array();
+
+        for (unsigned k = 0; k < file->part_count; k++) {
+            (void)json_array_append_new(stripes, slc_json_string(file->parts[k].path));
+        }
+        (void)json_object_set_new(object, "stripes", stripes);
+    }
+    if (object != NULL && layout->layout == SLC_LAYOUT_FIBER) {
+        (void)json_object_set_new(object, "fibers", json_integer((json_int_t)stats->fibers));
+    }
+    if (object != NULL && layout->layout == SLC_LAYOUT_SORTED) {
+        (void)json_object_set_new(
+            object, "partitions",
+            json_pack("{s:I, s:I, s:I, s:I}", "count", (json_int_t)stats->count, "smallest_nnz",
+                      (json_int_t)stats->smallest_nnz, "largest_nnz",
+                      (json_int_t)stats->largest_nnz, "split_rows", (json_int_t)stats->split_rows));
+    }
+    return object;
+}
+
+static json_t *relabelled_to_json(const struct slc_manifest *manifest)
+{
+    json_t *modes = json_array();
+
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
+        (void)json_array_append_new(modes,
+                                    json_integer((json_int_t)manifest->permutations[i].mode + 1));
+    }
+    return modes;
+}
+
+/* Of each mode what it is called, and how many of its indices have names. */
+static json_t *names_to_json(const struct slc_manifest *manifest)
+{
+    json_t *modes = json_array();
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        const struct slc_store_names *names = slc_manifest_names(manifest, n);
+
+        (void)json_array_append_new(modes,
+                                    json_pack("{s:s, s:I}", "title", manifest->titles[n], "names",
+                                              (json_int_t)(names != NULL ? names->count : 0)));
+    }
+    return modes;
+}
+
+/* What was appended, oldest first. */
+static json_t *appended_to_json(const struct slc_store_origin *origin)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < origin->appended_count; i++) {
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:I}", "source", origin->appended[i].source,
+                                              "entries", (json_int_t)origin->appended[i].entries));
+    }
+    return list;
+}
+
+static json_t *origin_to_json(const struct slc_store_origin *origin)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o}", "source", origin->source,
+                     "dialect", origin->dialect, "index_base", (json_int_t)origin->index_base,
+                     "entries_read", (json_int_t)origin->entries_read, "duplicates",
+                     (json_int_t)origin->duplicates, "explicit_zeros",
+                     (json_int_t)origin->explicit_zeros, "duplicate_policy",
+                     origin->duplicate_policy, "writer", origin->writer, "transforms",
+                     origin->transforms, "appended", appended_to_json(origin));
+}
+
+static int print_json(const struct slc_store *store, const struct findings *findings)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    json_t *layouts = json_array();
+    json_t *object;
+    struct slc_error err = SLC_ERROR_INIT;
+
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        (void)json_array_append_new(layouts,
+                                    layout_to_json(manifest, &manifest->layouts[i],
+                                                   &findings->layouts[i], &findings->files[i]));
+    }
+    object = json_pack(
+        "{s:s, s:o, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
+        "s:o, s:o, s:o}",
+        "schema", "sluice-info-1", "path", slc_json_string(store->path), "order",
+        (json_int_t)manifest->order, "dims", slc_json_dims(manifest->order, manifest->dims), "nnz",
+        (json_int_t)manifest->nnz, "density", (double)manifest->nnz / cells_of(manifest),
+        "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares",
+        manifest->sum_of_squares, "norm", sqrt(manifest->sum_of_squares), "content_sum",
+        slc_json_hex(manifest->content_sum), "store_bytes",
+        (json_int_t)session_store_bytes(manifest), "bytes_per_nonzero",
+        session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
+        (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
+        (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",
+        relabelled_to_json(manifest), "modes", names_to_json(manifest), "origin",
+        origin_to_json(&manifest->origin));
+    return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
+}
+
+static void print_modes(const struct slc_store *store, const struct used_range *ranges)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    struct format_text length;
+    char title[SLC_TITLE_BYTES];
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        (void)snprintf(title, sizeof title, "%s", manifest->titles[n]);
+        slc_text_make_plain(title);
+        printf("  %-12s %s%s%s long, %u bit%s", n == 0 ? "modes" : "", title,
+               *title != '\0' ? ", " : "", format_count(&length, manifest->dims[n]),
+               info->keys.mode_bits[n], info->keys.mode_bits[n] == 1 ? "" : "s");
+        if (manifest->nnz > 0) {
+            printf(", used from %" PRIu64 " to %" PRIu64, ranges[n].low + 1, ranges[n].high + 1);
+        }
+        if (slc_manifest_permutation(manifest, n) != NULL) {
+            printf(", numbered by frequency within the store");
+        }
+        if (slc_manifest_names(manifest, n) != NULL) {
+            printf(", %s with names",
+                   format_count(&length, slc_manifest_names(manifest, n)->count));
+        }
+        printf("\n");
+    }
+}
+
+/* One layout: its file, what coordinates take, its order, and its partitions. */
+static void
+print_layout(const struct slc_manifest *manifest, unsigned i, const struct layout_stats *stats)
+{
+    const struct slc_store_layout *layout = &manifest->layouts[i];
+    struct format_text a;
+    struct format_text b;
+
+    printf("  %-12s %s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
+           layout->file, slc_codec_name(layout->codec), format_data(&a, (double)layout->file_bytes),
+           layout->block_count, layout->block_count == 1 ? "" : "s");
+    printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
+           index_bits(manifest, layout), ideal_bits(manifest));
+    if (layout->layout == SLC_LAYOUT_FIBER) {
+        printf("  %-12s whole fibers of mode %u: %s that are not empty\n", "",
+               layout->layout_mode + 1, format_count(&a, stats->fibers));
+    } else if (stats->run.bits > 0) {
+        printf("  %-12s fibers of mode %u kept together, in runs of up to 2^%u indices\n", "",
+               stats->run.mode + 1, stats->run.bits);
+    }
+    if (layout->layout == SLC_LAYOUT_SORTED) {
+        printf("  %-12s sorted by mode %u: %" PRIu64 " partition%s of %s to %s nonzeros", "",
+               layout->layout_mode + 1, stats->count, stats->count == 1 ? "" : "s",
+               format_count(&a, stats->smallest_nnz), format_count(&b, stats->largest_nnz));
+        printf(", %" PRIu64 " row%s split\n", stats->split_rows, stats->split_rows == 1 ? "" : "s");
+    }
+}
+
+/* Texts that the manifest has from elsewhere: nothing in them is for the terminal to obey. */
+static void print_origin(const struct slc_store_origin *found)
+{
+    struct slc_store_origin origin = *found;
+    struct format_text a;
+    struct format_text b;
+
+    slc_text_make_plain(origin.source);
+    slc_text_make_plain(origin.dialect);
+    slc_text_make_plain(origin.duplicate_policy);
+    slc_text_make_plain(origin.writer);
+    printf("  %-12s %s (%s, indices from %u), by %s\n", "origin", origin.source, origin.dialect,
+           origin.index_base, origin.writer);
+    printf("  %-12s %s entries, %s duplicates", "", format_count(&a, origin.entries_read),
+           format_count(&b, origin.duplicates));
+    printf(" (%s), %s explicit zeros\n", origin.duplicate_policy,
+           format_count(&a, origin.explicit_zeros));
+    if (origin.transforms[0] != '\0') {
+        slc_text_make_plain(origin.transforms);
+        printf("  %-12s %s\n", "transformed", origin.transforms);
+    }
+    if (origin.appended_count > 0) {
+        struct slc_store_appended *last = &origin.appended[origin.appended_count - 1];
+
+        slc_text_make_plain(last->source);
+        printf("  %-12s %u input%s, the last %s with %s entries\n", "appended",
+               origin.appended_count, origin.appended_count == 1 ? "" : "s", last->source,
+               format_count(&a, last->entries));
+    }
+}
+
+static void print_text(const struct slc_store *store, const struct findings *findings)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    struct format_text a;
+    struct format_text b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    printf("%s\n", store->path);
+    printf("  %-12s %s\n", "dims", format_dims(dims, manifest->order, manifest->dims));
+    print_modes(store, findings->ranges);
+    printf("  %-12s %s (density %.3g)\n", "nonzeros", format_count(&a, manifest->nnz),
+           (double)manifest->nnz / cells_of(manifest));
+    printf("  %-12s %s, norm %.10g\n", "values", manifest->value_type == SLC_F32 ? "f32" : "f64",
+           sqrt(manifest->sum_of_squares));
+    printf("  %-12s %u bits, content sum %016" PRIx64 "\n", "keys", info->keys.bits,
+           manifest->content_sum);
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        print_layout(manifest, i, &findings->layouts[i]);
+        for (unsigned k = 0; k < findings->files[i].shape.count; k++) {
+            printf("  %-12s stripe %u of %u: %s\n", "", k + 1, findings->files[i].shape.count,
+                   findings->files[i].parts[k].path);
+        }
+    }
+    printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in all\n", "blocks",
+           format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
+           info->tile_count, info->tile_count == 1 ? "" : "s");
+    printf("  %-12s %.2f bytes per nonzero, %s in all\n", "size",
+           session_bytes_per_nonzero(manifest),
+           format_data(&a, (double)session_store_bytes(manifest)));
+    print_origin(&manifest->origin);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.json = false};
+    struct slc_session session = {.stream = NULL};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct findings findings = {.layouts = {{.count = 0}}};
+    struct operands operands;
+    bool checkpoint;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(CONSOLE_NORMAL);
+    if (slc_saved_run_find(operands.text[0], &checkpoint, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    if (checkpoint) {
+        return info_checkpoint(operands.text[0], args.json);
+    }
+    if (session_open(&session, operands.text[0], slc_memory_total(), &err) != SLC_OK ||
+        find_out(&session.store, args.json, &findings, &err) != SLC_OK) {
+        code = console_error(&err);
+    } else if (args.json) {
+        code = print_json(&session.store, &findings);
+    } else {
+        print_text(&session.store, &findings);
+        code = 0;
+    }
+    for (unsigned i = 0; i < SLC_MAX_LAYOUTS; i++) {
+        slc_block_file_close(&findings.files[i]);
+    }
+    session_close(&session);
+    return code;
+}
+
+const struct command command_info = {
+    .name = "info",
+    .summary = "tell everything about a store, or a checkpoint",
+    .example = "sluice info flights-4d.slc",
+    .operands = "X.slc|CHECKPOINT",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .run = run,
+};

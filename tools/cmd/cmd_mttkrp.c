@@ -1,0 +1,332 @@
+/* sluice mttkrp: one MTTKRP of a store with factors from a folder, streamed. */
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "engine/executor/accelerators.h"
+#include "engine/solve/relabel.h"
+#include "storage/manifest/outside.h"
+#include "storage/model/model.h"
+#include "storage/model/npy.h"
+#include "tools/forecast/probe.h"
+#include "tools/options/commands.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/run_log.h"
+#include "tools/progress/signals.h"
+#include "tools/report/accelerator.h"
+#include "tools/report/devices.h"
+#include "tools/report/report.h"
+#include "tools/report/share.h"
+#include "tools/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct arguments {
+    struct session_options session;
+    uint64_t mode;
+    const char *factors;
+    const char *output;
+    bool dry_run;
+    double probe_seconds;
+    bool no_probe;
+    const char *progress;
+    const char *log_json;
+    bool quiet;
+};
+
+static const struct option options[] = {
+    {.name = "mode",
+     .required = true,
+     .kind = OPTION_U64,
+     .value = "K",
+     .minimum = 1,
+     .maximum = SLC_MAX_ORDER,
+     .help = "mode to compute, counted from 1",
+     .offset = offsetof(struct arguments, mode)},
+    {.name = "factors",
+     .required = true,
+     .kind = OPTION_STRING,
+     .value = "DIR",
+     .help = "folder with mode-1.npy, mode-2.npy, ..; that of mode K is not read",
+     .offset = offsetof(struct arguments, factors)},
+    {.name = "output",
+     .letter = 'o',
+     .required = true,
+     .kind = OPTION_STRING,
+     .value = "M.npy",
+     .help = "where the result goes",
+     .offset = offsetof(struct arguments, output)},
+    SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_IO_LIMIT(arguments),
+    SESSION_OPTION_ROW_LAYOUTS(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_DEVICE_NAME(arguments),
+    SESSION_OPTION_ROWS_DEVICES(arguments),
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell the plan, and an estimate from the first seconds; write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
+    OPTION_ROW_PROGRESS(arguments, progress),
+    OPTION_ROW_LOG_JSON(arguments, log_json),
+    OPTION_ROW_QUIET(arguments, quiet),
+    {.name = NULL}};
+
+/*
+ * The rank of the factors, found before the plan from the shortest mode's file: a plan made after
+ * loading them would count them twice.
+ */
+static enum slc_status find_rank(const struct slc_manifest *manifest,
+                                 const char *folder,
+                                 unsigned mode,
+                                 uint32_t *rank,
+                                 struct slc_error *err)
+{
+    unsigned shortest = mode == 0 ? 1 : 0;
+    char name[32];
+    char *path;
+    uint64_t rows;
+    enum slc_status status;
+
+    if (manifest->order == 1) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the tensor has one mode: its MTTKRP involves no factor and has no rank");
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (n != mode && manifest->dims[n] < manifest->dims[shortest]) {
+            shortest = n;
+        }
+    }
+    (void)snprintf(name, sizeof name, "mode-%u.npy", shortest + 1);
+    path = slc_path_join(folder, name);
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = slc_npy_shape(slc_files_system(), path, manifest->dims[shortest], &rows, rank, err);
+    slc_free(path);
+    return status;
+}
+
+static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t bytes_read)
+{
+    (void)bytes_read;
+    progress_blocks(0, *(const unsigned *)mode, done, blocks);
+}
+
+/* Opens the stream, reads the factors, streams the pass and writes the result. */
+static enum slc_status compute(struct slc_session *session,
+                               const struct arguments *args,
+                               struct slc_session_pass *pass,
+                               struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &session->store.manifest;
+    const struct slc_plan *plan = &session->plan;
+    const unsigned mode = pass->mode;
+    struct slc_matrix factors[SLC_MAX_ORDER] = {{0}};
+    struct slc_matrix output = {0};
+    uint32_t rank = plan->request.rank;
+    enum slc_status status =
+        slc_model_read(slc_files_system(), args->factors, plan->request.precision, manifest->order,
+                       manifest->dims, mode, &rank, factors, err);
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (status == SLC_OK && n != mode) {
+            status = slc_relabel_rows(&session->store, n, SLC_ROWS_OF_STORE, &factors[n], err);
+        }
+    }
+    if (status == SLC_OK) {
+        status =
+            slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
+    }
+    if (status == SLC_OK) {
+        struct slc_session_pass made = {.mode = mode,
+                                        .factors = factors,
+                                        .output = &output,
+                                        .stop = signals_stop(),
+                                        .progress = show_progress,
+                                        .progress_context = &pass->mode};
+
+        status = slc_session_mttkrp(session, &made, err);
+        pass->choice = made.choice;
+        memcpy(pass->devices, made.devices, sizeof pass->devices);
+        memcpy(pass->shares, made.shares, sizeof pass->shares);
+    }
+    console_settle();
+    if (status == SLC_OK) {
+        status = slc_relabel_rows(&session->store, mode, SLC_ROWS_OF_INPUT, &output, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_write(slc_files_system(), args->output, &output, err);
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        slc_matrix_destroy(&factors[n]);
+    }
+    slc_matrix_destroy(&output);
+    return status;
+}
+
+/* What the plan lets expect, beside what happened: in the summary, and in the log. */
+static void compare(const struct slc_session *session, double seconds, bool quiet)
+{
+    struct estimator estimator = {.plan = NULL};
+    struct estimate estimate;
+    struct slc_stream_stats stats;
+    struct estimate_actual actual = {.memory_bytes = slc_memory_peak(), .seconds = seconds};
+
+    slc_stream_stats(session->stream, &stats);
+    actual.read_bytes = stats.bytes_read;
+    estimator_start(&estimator);
+    estimator.plan = &session->plan;
+    estimator_judge(&estimator, 1, &estimate);
+    if (!quiet) {
+        estimate_compare(&estimate, &actual);
+    }
+    run_log_estimate(estimate_compare_json(&estimate, &actual));
+}
+
+static void print_report(const struct slc_session *session,
+                         const char *output,
+                         const struct slc_session_pass *outcome,
+                         double seconds)
+{
+    struct slc_stream_stats stats;
+    struct report_reads reads = {0};
+
+    slc_stream_stats(session->stream, &stats);
+    report_reads_add(&reads, &session->plan, stats.bytes_read);
+    printf("\nWrote %s\n\n", output);
+    report_conflict(session->plan.request.mode, false, &outcome->choice);
+    report_times(NULL, seconds, 0, -1, &stats, session->plan.threads);
+    devices_report(&session->plan, outcome->devices, true);
+    if (session->accelerator != NULL) {
+        struct slc_device_stats device;
+
+        if (session->group != NULL) {
+            slc_accelerators_sum(session->group, &device);
+        } else {
+            session->accelerator->ops->stats(session->accelerator, &device);
+        }
+        accelerator_report_stats(&session->plan, &device);
+        share_report(outcome->shares, session->store.manifest.order);
+    }
+    report_resources(&session->plan, &stats, &reads);
+}
+
+static void print_plan(const struct slc_session *session)
+{
+    const struct slc_plan *plan = &session->plan;
+
+    report_tensor(&session->store);
+    printf("MTTKRP of mode %u, rank %u\n", plan->request.mode + 1, plan->request.rank);
+    report_device(plan, &session->no_accelerator);
+    report_plan(plan, session->store.manifest.order);
+    (void)fflush(stdout);
+}
+
+/* The plan and an estimate. */
+static enum slc_status
+dry_run(struct slc_session *session, const struct arguments *args, struct slc_error *err)
+{
+    struct estimate estimate;
+    bool estimated;
+    enum slc_status status;
+
+    print_plan(session);
+    if (args->no_probe) {
+        return SLC_OK;
+    }
+    status = probe_run(session, 1, args->probe_seconds, &estimated, &estimate, err);
+    if (estimated) {
+        estimate_print(&estimate);
+    }
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.mode = 0};
+    struct slc_session session = {.stream = NULL};
+    struct slc_error err = SLC_ERROR_INIT;
+    enum slc_status status;
+    struct operands operands;
+    uint64_t start_ns = slc_clock_ns();
+    struct slc_session_pass outcome = {.mode = 0};
+    uint32_t rank = 0;
+    unsigned mode;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    progress_start(args.progress, args.quiet);
+    args.session.plan_only = args.dry_run;
+    mode = (unsigned)args.mode - 1;
+    status = signals_start(NULL, NULL, &err);
+    if (status == SLC_OK) {
+        status = slc_check_outside_stores(slc_files_system(), args.output, &err);
+    }
+    if (status == SLC_OK) {
+        status = slc_check_own_form(NULL, args.output, "\x93NUMPY", "a .npy file", &err);
+    }
+    if (status == SLC_OK) {
+        status = session_open(&session, operands.text[0], args.session.memory, &err);
+    }
+    if (status == SLC_OK && mode >= session.store.manifest.order) {
+        status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", mode + 1,
+                          session.store.manifest.order);
+    }
+    if (status == SLC_OK) {
+        status = find_rank(&session.store.manifest, args.factors, mode, &rank, &err);
+    }
+    if (status == SLC_OK) {
+        status = session_plan(&session, &args.session, SLC_OP_MTTKRP, mode, rank, &err);
+    }
+    if (status == SLC_OK && args.dry_run) {
+        status = dry_run(&session, &args, &err);
+        args.quiet = true;
+    } else if (status == SLC_OK) {
+        status = slc_session_start(&session, &err);
+    }
+    if (status == SLC_OK && !args.dry_run) {
+        struct progress_shape shape = {.order = session.store.manifest.order,
+                                       .passes = 1,
+                                       .nnz = session.store.manifest.nnz,
+                                       .bytes = session.plan.iteration_bytes,
+                                       .operation = "MTTKRP"};
+
+        if (!args.quiet) {
+            print_plan(&session);
+        }
+        progress_shape(&shape);
+        outcome.mode = mode;
+        status = compute(&session, &args, &outcome, &err);
+    }
+    if (status != SLC_OK) {
+        code = console_error(&err);
+        code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    } else if (!args.dry_run) {
+        const double seconds = slc_seconds_since(start_ns);
+
+        if (!args.quiet) {
+            print_report(&session, args.output, &outcome, seconds);
+        }
+        compare(&session, seconds, args.quiet);
+    }
+    session_close(&session);
+    return code;
+}
+
+const struct command command_mttkrp = {
+    .name = "mttkrp",
+    .summary = "multiply a store with the factors of all other modes (MTTKRP)",
+    .example = "sluice mttkrp flights-4d.slc --mode 1 --factors flights-4d.r16 -o M.npy",
+    .operands = "X.slc",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes = "lambda.npy is not applied. The result has one row per index of mode K.",
+    .run = run,
+};

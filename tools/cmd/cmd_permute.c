@@ -1,0 +1,53 @@
+/* sluice permute: a store with its modes in another order. */
+#include "tools/options/commands.h"
+#include "tools/options/reshape_options.h"
+#include "tools/progress/console.h"
+
+struct arguments {
+    struct build_options build;
+    struct option_modes order;
+    struct option_strings transforms;
+    struct forecast_options forecast;
+};
+
+static const struct option options[] = {
+    {.name = "order",
+     .required = true,
+     .kind = OPTION_MODES,
+     .value = "K,L,..",
+     .help = "modes of X in the order they get, each once: 3,1,2 makes the third the first",
+     .offset = offsetof(struct arguments, order)},
+    OPTION_ROW_TRANSFORM(arguments, transforms),
+    RESHAPE_OPTION_ROWS(arguments),
+    FORECAST_OPTION_ROWS(arguments, forecast),
+    {.name = NULL}};
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct arguments args = {.order = {0}};
+    struct slc_reshape_options reshape = {.verb = "permute"};
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &args, &operands, &code)) {
+        return code;
+    }
+    reshape.store = operands.text[0];
+    reshape.output = operands.text[1];
+    reshape.mode_count = args.order.count;
+    for (unsigned k = 0; k < args.order.count; k++) {
+        reshape.modes[k] = args.order.mode[k];
+    }
+    return reshape_run(&args.build, &args.transforms, &args.forecast, &reshape);
+}
+
+const struct command command_permute = {
+    .name = "permute",
+    .summary = "make a store with the modes of another in a new order",
+    .example = "sluice permute flights-4d.slc by-destination.slc --order 4,1,2,3",
+    .operands = "X.slc OUT.slc",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .run = run,
+};

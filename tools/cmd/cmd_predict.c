@@ -1,0 +1,452 @@
+/*
+ * sluice predict: what the model of a run says at the coordinates of a text, beside what the text
+ * says.
+ */
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "engine/product/predict.h"
+#include "storage/manifest/json_text.h"
+#include "storage/model/model.h"
+#include "storage/model/run_folder.h"
+#include "tools/forecast/forecast_ahead.h"
+#include "tools/options/commands.h"
+#include "tools/options/common_options.h"
+#include "tools/options/input_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/json_out.h"
+#include "tools/progress/signals.h"
+#include "tools/progress/unfinished.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Small objects, pages of libraries that are touched later, and the decoder of a compressed text.
+ */
+static const uint64_t untouched_bytes = UINT64_C(24) << 20;
+static const uint64_t thread_bytes = UINT64_C(256) << 10;
+
+struct arguments {
+    const char *output;
+    const char *form;
+    struct input_options input;
+    uint64_t memory;
+    uint64_t threads;
+    bool force;
+    bool json;
+    bool dry_run;
+    bool no_probe;
+    const char *log_json;
+    bool quiet;
+};
+
+static const char *const form_choices[] = {"auto", "text", "csv", "npy", "none", NULL};
+
+static const struct option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = OPTION_STRING,
+     .value = "FILE",
+     .help = "where values go, - for standard output, as without it",
+     .offset = offsetof(struct arguments, output)},
+    {.name = "write",
+     .kind = OPTION_CHOICE,
+     .value = "FORM",
+     .fallback = "auto",
+     .choices = form_choices,
+     .help =
+         "text, csv, npy or none (the summary alone); auto: as the name of FILE ends, else text",
+     .offset = offsetof(struct arguments, form)},
+    INPUT_OPTION_ROW_FORMAT(arguments,
+                            input_text_choices,
+                            "format of COORDS: auto, tns, parti, frostt-ext, genten, "
+                            "tensortoolbox, taco or matrixmarket"),
+    INPUT_OPTION_ROW_BASE(arguments, "first index in COORDS: auto, 0 or 1"),
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    OPTION_ROW_OVERWRITE(arguments, force),
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "the summary as one JSON object on standard output; values go to FILE alone",
+     .offset = offsetof(struct arguments, json)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell what memory, disk and time it would take; read no factor and write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    {.name = "no-probe",
+     .kind = OPTION_FLAG,
+     .help = "of --dry-run: try no drive, and estimate no time",
+     .offset = offsetof(struct arguments, no_probe)},
+    OPTION_ROW_LOG_JSON(arguments, log_json),
+    OPTION_ROW_QUIET(arguments, quiet),
+    {.name = NULL}};
+
+/* A run and its factors. */
+struct prediction {
+    struct arguments args;
+    struct slc_run_folder run;
+    struct slc_matrix factors[SLC_MAX_ORDER];
+    struct slc_model_view model;
+    struct slc_predict_options options;
+    struct slc_predict_report report;
+    struct forecast_ahead ahead;
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+static enum slc_status choose_form(struct prediction *prediction, struct slc_error *err)
+{
+    const struct arguments *args = &prediction->args;
+    struct slc_predict_options *out = &prediction->options;
+    const char *form = args->form;
+
+    out->output = args->output != NULL ? args->output : "-";
+    if (strcmp(form, "auto") == 0) {
+        form = args->output == NULL && args->json ? "none"
+               : ends_with(out->output, ".npy")   ? "npy"
+               : ends_with(out->output, ".csv")   ? "csv"
+                                                  : "text";
+    }
+    out->form = form[0] == 't'   ? SLC_PREDICT_TEXT
+                : form[0] == 'c' ? SLC_PREDICT_CSV
+                : form[1] == 'p' ? SLC_PREDICT_NPY
+                                 : SLC_PREDICT_NONE;
+    if (out->form == SLC_PREDICT_NPY && strcmp(out->output, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a .npy file has its length at its beginning: name a file with --output");
+    }
+    if (out->form != SLC_PREDICT_NONE && args->json && strcmp(out->output, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--json has standard output: name a file for the values with --output");
+    }
+    if (out->form == SLC_PREDICT_NONE && args->output != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "--output %s, but --write none writes no values",
+                        args->output);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+fill_options(struct prediction *prediction, const struct operands *operands, struct slc_error *err)
+{
+    const struct arguments *args = &prediction->args;
+    struct slc_predict_options *out = &prediction->options;
+    const enum slc_status status =
+        input_parse(&args->input, &out->dialect, &out->index_base, NULL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    out->input = operands->text[1];
+    out->model = &prediction->model;
+    out->overwrite = args->force;
+    out->threads = args->threads != 0 ? (unsigned)args->threads : slc_team_default_workers();
+    out->stop = signals_stop();
+    return choose_form(prediction, err);
+}
+
+/* Of all factors; UINT64_MAX where that is more than can be counted. */
+static uint64_t factors_bytes(const struct slc_run_folder *run)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned n = 0; n < run->order; n++) {
+        if (!slc_add_u64(bytes, slc_matrix_footprint(SLC_F64, run->dims[n], run->rank), &bytes)) {
+            return UINT64_MAX;
+        }
+    }
+    return bytes;
+}
+
+static uint64_t budget_of(const struct prediction *prediction)
+{
+    return prediction->args.memory != 0 ? prediction->args.memory : slc_memory_total() / 5 * 4;
+}
+
+/* All of it is in memory before the first factor is read. */
+static enum slc_status check_budget(const struct prediction *prediction, struct slc_error *err)
+{
+    const struct slc_run_folder *run = &prediction->run;
+    const uint64_t budget = budget_of(prediction), factors = factors_bytes(run);
+    uint64_t need;
+
+    if (!slc_add_u64(factors,
+                     slc_memory_resident() + untouched_bytes +
+                         prediction->options.threads * thread_bytes +
+                         slc_predict_memory_bytes(run->order, prediction->options.form),
+                     &need)) {
+        need = UINT64_MAX;
+    }
+    if (need > budget) {
+        struct format_text a;
+
+        return slc_fail_budget(err, budget, need, "the model, %s of factors in f64,",
+                               format_memory(&a, factors));
+    }
+    return SLC_OK;
+}
+
+/* Of memory for rows and their text, that is touched; of the program and libraries, later. */
+#define ROWS_FILLED 0.5
+static const uint64_t touched_bytes = UINT64_C(2) << 20;
+
+static void judge_time(const struct prediction *prediction,
+                       const struct slc_predict_forecast *found,
+                       struct forecast *forecast)
+{
+    const char *input = prediction->options.input;
+
+    forecast_try_drives(forecast, strcmp(input, "-") != 0 ? input : NULL);
+    forecast_phase(forecast, "begin");
+    forecast_part(forecast, "opening", FORECAST_START_SECONDS);
+    forecast_phase(forecast, "predict");
+    forecast_part(forecast, "reading",
+                  forecast->read_rate > 0 ? (double)forecast->read_bytes / forecast->read_rate : 0);
+    forecast_part(forecast, "parsing and computing", found->parse_seconds + found->compute_seconds);
+    forecast_part(forecast, "writing",
+                  forecast->write_rate > 0 ? (double)forecast->written_bytes / forecast->write_rate
+                                           : 0);
+}
+
+/* What it would take; the run's folder has been read, and its factors need not have been. */
+static enum slc_status judge(const struct prediction *prediction,
+                             bool brief,
+                             struct slc_predict_forecast *found,
+                             struct forecast *forecast,
+                             struct slc_error *err)
+{
+    const struct slc_run_folder *run = &prediction->run;
+    const struct slc_predict_options *asked = &prediction->options;
+    const uint64_t fixed = slc_memory_resident() + touched_bytes;
+    const bool to_file = asked->form != SLC_PREDICT_NONE && strcmp(asked->output, "-") != 0;
+    const enum slc_status status = slc_predict_forecast(asked, found, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    *forecast = (struct forecast){.command = "predict",
+                                  .brief = brief,
+                                  .budget_bytes = budget_of(prediction),
+                                  .output = to_file ? asked->output : NULL,
+                                  .free_bytes = UINT64_MAX,
+                                  .final_bytes = to_file ? found->output_bytes : 0,
+                                  .written_bytes = found->output_bytes,
+                                  .passes = "one over the factors, one over the input"};
+    forecast->read_bytes = found->input_bytes;
+    for (unsigned n = 0; n < run->order; n++) {
+        forecast->read_bytes += run->dims[n] * run->rank * sizeof(double);
+    }
+    forecast_buffer(forecast, "process", fixed, "program and libraries");
+    forecast_buffer(forecast, "factors", factors_bytes(run), "the model, in f64");
+    forecast_buffer(
+        forecast, "rows",
+        (uint64_t)(ROWS_FILLED * (double)slc_predict_memory_bytes(run->order, asked->form)) +
+            found->decoder_bytes,
+        "a piece of the input, and what becomes of its rows");
+    for (unsigned b = 0; b < forecast->buffers; b++) {
+        forecast->memory_bytes += forecast->buffer[b].bytes;
+    }
+    if (!prediction->args.no_probe && found->rows > 0) {
+        judge_time(prediction, found, forecast);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct prediction *prediction = context;
+    struct slc_predict_forecast found;
+
+    return strcmp(prediction->options.input, "-") == 0
+               ? slc_fail(err, SLC_ERR_UNSUPPORTED, "of standard input nothing is known")
+               : judge(prediction, true, &found, forecast, err);
+}
+
+/* Tells it, and whether memory and disk have room. */
+static enum slc_status dry_run(const struct prediction *prediction, struct slc_error *err)
+{
+    struct slc_predict_forecast found;
+    struct forecast forecast;
+    struct format_text a;
+    enum slc_status status = judge(prediction, false, &found, &forecast, err);
+
+    if (status == SLC_OK) {
+        status = forecast_check_room(&forecast, err);
+    }
+    if (status == SLC_OK && !prediction->args.json) {
+        printf("Would predict the entries of %s\n", prediction->options.input);
+        printf("  %-12s %s%s\n", "entries", found.rows > 0 ? "about " : "unknown",
+               found.rows > 0 ? format_count(&a, found.rows) : "");
+    }
+    return status == SLC_OK ? forecast_tell(&forecast, prediction->args.json, err) : status;
+}
+
+static enum slc_status
+read_model(struct prediction *prediction, const char *folder, struct slc_error *err)
+{
+    struct slc_run_folder *run = &prediction->run;
+    enum slc_status status = slc_run_folder_read(slc_files_system(), folder, run, err);
+
+    prediction->model.order = run->order;
+    prediction->model.rank = run->rank;
+    if (status == SLC_OK && run->recorded && *run->record.dialect != '\0') {
+        prediction->options.store_dialect = run->record.dialect;
+        prediction->options.store_base = run->record.index_base;
+    }
+    if (status == SLC_OK) {
+        status = check_budget(prediction, err);
+    }
+    if (status == SLC_OK && prediction->args.dry_run) {
+        return SLC_OK;
+    }
+    if (status == SLC_OK) {
+        forecast_ahead(&prediction->ahead, prediction->args.quiet, prediction->options.input,
+                       judge_ahead, prediction);
+        status = slc_model_read(slc_files_system(), folder, SLC_F64, run->order, run->dims,
+                                SLC_MAX_ORDER, &run->rank, prediction->factors, err);
+    }
+    prediction->model.lambda = run->lambda;
+    for (unsigned n = 0; n < run->order; n++) {
+        prediction->model.factors[n] = &prediction->factors[n];
+    }
+    return status;
+}
+
+static json_t *real(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+static enum slc_status
+print_json(const struct prediction *prediction, const char *folder, struct slc_error *err)
+{
+    const struct slc_predict_report *report = &prediction->report;
+    const bool compared = report->has_values && report->rows > 0;
+    json_t *object =
+        json_pack("{s:s, s:o, s:o, s:I, s:I}", "schema", "sluice-predict-1", "run",
+                  slc_json_string(folder), "coords", slc_json_string(prediction->options.input),
+                  "index_base", (json_int_t)report->index_base, "count", (json_int_t)report->rows);
+
+    (void)json_object_set_new(object, "output",
+                              prediction->options.form != SLC_PREDICT_NONE
+                                  ? slc_json_string(prediction->options.output)
+                                  : json_null());
+    (void)json_object_set_new(object, "rmse", compared ? real(report->rmse) : json_null());
+    (void)json_object_set_new(object, "mae", compared ? real(report->mae) : json_null());
+    (void)json_object_set_new(object, "largest_error",
+                              compared ? real(report->largest) : json_null());
+    (void)json_object_set_new(object, "values_norm",
+                              compared ? real(report->values_norm) : json_null());
+    return json_out_print(object, err);
+}
+
+/* The summary in words: beside values on standard output, so that these can be piped. */
+static void print_summary(const struct prediction *prediction)
+{
+    const struct slc_predict_report *report = &prediction->report;
+    struct format_text a;
+    char text[320];
+
+    if (prediction->args.quiet) {
+        return;
+    }
+    if (report->has_values && report->rows > 0) {
+        (void)snprintf(text, sizeof text,
+                       "%s %s: RMSE %.6g, MAE %.6g, largest error %.6g, norm of the values "
+                       "%.6g",
+                       format_count(&a, report->rows), report->rows == 1 ? "entry" : "entries",
+                       report->rmse, report->mae, report->largest, report->values_norm);
+    } else {
+        (void)snprintf(text, sizeof text, "%s %s, without values to compare with",
+                       format_count(&a, report->rows), report->rows == 1 ? "entry" : "entries");
+    }
+    if (strcmp(prediction->options.output, "-") == 0 &&
+        prediction->options.form != SLC_PREDICT_NONE) {
+        console_note("%s; indices from %u: %s", text, report->index_base, report->base_reason);
+    } else {
+        printf("%s\n  %-12s from %u: %s\n", text, "index base", report->index_base,
+               report->base_reason);
+    }
+}
+
+static enum slc_status
+predict(struct prediction *prediction, const struct operands *operands, struct slc_error *err)
+{
+    enum slc_status status = fill_options(prediction, operands, err);
+
+    if (status == SLC_OK) {
+        status = unfinished_watch(prediction->args.dry_run ? "-" : prediction->options.output, err);
+    }
+    if (status == SLC_OK) {
+        status = read_model(prediction, operands->text[0], err);
+    }
+    if (status == SLC_OK && prediction->args.dry_run) {
+        return dry_run(prediction, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_predict(&prediction->options, &prediction->report, err);
+    }
+    if (status == SLC_OK && prediction->args.json) {
+        status = print_json(prediction, operands->text[0], err);
+    } else if (status == SLC_OK) {
+        print_summary(prediction);
+    }
+    if (status == SLC_OK) {
+        const bool to_file = prediction->options.form != SLC_PREDICT_NONE &&
+                             strcmp(prediction->options.output, "-") != 0;
+
+        forecast_compare(&prediction->ahead,
+                         prediction->args.quiet || prediction->args.json ||
+                             (!to_file && prediction->options.form != SLC_PREDICT_NONE),
+                         to_file ? prediction->options.output : NULL);
+    }
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct prediction *prediction = slc_calloc(1, sizeof *prediction);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    enum slc_status status;
+    int code = 0;
+
+    if (prediction == NULL) {
+        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for the model of a run");
+        return console_error(&err);
+    }
+    if (command_begin(command, argc, argv, &prediction->args, &operands, &code)) {
+        console_start(prediction->args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+        status = predict(prediction, &operands, &err);
+        code = status == SLC_OK                ? 0
+               : status == SLC_ERR_INTERRUPTED ? signals_exit_code()
+                                               : console_error(&err);
+        for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+            slc_matrix_destroy(&prediction->factors[n]);
+        }
+    }
+    slc_free(prediction);
+    return code;
+}
+
+const struct command command_predict = {
+    .name = "predict",
+    .summary = "values of a model at given coordinates, and its error there",
+    .example = "sluice predict flights-4d.r16 held-out.tns -o predicted.csv",
+    .operands = "RUN COORDS",
+    .operands_min = 2,
+    .operands_max = 2,
+    .options = options,
+    .notes = "RUN is a folder of factors, as cpd writes it. COORDS is a text of entries, plain or\n"
+             "compressed, or - for standard input; with values, or rows of indices alone.",
+    .run = run,
+};

@@ -1,0 +1,549 @@
+/* sluice ttv: a tensor times vectors, in one mode or more, becomes a store or a number. */
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "convert/build/build_folder.h"
+#include "convert/export/format.h"
+#include "cpu/fiber/fiber_dots.h"
+#include "engine/product/contract.h"
+#include "engine/product/device_products.h"
+#include "engine/stream/stream_supply.h"
+#include "report/json_parts.h"
+#include "storage/manifest/store.h"
+#include "tools/forecast/forecast_product.h"
+#include "tools/options/build_options.h"
+#include "tools/options/commands.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/json_out.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/unfinished.h"
+#include "tools/report/products.h"
+#include "tools/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct arguments {
+    struct build_options build;
+    struct session_options session; /* of these, how blocks are read, and what multiplies */
+    struct option_modes modes;
+    struct option_strings vectors;
+    bool sort;
+    bool dry_run;
+    bool verbose;
+    bool json;
+};
+
+static const struct option options[] = {
+    {.name = "mode",
+     .required = true,
+     .kind = OPTION_MORE_MODES,
+     .value = "K",
+     .help = "mode to multiply, counted from 1; may be given for several modes",
+     .offset = offsetof(struct arguments, modes)},
+    {.name = "vector",
+     .required = true,
+     .kind = OPTION_MORE_STRINGS,
+     .value = "V.npy",
+     .help = "vector of the mode, one number per index; the first one is for the first mode, ..",
+     .offset = offsetof(struct arguments, vectors)},
+    {.name = "sort",
+     .kind = OPTION_FLAG,
+     .help = "sort the sums even where they come in the order of the result",
+     .offset = offsetof(struct arguments, sort)},
+    {.name = "dry-run",
+     .kind = OPTION_FLAG,
+     .help = "tell what would be read, whether sums would be sorted, and the memory; write nothing",
+     .offset = offsetof(struct arguments, dry_run)},
+    SESSION_OPTION_ROW_IO(arguments, session.io),
+    SESSION_OPTION_ROW_SCHEDULE(arguments, session.schedule),
+    SESSION_OPTION_ROW_IO_LIMIT(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_SHARE(arguments),
+    BUILD_OPTION_ROWS(arguments),
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "the report as one JSON object",
+     .offset = offsetof(struct arguments, json)},
+    {.name = "verbose",
+     .letter = 'v',
+     .kind = OPTION_FLAG,
+     .help = "tell what was read, how, and where the time went",
+     .offset = offsetof(struct arguments, verbose)},
+    {.name = NULL}};
+
+/* Everything a product holds. */
+struct product {
+    struct arguments args;
+    struct slc_contract_options contract;
+    struct slc_stream_supply supply;
+    struct slc_tile_supply tiles; /* the table of `supply` */
+    struct slc_products_choice choice;
+    struct slc_device_products device;
+    struct slc_tile_products products; /* the table of `device` */
+    struct slc_contract_report report;
+    double seconds;
+};
+
+/* How tiles are read. Largest first they are in no order that sums could be written in. */
+static enum slc_status fill_supply(struct product *product, struct slc_error *err)
+{
+    const struct session_options *session = &product->args.session;
+
+    if (!slc_io_parse(session->io, &product->supply.io) ||
+        !slc_schedule_parse(session->schedule, &product->supply.schedule)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --schedule %s is not known to this library",
+                        session->io, session->schedule);
+    }
+    product->supply.read_limit = session->io_limit;
+    product->tiles = slc_stream_supply_table(&product->supply);
+    product->contract.supply = &product->tiles;
+    product->contract.sort = product->args.sort || product->supply.schedule == SLC_SCHEDULE_LARGEST;
+    return SLC_OK;
+}
+
+/* Which device multiplies, if any. */
+static enum slc_status fill_products(struct product *product, struct slc_error *err)
+{
+    const struct session_options *session = &product->args.session;
+    struct slc_products_choice *choice = &product->choice;
+    const enum slc_status status = products_choose(session, choice, err);
+
+    product->device = (struct slc_device_products){.device = choice->device,
+                                                   .share = choice->share,
+                                                   .streams = (unsigned)session->streams,
+                                                   .optional = choice->optional,
+                                                   .why = choice->refused};
+    if (status == SLC_OK && choice->device != NULL) {
+        product->products = slc_device_products_table(&product->device);
+        product->contract.products = &product->products;
+    }
+    return status;
+}
+
+static enum slc_status
+fill_options(struct product *product, const struct operands *operands, struct slc_error *err)
+{
+    const struct arguments *args = &product->args;
+    struct slc_contract_options *out = &product->contract;
+    enum slc_status status;
+
+    if (args->modes.count != args->vectors.count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the number of modes is %u, that of vectors %u: each mode needs one",
+                        args->modes.count, args->vectors.count);
+    }
+    if (!slc_codec_parse(args->build.codec, &out->codec)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                        args->build.codec);
+    }
+    status = fill_supply(product, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    out->store = operands->text[0];
+    out->output = operands->count > 1 ? operands->text[1] : NULL;
+    out->vector_count = args->modes.count;
+    for (unsigned k = 0; k < args->modes.count; k++) {
+        out->vectors[k].mode = args->modes.mode[k];
+        out->vectors[k].path = args->vectors.text[k];
+    }
+    out->dots = slc_fiber_dots;
+    out->names = true;
+    out->relabel = build_relabel(&args->build);
+    out->block_bytes = args->build.block_bytes;
+    out->memory_bytes = args->build.memory;
+    out->temp_folder = args->build.temp_dir;
+    out->max_temp = args->build.max_temp;
+    out->threads = build_threads(&args->build);
+    out->overwrite = args->build.force;
+    out->dry_run = args->dry_run;
+    out->progress = progress_phase;
+    out->publishing = unfinished_publishing;
+    return build_fibers(&args->build, &out->fibers, &out->run, err);
+}
+
+/* What there is to tell of the device. */
+static struct products_told told_of(const struct product *product)
+{
+    return (struct products_told){.choice = &product->choice,
+                                  .refused = &product->device.why,
+                                  .plan = &product->device.plan,
+                                  .threads = product->report.threads,
+                                  .report =
+                                      product->contract.dry_run ? NULL : &product->device.report};
+}
+
+static void print_device(const struct product *product, FILE *out)
+{
+    const struct products_told told = told_of(product);
+
+    products_print(&told, out);
+}
+
+static void print_store_report(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+    struct format_text a;
+    struct format_text b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    printf("Wrote %s\n", product->contract.output);
+    printf("  %-12s %s\n", "dims", format_dims(dims, report->order, report->dims));
+    printf("  %-12s %s partial sums and %s sums dropped\n", "zeros",
+           format_count(&a, report->zero_sums), format_count(&b, report->build.explicit_zeros));
+    printf("  %-12s %s\n", "order", report->ordered ? "sums written as they came" : "sums sorted");
+    print_device(product, stdout);
+    build_report(&report->build, report->order, report->dims);
+    build_report_memory(product->contract.memory_bytes);
+}
+
+/* The layout that is read, and its fibers. */
+static void print_layout(const struct product *product, FILE *out)
+{
+    const struct slc_contract_report *report = &product->report;
+    struct format_text a, b, c;
+
+    (void)fprintf(out, "  %-12s %s: %s nonzeros in %" PRIu64 " block%s, %s\n", "layout",
+                  session_layout_name(&a, report->layout, report->layout_mode),
+                  format_count(&b, report->nnz), report->layout_blocks,
+                  report->layout_blocks == 1 ? "" : "s",
+                  format_data(&c, (double)report->layout_bytes));
+    if (report->layout_fibers > 0) {
+        (void)fprintf(out, "  %-12s %s of mode %u have nonzeros, of %.3g\n", "fibers",
+                      format_count(&a, report->layout_fibers), report->layout_mode + 1,
+                      report->layout_fibers_possible);
+    }
+    for (unsigned k = 0; k < product->contract.vector_count && report->nnz > 0; k++) {
+        (void)fprintf(out, "  %-12s mode %u: indices %s to %s are in use%s\n",
+                      k == 0 ? "vectors" : "", product->contract.vectors[k].mode + 1,
+                      format_count(&a, report->used[k].first + 1),
+                      format_count(&b, report->used[k].last + 1),
+                      report->used[k].relabelled ? ", as the store numbers them" : "");
+    }
+}
+
+/* What a run would do. */
+static void print_dry_run(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+    struct format_text a, b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    if (product->contract.output == NULL) {
+        printf("Would add up a number\n");
+    } else {
+        printf("Would write %s\n", product->contract.output);
+        printf("  %-12s %s, up to %s nonzeros\n", "dims",
+               format_dims(dims, report->order, report->dims), format_count(&a, report->sums_most));
+        printf("  %-12s %s\n", "order",
+               report->ordered ? "sums would be written as they come"
+                               : "sums would be sorted, in a temporary file what does not fit in "
+                                 "memory");
+    }
+    print_layout(product, stdout);
+    print_device(product, stdout);
+    printf("  %-12s %s at least, budget %s; %u thread%s\n", "memory",
+           format_memory(&a, report->least_bytes),
+           format_memory(&b, product->contract.memory_bytes), report->threads,
+           report->threads == 1 ? "" : "s");
+}
+
+/* How the store was read; to `out`, for a number is all that standard output gets. */
+static void print_reading(const struct product *product, FILE *out)
+{
+    const struct slc_contract_report *report = &product->report;
+    const struct slc_stream_supply *supply = &product->supply;
+    const struct slc_stream_stats *stats = &supply->stats;
+    const double workers = report->workers;
+    struct format_text a, b;
+
+    print_layout(product, out);
+    (void)fprintf(out, "  %-12s %s at %s/s by %s%s, schedule %s\n", "read",
+                  format_data(&a, (double)stats->bytes_read),
+                  format_data(&b, stats->pass_seconds > 0
+                                      ? (double)stats->bytes_read / stats->pass_seconds
+                                      : 0),
+                  slc_io_name(stats->io), stats->direct ? ", direct (past the page cache)" : "",
+                  slc_schedule_name(supply->used_schedule));
+    (void)fprintf(out, "  %-12s %u of %s; %u thread%s\n", "slots", supply->slot_count,
+                  format_memory(&a, supply->slot_bytes), report->threads,
+                  report->threads == 1 ? "" : "s");
+    if (stats->note[0] != '\0') {
+        (void)fprintf(out, "  %-12s %s\n", "note", stats->note);
+    }
+    (void)fprintf(out,
+                  "  %-12s total %.3fs, multiply %.3fs; per thread: decode %.3fs, wait for blocks "
+                  "%.3fs, for tiles before %.3fs\n",
+                  "times", product->seconds, report->scan_seconds, stats->decode_seconds / workers,
+                  stats->wait_seconds / workers, supply->turn_seconds / workers);
+}
+
+static json_t *seconds_json(const struct product *product)
+{
+    const struct slc_contract_report *report = &product->report;
+    const struct slc_stream_stats *stats = &product->supply.stats;
+    const double workers = report->workers;
+
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->seconds,
+                     "multiply", report->scan_seconds, "decode", stats->decode_seconds / workers,
+                     "wait_read", stats->wait_seconds / workers, "wait_turn",
+                     product->supply.turn_seconds / workers, "spill", report->build.spill_seconds,
+                     "sort", report->build.sort_seconds, "encode", report->build.encode_seconds,
+                     "write", report->build.write_seconds);
+}
+
+/* What the result is: a number, or a store of so many nonzeros. */
+static void put_result(const struct product *product, json_t *record)
+{
+    const struct slc_contract_report *report = &product->report;
+
+    if (product->contract.output == NULL) {
+        (void)json_object_set_new(record, "number", json_real(report->scalar));
+        return;
+    }
+    (void)json_object_set_new(record, "result_nnz",
+                              json_integer((json_int_t)report->build.summary.nnz));
+    (void)json_object_set_new(record, "result_bytes",
+                              json_integer((json_int_t)report->build.summary.file_bytes));
+    (void)json_object_set_new(record, "zero_sums", json_integer((json_int_t)(report->zero_sums)));
+    (void)json_object_set_new(record, "dropped_sums",
+                              json_integer((json_int_t)report->build.explicit_zeros));
+}
+
+/* How the store was read, and what it took. */
+static void put_run(const struct product *product, json_t *record)
+{
+    const struct slc_stream_supply *supply = &product->supply;
+    json_t *run = json_pack("{s:s, s:b, s:s, s:i, s:I, s:I, s:I, s:o}", "io",
+                            slc_io_name(supply->stats.io), "direct", (int)supply->stats.direct,
+                            "schedule", slc_schedule_name(supply->used_schedule), "slots",
+                            (int)supply->slot_count, "slot_bytes", (json_int_t)supply->slot_bytes,
+                            "bytes_read", (json_int_t)supply->stats.bytes_read, "memory_peak_bytes",
+                            (json_int_t)slc_memory_peak(), "seconds", seconds_json(product));
+
+    (void)json_object_update_new(record, run);
+}
+
+/* The first and last index that occurs, from 1, of the mode of each vector. */
+static json_t *used_json(const struct product *product)
+{
+    json_t *array = json_array();
+
+    for (unsigned k = 0; k < product->contract.vector_count; k++) {
+        const bool any = product->report.nnz > 0;
+
+        (void)json_array_append_new(
+            array, json_pack("[I, I]", (json_int_t)product->report.used[k].first + any,
+                             (json_int_t)product->report.used[k].last + any));
+    }
+    return array;
+}
+
+static json_t *device_json(const struct product *product)
+{
+    const struct products_told told = told_of(product);
+
+    return products_json(&told);
+}
+
+static enum slc_status print_json(const struct product *product, struct slc_error *err)
+{
+    const struct slc_contract_report *report = &product->report;
+    const bool dry_run = product->contract.dry_run;
+    uint32_t modes = 0;
+    struct format_text name;
+    json_t *record;
+
+    for (unsigned k = 0; k < product->contract.vector_count; k++) {
+        modes |= UINT32_C(1) << product->contract.vectors[k].mode;
+    }
+    record = json_pack(
+        "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I, s:I}", "schema", "sluice-ttv-1",
+        "dry_run", (int)dry_run, "modes", slc_json_modes(modes), "nnz", (json_int_t)report->nnz,
+        "layout", session_layout_name(&name, report->layout, report->layout_mode), "blocks",
+        (json_int_t)report->layout_blocks, "layout_bytes", (json_int_t)report->layout_bytes,
+        "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
+        "process_bytes", (json_int_t)report->process_bytes, "memory_budget_bytes",
+        (json_int_t)product->contract.memory_bytes);
+    (void)json_object_set_new(record, "used", used_json(product));
+    (void)json_object_set_new(record, "device", device_json(product));
+    if (product->device.why.status != SLC_OK) {
+        (void)json_object_set_new(record, "no_device", json_string(product->device.why.message));
+    }
+    if (report->layout_fibers > 0) {
+        (void)json_object_set_new(record, "fibers",
+                                  json_integer((json_int_t)report->layout_fibers));
+        (void)json_object_set_new(record, "fibers_possible",
+                                  json_real(report->layout_fibers_possible));
+    }
+    if (product->contract.output != NULL) {
+        (void)json_object_set_new(record, "dims", slc_json_dims(report->order, report->dims));
+        (void)json_object_set_new(record, "sorted", json_boolean(!report->ordered));
+        (void)json_object_set_new(record, "result_nnz_most",
+                                  json_integer((json_int_t)report->sums_most));
+    }
+    if (!dry_run) {
+        put_run(product, record);
+        put_result(product, record);
+    }
+    return json_out_print(record, err);
+}
+
+/* A number is all that standard output gets: of the device, a note where it was not used. */
+static void print_device_of_number(const struct product *product)
+{
+    const struct slc_error *refused = &product->device.why;
+
+    if (product->args.verbose && !product->args.build.quiet) {
+        print_device(product, stderr);
+    } else if (refused->status != SLC_OK) {
+        console_note("GPU not used: %s", refused->message);
+    }
+}
+
+/* In times of decoding a nonzero: sums that come in order are written as they come, others sorted.
+ */
+#define ORDERED_DECODINGS 20.0
+#define SORTED_DECODINGS  150.0
+
+static enum slc_status expect_time(const struct product *product, struct slc_error *err)
+{
+    const struct slc_contract_report *report = &product->report;
+    const bool sorts = product->contract.output != NULL && !report->ordered;
+    const struct forecast_product expected = {.store = product->contract.store,
+                                              .layout = report->layout,
+                                              .mode = report->layout_mode,
+                                              .output = product->contract.output,
+                                              .memory_bytes = product->contract.memory_bytes,
+                                              .threads = report->threads > 0 ? report->threads : 1,
+                                              .decodings =
+                                                  sorts ? SORTED_DECODINGS : ORDERED_DECODINGS};
+
+    /* What a device multiplies, it does not decode as the processor does. */
+    return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
+}
+
+static enum slc_status print_result(const struct product *product, struct slc_error *err)
+{
+    const struct arguments *args = &product->args;
+    const bool is_number = product->contract.output == NULL;
+
+    if (args->json) {
+        return print_json(product, err);
+    }
+    if (args->dry_run) {
+        print_dry_run(product);
+        return expect_time(product, err);
+    }
+    if (is_number) {
+        char number[32];
+
+        number[slc_format_f64(number, product->report.scalar)] = '\0';
+        printf("%s\n", number);
+        print_device_of_number(product);
+    } else if (!args->build.quiet) {
+        print_store_report(product);
+    }
+    if (args->verbose && !args->build.quiet) {
+        print_reading(product, is_number ? stderr : stdout);
+    }
+    return SLC_OK;
+}
+
+/* What a signal has to remove. */
+static const char *written(const struct product *product)
+{
+    return product->contract.output != NULL && !product->args.dry_run ? product->contract.output
+                                                                      : "-";
+}
+
+/* Of a dry run: the place of the result is refused where a run would refuse it. */
+static enum slc_status check_place(const struct product *product, struct slc_error *err)
+{
+    const struct slc_contract_options *contract = &product->contract;
+
+    return contract->dry_run && contract->output != NULL
+               ? slc_build_folder_check(slc_files_system(), contract->output, contract->overwrite,
+                                        err)
+               : SLC_OK;
+}
+
+/* On the device; without it where it may be left out, and a plan finds no memory for both. */
+static enum slc_status contract(struct product *product, struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    const enum slc_status status = slc_contract(&product->contract, &product->report, &refused);
+
+    if (status == SLC_ERR_BUDGET && product->report.scan_seconds == 0 &&
+        product->contract.products != NULL && product->choice.optional) {
+        slc_products_drop(&product->choice);
+        product->contract.products = NULL;
+        product->device.why = refused;
+        return slc_contract(&product->contract, &product->report, err);
+    }
+    if (status != SLC_OK) {
+        *err = refused;
+    }
+    return status;
+}
+
+static enum slc_status
+multiply(struct product *product, const struct operands *operands, struct slc_error *err)
+{
+    enum slc_status status = fill_options(product, operands, err);
+
+    if (status == SLC_OK) {
+        status = build_start(&product->args.build, written(product), err);
+    }
+    /* After signals: the device's threads leave them to the one that takes them. */
+    if (status == SLC_OK) {
+        status = fill_products(product, err);
+    }
+    if (status == SLC_OK) {
+        status = contract(product, err);
+    }
+    return status == SLC_OK ? check_place(product, err) : status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct product product = {.seconds = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    const uint64_t start_ns = slc_clock_ns();
+    struct operands operands;
+    enum slc_status status;
+    int code = 0;
+
+    if (!command_begin(command, argc, argv, &product.args, &operands, &code)) {
+        return code;
+    }
+    status = multiply(&product, &operands, &err);
+    if (status == SLC_OK) {
+        product.seconds = slc_seconds_since(start_ns);
+        console_settle();
+        status = print_result(&product, &err);
+    }
+    if (status != SLC_OK) {
+        code = console_error(&err);
+    }
+    slc_products_drop(&product.choice);
+    return code;
+}
+
+const struct command command_ttv = {
+    .name = "ttv",
+    .summary = "multiply a store with vectors (tensor times vector)",
+    .example = "sluice ttv flights-4d.slc --mode 3 --vector v.npy flights-3d.slc",
+    .operands = "X.slc [OUT.slc]",
+    .operands_min = 1,
+    .operands_max = 2,
+    .options = options,
+    .notes = "OUT.slc has the modes that no vector is given for. With a vector for every mode the "
+             "result is\n"
+             "a number, which goes to standard output, and there is no OUT.slc. Sums that are zero "
+             "are not\n"
+             "stored. With --schedule largest sums are sorted.",
+    .run = run,
+};

@@ -1,0 +1,366 @@
+/*
+ * sluice watch: follows a run, or tells of one that has ended, by its JSON log (--log-json), which
+ * is only read. The file is opened anew for every look, so that a file system of a network (NFS)
+ * looks, too; what grew since is taken line by line. A line without its end is still being written.
+ */
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "storage/file/files.h"
+#include "tools/options/commands.h"
+#include "tools/options/common_options.h"
+#include "tools/progress/console.h"
+#include "tools/progress/json_out.h"
+#include "tools/progress/run_state.h"
+#include "tools/progress/signals.h"
+#include "tools/progress/watch_folder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+enum {
+    LINE_BYTES_MAX = 1 << 20, /* of an event: a plan for a thousand processors has 20 KiB */
+    READ_BYTES = 64 << 10,
+    LOOK_MS = 250
+};
+
+struct arguments {
+    bool once;
+    bool json;
+    double lost_after;
+    bool quiet;
+};
+
+static const struct option options[] = {
+    {.name = "once",
+     .kind = OPTION_FLAG,
+     .help = "tell the state and end",
+     .offset = offsetof(struct arguments, once)},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "one JSON object per line for each change of the state",
+     .offset = offsetof(struct arguments, json)},
+    {.name = "lost-after",
+     .kind = OPTION_DOUBLE,
+     .value = "S",
+     .fallback = "120",
+     .help = "give up a run on another machine that has told nothing for so many seconds; 0: never",
+     .offset = offsetof(struct arguments, lost_after)},
+    OPTION_ROW_QUIET(arguments, quiet),
+    {.name = NULL}};
+
+struct watch {
+    struct arguments args;
+    const char *path;
+    struct run_state state;
+    uint64_t inode, offset; /* of the file, and how much of it has been taken */
+    bool found;             /* it has been there */
+    bool skipping;          /* a line that is too long, up to its end */
+    size_t held;            /* bytes of a line without its end */
+    char *line;             /* LINE_BYTES_MAX */
+    uint64_t heard_ns;      /* when anything was told last */
+    bool told_waiting;      /* that nothing has been there yet */
+    bool is_folder;         /* what is watched is the folder of a run, .. */
+    struct watch_folder folder;
+};
+
+/* Tells what a line changed: iterations and ends in words, or the state as JSON. */
+static enum slc_status tell(const struct watch *watch, enum run_news news, struct slc_error *err)
+{
+    const struct run_state *state = &watch->state;
+    char text[512];
+
+    if (news == RUN_NEWS_NONE || watch->args.once) {
+        return SLC_OK;
+    }
+    if (watch->args.json) {
+        char *json = NULL;
+        const enum slc_status status =
+            json_out_text(run_state_json(state, state->ended ? 0 : 1), true, &json, err);
+
+        if (status == SLC_OK) {
+            printf("%s\n", json);
+        }
+        free(json);
+        (void)fflush(stdout);
+        return status;
+    }
+    if (watch->args.quiet || news == RUN_NEWS_PROGRESS) {
+        return SLC_OK;
+    }
+    console_settle();
+    if (news == RUN_NEWS_ITERATION) {
+        printf("  its = %3llu (%.3fs)  fit = %.5f  delta = %+.4e\n",
+               (unsigned long long)state->completed, state->iteration_seconds, state->fit,
+               state->delta);
+    } else {
+        run_state_describe(state, text, sizeof text);
+        printf("%s\n", text);
+    }
+    (void)fflush(stdout);
+    return SLC_OK;
+}
+
+/* Whole lines of what was read. */
+static enum slc_status
+take(struct watch *watch, const char *data, size_t bytes, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (size_t at = 0; at < bytes && status == SLC_OK; at++) {
+        if (data[at] != '\n') {
+            watch->skipping = watch->skipping || watch->held == LINE_BYTES_MAX;
+            if (!watch->skipping) {
+                watch->line[watch->held++] = data[at];
+            }
+            continue;
+        }
+        if (!watch->skipping) {
+            watch->heard_ns = slc_clock_ns();
+            status = tell(watch, run_state_take(&watch->state, watch->line, watch->held), err);
+        }
+        watch->held = 0;
+        watch->skipping = false;
+    }
+    return status;
+}
+
+/* The folder of a run in place of its log. */
+static enum slc_status look_at_folder(struct watch *watch, struct slc_error *err)
+{
+    enum run_news news;
+    enum slc_status status =
+        watch_folder_look(watch->path, &watch->folder, &watch->state, &news, err);
+
+    watch->is_folder = true;
+    if (status == SLC_OK && news != RUN_NEWS_NONE) {
+        watch->heard_ns = slc_clock_ns();
+        status = tell(watch, news, err);
+    }
+    return status;
+}
+
+/* All that has been written since the last look. A file that is another, or was cut, begins anew.
+ */
+static enum slc_status look(struct watch *watch, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    char data[READ_BYTES];
+    struct slc_file_stat stat;
+    enum slc_status status = SLC_OK;
+    int64_t got;
+    int fd = files->open(files->self, watch->path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0);
+
+    if (fd == -ENOENT) {
+        return SLC_OK;
+    }
+    got = fd < 0 ? fd : files->stat_fd(files->self, fd, &stat);
+    if (got >= 0 && stat.kind == 'd') {
+        status = look_at_folder(watch, err);
+    } else if (got >= 0 && stat.kind != 'f') {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "%s is neither a file nor a folder: name the log that the run was given "
+                          "with --log-json, or the folder of its results",
+                          watch->path);
+    } else if (got >= 0) {
+        if (!watch->found || stat.inode != watch->inode || stat.bytes < watch->offset) {
+            watch->found = true;
+            watch->inode = stat.inode;
+            watch->offset = 0;
+            watch->held = 0;
+            watch->skipping = false;
+        }
+        while (status == SLC_OK &&
+               (got = files->read_at(files->self, fd, data, sizeof data, watch->offset)) > 0) {
+            watch->offset += (uint64_t)got;
+            status = take(watch, data, (size_t)got, err);
+        }
+    }
+    if (fd >= 0) {
+        (void)files->close(files->self, fd);
+    }
+    /* What is gone while it is looked at is looked for again. */
+    return status == SLC_OK && got < 0 && got != -ESTALE
+               ? slc_fail_errno(err, (int)-got, watch->path, "reading the log of the run")
+               : status;
+}
+
+/* Whether the process of the run is there: 1, 0, or -1 on another machine. */
+static int alive(const struct watch *watch)
+{
+    const struct run_state *state = &watch->state;
+    char boot[sizeof state->boot] = "";
+    struct utsname here;
+    FILE *file;
+
+    if (state->ended || !state->started) {
+        return state->ended ? 0 : -1;
+    }
+    if (watch->is_folder) {
+        return watch->folder.held ? 1 : watch->folder.was_held || watch->args.once ? 0 : -1;
+    }
+    file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL) {
+        if (fgets(boot, sizeof boot, file) != NULL) {
+            boot[strcspn(boot, "\n")] = '\0';
+        }
+        (void)fclose(file);
+    }
+    if (uname(&here) != 0 || strcmp(here.nodename, state->host) != 0 || state->pid <= 0) {
+        return -1;
+    }
+    if (boot[0] != '\0' && state->boot[0] != '\0' && strcmp(boot, state->boot) != 0) {
+        return 0; /* the machine was started again since */
+    }
+    return kill((pid_t)state->pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Whether the run has died: its process is gone, or it has been silent for long. */
+static bool is_lost(const struct watch *watch)
+{
+    const int known = alive(watch);
+
+    if (!watch->state.started || watch->state.ended) {
+        return false;
+    }
+    return known == 0 || (known < 0 && watch->args.lost_after > 0 &&
+                          slc_seconds_since(watch->heard_ns) > watch->args.lost_after);
+}
+
+static void draw(struct watch *watch)
+{
+    char text[512];
+    char line[640];
+
+    if (watch->args.quiet || watch->args.json) {
+        return;
+    }
+    if (!console_can_rewrite()) {
+        /* Once, so that one who named another file than the log does not wait in vain. */
+        if (!watch->state.started && !watch->told_waiting) {
+            console_note("note: waiting for a run that writes to %s", watch->path);
+            watch->told_waiting = true;
+        }
+        return;
+    }
+    run_state_describe(&watch->state, text, sizeof text);
+    if (watch->state.started) {
+        console_live(text);
+    } else {
+        (void)snprintf(line, sizeof line, "waiting for a run that writes to %.400s", watch->path);
+        console_live(line);
+    }
+}
+
+/* The state as it is; an exit code. */
+static int tell_once(const struct watch *watch)
+{
+    const int known = alive(watch);
+    struct slc_error err = SLC_ERROR_INIT;
+    char text[512];
+
+    if (!watch->state.started) {
+        (void)slc_fail(&err, SLC_ERR_IO, "%s: no run has written to it", watch->path);
+        return console_error(&err);
+    }
+    if (watch->args.json) {
+        if (json_out_print(run_state_json(&watch->state, known), &err) != SLC_OK) {
+            return console_error(&err);
+        }
+    } else if (!watch->args.quiet) {
+        run_state_describe(&watch->state, text, sizeof text);
+        printf("%s%s\n", text, known == 0 && !watch->state.ended ? "; its process is gone" : "");
+    }
+    return watch->state.ended ? watch->state.exit_code : known == 0;
+}
+
+/* Until the run is over; an exit code. */
+static int follow(struct watch *watch)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    struct slc_error err = SLC_ERROR_INIT;
+    bool lost = false;
+
+    for (;;) {
+        if (look(watch, &err) != SLC_OK) {
+            console_settle();
+            return console_error(&err);
+        }
+        if (watch->args.once) {
+            return tell_once(watch);
+        }
+        if (watch->state.ended || lost) {
+            break;
+        }
+        /* What it wrote last may have come since: another look decides. */
+        lost = is_lost(watch);
+        draw(watch);
+        if (!lost) {
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    console_settle();
+    if (watch->state.ended) {
+        return watch->state.exit_code;
+    }
+    (void)slc_fail(
+        &err, SLC_ERR_SYSTEM,
+        "the run has died without a word, process %lld on %s; a decomposition or conversion "
+        "goes on when the same command is given again",
+        (long long)watch->state.pid, watch->state.host);
+    return console_error(&err);
+}
+
+static void leave(void *unused)
+{
+    (void)unused;
+    console_settle();
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct watch watch = {.inode = 0};
+    struct slc_error err = SLC_ERROR_INIT;
+    struct operands operands;
+    int code;
+
+    if (!command_begin(command, argc, argv, &watch.args, &operands, &code)) {
+        return code;
+    }
+    console_start(watch.args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
+    if (signals_start(leave, NULL, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    watch.path = operands.text[0];
+    watch.heard_ns = slc_clock_ns();
+    watch.line = slc_malloc(LINE_BYTES_MAX);
+    if (watch.line == NULL) {
+        (void)slc_fail(&err, SLC_ERR_MEMORY, "no memory for a line of the log");
+        return console_error(&err);
+    }
+    code = follow(&watch);
+    slc_free(watch.line);
+    return code;
+}
+
+const struct command command_watch = {
+    .name = "watch",
+    .summary = "follow a run, from another terminal or machine, by its JSON log or its folder",
+    .example = "sluice watch flights.jsonl",
+    .operands = "LOG|RUN",
+    .operands_min = 1,
+    .operands_max = 1,
+    .options = options,
+    .notes =
+        "LOG is the file that the run is given with --log-json; it may be there later than this "
+        "command.\n"
+        "RUN is the folder that a factorization writes its checkpoints and results to: what they "
+        "tell.\n"
+        "The exit code is that of the run, or 1 where it died. A signal ends watching, not the "
+        "run.",
+    .run = run,
+};

@@ -1,0 +1,371 @@
+/* Writing a model and the record of its run; see cpd_output.h. */
+#include "tools/cmd/cpd/cpd_output.h"
+
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "storage/file/folder_lock.h"
+#include "storage/manifest/outside.h"
+#include "storage/model/model.h"
+#include "tools/progress/console.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Fails unless `path`, where nothing is yet, can be created. */
+static enum slc_status check_new(const char *path, bool folder, struct slc_error *err)
+{
+    char *parent = slc_path_parent(path);
+    char target[1];
+    enum slc_status status = SLC_OK;
+
+    if (parent == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+    }
+    if (folder && readlink(path, target, sizeof target) >= 0) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "a symbolic link that leads nowhere: make what it stands for, or name "
+                          "another output");
+        slc_error_locate_file(err, path);
+    } else if (access(parent, W_OK | X_OK) != 0) {
+        status = slc_fail_errno(err, errno, parent, "the results cannot be written there");
+    }
+    slc_free(parent);
+    return status;
+}
+
+/* Fails unless a file or folder at `path` can be created or replaced and is none of a store. */
+static enum slc_status check_writable(const char *path, bool folder, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
+    enum slc_status status = slc_check_outside_stores(files, path, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (files->stat_path(files->self, path, &stat) < 0) {
+        return check_new(path, folder, err);
+    }
+    if (folder != (stat.kind == 'd')) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        folder ? "%s is a file: the factors, or the checkpoint, need a folder"
+                               : "%s is a folder: a file is needed",
+                        path);
+    }
+    return access(path, W_OK) == 0
+               ? SLC_OK
+               : slc_fail_errno(err, errno, path, "the results cannot be written there");
+}
+
+const char *cpd_output_store_name(const char *store_path, int *length)
+{
+    size_t end = strlen(store_path);
+    size_t begin;
+
+    while (end > 1 && store_path[end - 1] == '/') {
+        end--;
+    }
+    begin = end;
+    while (begin > 0 && store_path[begin - 1] != '/') {
+        begin--;
+    }
+    if (end - begin > 4 && memcmp(store_path + end - 4, ".slc", 4) == 0) {
+        end -= 4;
+    }
+    *length = (int)(end - begin < 512 ? end - begin : 512);
+    return store_path + begin;
+}
+
+enum slc_status cpd_output_check_folder(const char *path, struct slc_error *err)
+{
+    return check_writable(path, true, err);
+}
+
+/* NAME.rR */
+static void default_folder(struct cpd_output *output, const char *store_path, unsigned rank)
+{
+    int length;
+    const char *name = cpd_output_store_name(store_path, &length);
+
+    (void)snprintf(output->folder, sizeof output->folder, "%.*s.r%u", length, name, rank);
+}
+
+static enum slc_status check_all(const struct cpd_output *output, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    if (output->folder[0] != '\0') {
+        status = check_writable(output->folder, true, err);
+    }
+    if (status == SLC_OK && output->stem != NULL) {
+        char path[1100];
+
+        (void)snprintf(path, sizeof path, "%slambda.mat", output->stem);
+        status = check_writable(path, false, err);
+    }
+    if (status == SLC_OK && output->ktensor != NULL) {
+        status = check_writable(output->ktensor, false, err);
+        if (status == SLC_OK) {
+            status = slc_check_own_form(NULL, output->ktensor, "ktensor", "a ktensor", err);
+        }
+    }
+    if (status == SLC_OK && output->checkpoint[0] != '\0') {
+        status = check_writable(output->checkpoint, true, err);
+    }
+    return status;
+}
+
+/* Where the results go, and the record of the run. */
+static void name_results(struct cpd_output *output,
+                         const char *store_path,
+                         unsigned rank,
+                         const struct cpd_output_names *names)
+{
+    output->stem = names->stem;
+    output->ktensor = names->ktensor;
+    if (names->folder != NULL) {
+        (void)snprintf(output->folder, sizeof output->folder, "%s", names->folder);
+    } else if (names->stem == NULL && names->ktensor == NULL) {
+        default_folder(output, store_path, rank);
+    }
+    if (output->folder[0] != '\0') {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%s/run.json", output->folder);
+    } else if (names->stem != NULL) {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%srun.json", names->stem);
+    } else {
+        (void)snprintf(output->run_path, sizeof output->run_path, "%s.run.json", names->ktensor);
+    }
+}
+
+/* What stands for results that are files: their checkpoint's folder, and what is locked. */
+static void name_own_folder(bool stem, const char *name, char *folder, size_t bytes)
+{
+    (void)snprintf(folder, bytes, stem ? "%scheckpoint" : "%s.checkpoint", name);
+}
+
+/* Beside the results, unless another place is named. */
+static void place_checkpoint(struct cpd_output *output, const char *named)
+{
+    output->own_checkpoint = false;
+    if (strcmp(named, "none") == 0) {
+        output->checkpoint[0] = '\0';
+    } else if (strcmp(named, "auto") != 0) {
+        (void)snprintf(output->checkpoint, sizeof output->checkpoint, "%s", named);
+    } else if (output->folder[0] != '\0') {
+        (void)snprintf(output->checkpoint, sizeof output->checkpoint, "%s", output->folder);
+    } else if (output->run_path[0] != '\0') {
+        output->own_checkpoint = true;
+        name_own_folder(output->stem != NULL, output->stem != NULL ? output->stem : output->ktensor,
+                        output->checkpoint, sizeof output->checkpoint);
+    }
+}
+
+enum slc_status cpd_output_choose(struct cpd_output *output,
+                                  const char *store_path,
+                                  unsigned rank,
+                                  const struct cpd_output_names *names,
+                                  struct slc_error *err)
+{
+    const char *const named[] = {names->folder, names->stem, names->ktensor, names->checkpoint};
+
+    memset(output, 0, sizeof *output);
+    for (unsigned i = 0; i < CPD_OUTPUT_PLACES; i++) {
+        output->places[i].fd = -1;
+    }
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        if (named[i] != NULL && strlen(named[i]) >= sizeof output->folder) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the name of an output has %zu bytes; %zu are the "
+                            "limit",
+                            strlen(named[i]), sizeof output->folder - 1);
+        }
+    }
+    if (!names->nowrite) {
+        name_results(output, store_path, rank, names);
+    }
+    place_checkpoint(output, names->checkpoint);
+    return check_all(output, err);
+}
+
+/* Whether two names, either of which may be nothing's, are of one folder. Errors: SLC_ERR_IO. */
+static enum slc_status
+same_folder(const char *one, const char *two, bool *same, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    const char *const names[2] = {one, two};
+    struct slc_file_stat stat[2];
+
+    *same = false;
+    for (unsigned i = 0; i < 2; i++) {
+        const int rc = files->stat_path(files->self, names[i], &stat[i]);
+
+        if (rc == -ENOENT || rc == -ENOTDIR) {
+            return SLC_OK;
+        }
+        if (rc < 0) {
+            return slc_fail_errno(err, -rc, names[i], "looking for the folder");
+        }
+    }
+    *same = stat[0].inode == stat[1].inode && stat[0].device == stat[1].device;
+    return SLC_OK;
+}
+
+static enum slc_status
+lock_place(struct cpd_output_place *place, const char *checkpoint, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    enum slc_status status = SLC_OK;
+    bool taken = false;
+    int rc;
+
+    if (checkpoint != NULL) {
+        status = same_folder(place->folder, checkpoint, &taken, err);
+    }
+    if (status != SLC_OK || taken) {
+        return status;
+    }
+    rc = files->make_folder(files->self, place->folder);
+    if (rc < 0 && rc != -EEXIST) {
+        return slc_fail_errno(err, -rc, place->folder, "the results cannot be written there");
+    }
+    status = slc_folder_lock(files, place->folder,
+                             "another sluice writes its results to the same place: wait for it, or "
+                             "name another output",
+                             &place->fd, &taken, err);
+    place->made = rc >= 0 && !taken;
+    return status;
+}
+
+enum slc_status
+cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+    unsigned count = 0;
+
+    if (output->folder[0] != '\0') {
+        (void)snprintf(output->places[count++].folder, sizeof output->places[0].folder, "%s",
+                       output->folder);
+    }
+    if (output->stem != NULL) {
+        name_own_folder(true, output->stem, output->places[count++].folder,
+                        sizeof output->places[0].folder);
+    }
+    if (output->ktensor != NULL) {
+        name_own_folder(false, output->ktensor, output->places[count++].folder,
+                        sizeof output->places[0].folder);
+    }
+    for (unsigned i = 0; i < count && status == SLC_OK; i++) {
+        status = lock_place(&output->places[i], checkpoint, err);
+    }
+    return status;
+}
+
+void cpd_output_tell_replaced(const struct cpd_output *output)
+{
+    /* Of a longer one, of a thousand iterations, less is told than memory would be taken for. */
+    enum { RECORD_BYTES_MAX = 256 << 10 };
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
+    struct slc_error untold = SLC_ERROR_INIT;
+    const json_t *fit, *seed;
+    json_t *record = NULL;
+    void *text = NULL;
+    uint64_t bytes = 0;
+    char words[96] = "";
+
+    if (output->run_path[0] == '\0' || files->stat_path(files->self, output->run_path, &stat) < 0) {
+        return;
+    }
+    if (slc_file_load(files, output->run_path, RECORD_BYTES_MAX, &text, &bytes, &untold) ==
+        SLC_OK) {
+        record = json_loadb(text, bytes, 0, NULL);
+    }
+    fit = json_object_get(record, "fit");
+    seed = json_object_get(json_object_get(record, "options"), "seed");
+    if (json_is_number(fit) && json_is_integer(seed)) {
+        (void)snprintf(words, sizeof words, " (seed %" JSON_INTEGER_FORMAT ", fit %.6g)",
+                       json_integer_value(seed), json_number_value(fit));
+    }
+    console_note("%s is of an earlier run%s, whose results are replaced at the end; --output keeps "
+                 "them by naming another folder",
+                 output->run_path, words);
+    json_decref(record);
+    slc_free(text);
+}
+
+void cpd_output_unlock(struct cpd_output *output)
+{
+    const struct slc_files *files = slc_files_system();
+
+    for (unsigned i = 0; i < CPD_OUTPUT_PLACES; i++) {
+        struct cpd_output_place *place = &output->places[i];
+
+        /* One that holds anything stays, as the system sees to. While it is locked: nobody else
+         * can have begun to use it. */
+        if (place->made) {
+            (void)files->remove_folder(files->self, place->folder);
+        }
+        if (place->folder[0] != '\0') {
+            slc_folder_unlock(files, &place->fd);
+        }
+    }
+}
+
+enum slc_status cpd_output_write(const struct cpd_output *output,
+                                 const struct run_record *record,
+                                 struct log_json *log,
+                                 struct slc_error *err)
+{
+    const struct slc_cp_result *result = record->facts.result;
+    struct slc_model_view model = {
+        .order = result->order, .rank = result->rank, .lambda = result->lambda};
+    const struct {
+        enum slc_model_form form;
+        const char *path;
+    } forms[] = {
+        {SLC_MODEL_NPY, output->folder[0] != '\0' ? output->folder : NULL},
+        {SLC_MODEL_SPLATT, output->stem},
+        {SLC_MODEL_KTENSOR, output->ktensor},
+    };
+    enum slc_status status;
+
+    for (unsigned n = 0; n < result->order; n++) {
+        model.factors[n] = &result->factors[n];
+    }
+    if (output->run_path[0] == '\0') {
+        return SLC_OK;
+    }
+    status = slc_run_record_remove(output->run_path, err);
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0] && status == SLC_OK; i++) {
+        uint64_t start_ns = slc_clock_ns();
+
+        if (forms[i].path == NULL) {
+            continue;
+        }
+        status = slc_model_write(slc_files_system(), forms[i].form, forms[i].path, &model, err);
+        if (status == SLC_OK && forms[i].form == SLC_MODEL_NPY) {
+            log_json_results(log, result->iterations, forms[i].path, slc_seconds_since(start_ns));
+        }
+    }
+    return status == SLC_OK ? run_json_write(record, output->run_path, err) : status;
+}
+
+void cpd_output_report(const struct cpd_output *output)
+{
+    if (output->run_path[0] == '\0') {
+        return;
+    }
+    printf("Results\n");
+    if (output->folder[0] != '\0') {
+        printf("  %-12s %s/mode-K.npy, lambda.npy\n", "factors", output->folder);
+    }
+    if (output->stem != NULL) {
+        printf("  %-12s %smodeK.mat, %slambda.mat\n", "SPLATT text", output->stem, output->stem);
+    }
+    if (output->ktensor != NULL) {
+        printf("  %-12s %s\n", "ktensor", output->ktensor);
+    }
+    printf("  %-12s %s\n\n", "record", output->run_path);
+}

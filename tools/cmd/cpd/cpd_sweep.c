@@ -1,0 +1,251 @@
+/* A sweep of `sluice cpd`: its runs, made of the options of the command, and what is told. */
+#include "base/error/clock.h"
+#include "sweep/sweep.h"
+#include "tools/cmd/cpd/cpd_run.h"
+#include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/signals.h"
+#include "tools/report/sweep_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the runs of a sweep have in common. */
+struct sweep {
+    const struct cpd *cpd;
+    const struct operands *operands;
+    char folder[1024];
+};
+
+static int run_of_sweep(void *context, struct slc_sweep_job *job)
+{
+    const struct sweep *sweep = context;
+    struct cpd cpd = {.args = sweep->cpd->args,
+                      .command = sweep->cpd->command,
+                      .argc = sweep->cpd->argc,
+                      .argv = sweep->cpd->argv,
+                      .session = {.stream = NULL},
+                      .log = sweep->cpd->log,
+                      .start_ns = slc_clock_ns(),
+                      .write_seconds = -1,
+                      .sweep = job};
+
+    cpd.args.ranks = (struct option_counts){1, {job->record.rank}};
+    cpd.args.rank = job->record.rank;
+    cpd.args.runs = 1;
+    cpd.args.seed = job->record.seed;
+    cpd.args.folder = job->folder;
+    cpd.args.max_seconds = job->max_seconds;
+    cpd.args.quiet = !sweep->cpd->args.verbose;
+    return cpd_run_one(&cpd, sweep->operands);
+}
+
+static json_t *sweep_identity(const struct cpd *cpd)
+{
+    const struct arguments *args = &cpd->args;
+    const struct slc_sweep_method method = {
+        .iterations = args->iterations,
+        .tolerance = args->tolerance,
+        .regularization = args->regularization,
+        .precision = args->session.precision[1] == '3' ? SLC_F32 : SLC_F64,
+        .deterministic = args->session.deterministic,
+        .holdout = args->session.holdout,
+        .holdout_seed = args->holdout_seed};
+
+    return slc_sweep_identity(&cpd->session.store.manifest, &method);
+}
+
+/* Plans for the largest rank: what does not fit is told before the first run. */
+static enum slc_status
+prepare_sweep(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
+{
+    const struct sweep *sweep = context;
+    struct cpd cpd = {.args = sweep->cpd->args, .session = {.stream = NULL}};
+    enum slc_status status =
+        session_open(&cpd.session, sweep->operands->text[0], cpd.args.session.memory, err);
+
+    if (status == SLC_OK) {
+        status = session_plan(&cpd.session, &cpd.args.session, SLC_OP_CPD, 0, rank, err);
+    }
+    if (status == SLC_OK && !cpd.args.quiet) {
+        report_tensor(&cpd.session.store);
+        report_plan(&cpd.session.plan, cpd.session.store.manifest.order);
+    }
+    *identity = status == SLC_OK ? sweep_identity(&cpd) : NULL;
+    session_close(&cpd.session);
+    return status;
+}
+
+static void begin_sweep(void *context, bool fresh)
+{
+    const struct sweep *sweep = context;
+    const struct arguments *options = &sweep->cpd->args;
+
+    if (fresh) {
+        log_json_fresh(sweep->cpd->log);
+    }
+    if (options->quiet) {
+        return;
+    }
+    printf("Rank sweep of %s: rank%s ", sweep->operands->text[0],
+           options->ranks.count > 1 ? "s" : "");
+    for (unsigned r = 0; r < options->ranks.count; r++) {
+        printf("%s%" PRIu64, r > 0 ? "," : "", options->ranks.number[r]);
+    }
+    printf("; seed%s %" PRIu64, options->runs > 1 ? "s" : "", options->seed);
+    if (options->runs > 1) {
+        printf(" to %" PRIu64, options->seed + options->runs - 1);
+    }
+    printf("; in %s\n", sweep->folder);
+    (void)fflush(stdout);
+}
+
+static void print_run(void *context, const struct slc_sweep_run *run, bool before)
+{
+    const struct sweep *sweep = context;
+    struct format_text a;
+
+    if (sweep->cpd->args.quiet) {
+        return;
+    }
+    printf("  rank %4" PRIu32 ", seed %" PRIu64 ": fit %.6f, %s after %u iterations (%s)%s\n",
+           run->rank, run->seed, run->fit, run->reason, run->iterations,
+           format_seconds(&a, run->seconds), before ? ", from an earlier part of the sweep" : "");
+    (void)fflush(stdout);
+}
+
+/* Refuses what a sweep has no place for. */
+static enum slc_status check_sweep(const struct arguments *args, struct slc_error *err)
+{
+    const char *without = args->stem != NULL      ? "--stem"
+                          : args->ktensor != NULL ? "--ktensor"
+                          : args->nowrite         ? "--nowrite"
+                                                  : NULL;
+
+    if (without != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s does not go with several ranks or runs, whose results are folders: "
+                        "leave it out",
+                        without);
+    }
+    if (strcmp(args->checkpoint, "auto") != 0 && strcmp(args->checkpoint, "none") != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--checkpoint %s: each run of a sweep has a checkpoint of its own, in its "
+                        "folder: auto or none",
+                        args->checkpoint);
+    }
+    if (strcmp(args->init, "random") != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--init %s: the runs of a sweep differ by their random starts: leave it "
+                        "out",
+                        args->init);
+    }
+    return SLC_OK;
+}
+
+/* The folder that is named, or NAME.sweep. */
+static enum slc_status name_folder(struct sweep *sweep, struct slc_error *err)
+{
+    const char *output = sweep->cpd->args.folder;
+    int length;
+
+    if (output != NULL && strlen(output) >= sizeof sweep->folder) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the name of the folder has %zu bytes; %zu are the limit", strlen(output),
+                        sizeof sweep->folder - 1);
+    }
+    if (output != NULL) {
+        (void)snprintf(sweep->folder, sizeof sweep->folder, "%s", output);
+    } else {
+        const char *name = cpd_output_store_name(sweep->operands->text[0], &length);
+
+        (void)snprintf(sweep->folder, sizeof sweep->folder, "%.*s.sweep", length, name);
+    }
+    return cpd_output_check_folder(sweep->folder, err);
+}
+
+/* The exit code of a sweep that met no fault of its own. */
+static int end_code(enum slc_sweep_end end, int code)
+{
+    switch (end) {
+    case SLC_SWEEP_THROUGH:
+        return 0;
+    case SLC_SWEEP_STOPPED:
+        return signals_exit_code();
+    case SLC_SWEEP_TIME:
+        return slc_status_exit_code(SLC_ERR_TIME_LIMIT);
+    case SLC_SWEEP_RUN:
+        break;
+    }
+    return code;
+}
+
+static enum slc_consistency consistency(const char *text)
+{
+    return text[1] == 'l'   ? SLC_CONSISTENCY_ALWAYS
+           : text[0] == 'n' ? SLC_CONSISTENCY_NEVER
+                            : SLC_CONSISTENCY_AUTO;
+}
+
+/* All runs, and what is told of them; the exit code. */
+static int make_sweep(struct sweep *sweep, struct slc_sweep_record *record, struct slc_error *err)
+{
+    const struct arguments *args = &sweep->cpd->args;
+    uint32_t ranks[OPTION_COUNTS_MAX];
+    const struct slc_sweep_options options = {.store = sweep->operands->text[0],
+                                              .folder = sweep->folder,
+                                              .ranks = ranks,
+                                              .rank_count = args->ranks.count,
+                                              .runs = args->runs,
+                                              .seed = args->seed,
+                                              .keep_all = strcmp(args->keep, "all") == 0,
+                                              .consistency = consistency(args->consistency),
+                                              .restart = args->restart,
+                                              .max_seconds = args->max_seconds,
+                                              .memory_bytes = args->session.memory,
+                                              .threads = (unsigned)args->session.threads,
+                                              .stop = signals_stop(),
+                                              .prepare = prepare_sweep,
+                                              .begin = begin_sweep,
+                                              .run = run_of_sweep,
+                                              .told = print_run,
+                                              .context = sweep};
+    struct slc_sweep_suggestion suggestion;
+    enum slc_sweep_end end;
+    enum slc_status status;
+    int code;
+
+    for (unsigned i = 0; i < args->ranks.count; i++) {
+        ranks[i] = (uint32_t)args->ranks.number[i];
+    }
+    status = slc_sweep(&options, record, &suggestion, &end, &code, err);
+    if (status == SLC_OK) {
+        code = end_code(end, code);
+    } else {
+        code = console_error(err);
+        code = status == SLC_ERR_INTERRUPTED ? signals_exit_code() : code;
+    }
+    if (code == slc_status_exit_code(SLC_ERR_TIME_LIMIT) || code > 128) {
+        console_note("the same command goes on with the sweep, as %s/sweep.json records it",
+                     sweep->folder);
+    } else if (code == 0 && !args->quiet) {
+        sweep_report(record, &suggestion, sweep->folder);
+    }
+    return code;
+}
+
+int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands)
+{
+    struct sweep sweep = {.cpd = cpd, .operands = operands};
+    struct slc_sweep_record record = SLC_SWEEP_RECORD_INIT;
+    struct slc_error err = SLC_ERROR_INIT;
+    int code;
+
+    if (check_sweep(&cpd->args, &err) != SLC_OK || name_folder(&sweep, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    code = make_sweep(&sweep, &record, &err);
+    slc_sweep_record_destroy(&record);
+    return code;
+}

@@ -1,0 +1,356 @@
+/* See forecast.h. */
+#include "tools/forecast/forecast.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "storage/file/block_file.h"
+#include "storage/file/files.h"
+#include "tools/progress/format.h"
+#include "tools/progress/json_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A trial of a drive: so much, in pieces, or for so long. */
+#define TRIAL_BYTES   (UINT64_C(32) << 20)
+#define TRIAL_SECONDS 0.2
+/* Less is moved in less time than that, or from and to the page cache. */
+#define BRIEF_BYTES_MIN (UINT64_C(256) << 20)
+enum { TRIAL_PIECE_BYTES = 1 << 20, PATH_BYTES = 4096 };
+
+void forecast_buffer(struct forecast *forecast, const char *name, uint64_t bytes, const char *what)
+{
+    if (bytes > 0 && forecast->buffers < FORECAST_BUFFERS) {
+        forecast->buffer[forecast->buffers].name = name;
+        forecast->buffer[forecast->buffers].bytes = bytes;
+        forecast->buffer[forecast->buffers].what = what;
+        forecast->buffers++;
+    }
+}
+
+void forecast_phase(struct forecast *forecast, const char *name)
+{
+    if (forecast->phases < FORECAST_PHASES) {
+        forecast->phase[forecast->phases].name = name;
+        forecast->phases++;
+    }
+}
+
+void forecast_part(struct forecast *forecast, const char *what, double seconds)
+{
+    const unsigned last = forecast->phases - 1;
+
+    if (seconds > 0 && forecast->phase[last].parts < FORECAST_PARTS) {
+        forecast->phase[last].part[forecast->phase[last].parts++] =
+            (struct forecast_part){what, seconds};
+    }
+}
+
+/* The folder that `path` lies in, or would. */
+static void folder_of(const char *path, char folder[PATH_BYTES])
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    while (length > 0 && path[length - 1] != '/') {
+        length--;
+    }
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    (void)snprintf(folder, PATH_BYTES, "%.*s", (int)slc_min_u64(length, PATH_BYTES - 1), path);
+    if (length == 0) {
+        (void)snprintf(folder, PATH_BYTES, ".");
+    }
+}
+
+/*
+ * Bytes a second of reading the file from its beginning, past the page cache where that can be; of
+ * one in stripes, of the first: more of them may lie on one drive.
+ */
+static double try_reading(const char *path, void *piece)
+{
+    const struct slc_files *files = slc_files_system();
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_file_stat stat;
+    uint64_t done = 0, end = 0;
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
+    const struct slc_block_part *part = &file.parts[0];
+    int direct = -1;
+    double rate = 0;
+
+    if (slc_block_file_open(files, path, "opening it", &file, NULL) == SLC_OK &&
+        files->stat_fd(files->self, part->fd, &stat) == 0 &&
+        slc_file_open_direct(files, part->fd, part->path, O_RDONLY | O_CLOEXEC, &direct, NULL) ==
+            SLC_OK) {
+        end = slc_min_u64(stat.bytes, TRIAL_BYTES) / TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
+    }
+    while (done < end && slc_seconds_since(start_ns) < TRIAL_SECONDS &&
+           slc_file_read_pages(files, direct, part->fd, part->path, piece, TRIAL_PIECE_BYTES, done,
+                               NULL) == SLC_OK) {
+        done += TRIAL_PIECE_BYTES;
+    }
+    if (done > 0) {
+        rate = (double)done / (slc_seconds_since(start_ns) + 1e-9);
+    }
+    if (direct >= 0) {
+        (void)files->close(files->self, direct);
+    }
+    slc_block_file_close(&file);
+    return rate;
+}
+
+/* The same of writing to a file without a name in that folder, synced at its end. */
+static double try_writing(const char *folder, const void *piece)
+{
+    const struct slc_files *files = slc_files_system();
+    const int fd = files->open(files->self, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    const uint64_t start_ns = slc_clock_ns();
+    uint64_t done = 0;
+    double rate = 0;
+
+    if (fd < 0) {
+        return 0;
+    }
+    while (done < TRIAL_BYTES && slc_seconds_since(start_ns) < TRIAL_SECONDS &&
+           slc_file_write_at(files, fd, folder, piece, TRIAL_PIECE_BYTES, done, NULL) == SLC_OK) {
+        done += TRIAL_PIECE_BYTES;
+    }
+    if (done > 0 && files->sync(files->self, fd) >= 0) {
+        rate = (double)done / (slc_seconds_since(start_ns) + 1e-9);
+    }
+    (void)files->close(files->self, fd);
+    return rate;
+}
+
+void forecast_try_drives(struct forecast *forecast, const char *input)
+{
+    struct slc_buffer piece = SLC_BUFFER_INIT;
+    char folder[PATH_BYTES];
+
+    if ((forecast->brief && forecast->read_bytes + forecast->written_bytes < BRIEF_BYTES_MIN) ||
+        slc_buffer_create(&piece, TRIAL_PIECE_BYTES, SLC_PAGES_SMALL, NULL) != SLC_OK) {
+        return;
+    }
+    memset(piece.data, 0x3c, TRIAL_PIECE_BYTES);
+    if (forecast->output != NULL) {
+        folder_of(forecast->output, folder);
+        forecast->write_rate = try_writing(folder, piece.data);
+    }
+    if (input != NULL) {
+        forecast->read_rate = try_reading(input, piece.data);
+    }
+    slc_buffer_destroy(&piece);
+}
+
+static uint64_t free_in(const char *folder, uint64_t *device)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_file_stat stat;
+    uint64_t bytes;
+
+    *device = 0;
+    if (files->stat_path(files->self, folder, &stat) < 0 ||
+        files->free_bytes(files->self, folder, &bytes) < 0) {
+        return UINT64_MAX;
+    }
+    *device = stat.device;
+    return bytes;
+}
+
+enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error *err)
+{
+    char folder[PATH_BYTES];
+    const char *temp = forecast->temp_folder != NULL ? forecast->temp_folder : folder;
+    const uint64_t final_bytes = slc_max_u64(forecast->final_bytes, forecast->final_most_bytes);
+    const uint64_t temp_bytes = slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes);
+    uint64_t device, temp_device, together;
+    struct format_text a, b;
+
+    forecast->free_bytes = forecast->temp_free_bytes = UINT64_MAX;
+    if (forecast->output == NULL) {
+        return SLC_OK;
+    }
+    folder_of(forecast->output, folder);
+    forecast->free_bytes = free_in(folder, &device);
+    forecast->temp_free_bytes = free_in(temp, &temp_device);
+    together = final_bytes + (device == temp_device ? temp_bytes : 0);
+    if (together > forecast->free_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "the file system of %.300s has %s free, and about %s are needed: make room "
+                        "there, or name another place%s",
+                        folder, format_data(&a, (double)forecast->free_bytes),
+                        format_data(&b, (double)together),
+                        device == temp_device && temp_bytes > 0
+                            ? " (--temp-dir takes the temporary file elsewhere)"
+                            : "");
+    }
+    if (temp_bytes > forecast->temp_free_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "the file system of %.300s has %s free, and a temporary file of about %s "
+                        "is needed: make room there, name another --temp-dir, or give more "
+                        "--memory",
+                        temp, format_data(&a, (double)forecast->temp_free_bytes),
+                        format_data(&b, (double)temp_bytes));
+    }
+    return SLC_OK;
+}
+
+double forecast_seconds(const struct forecast *forecast, const char **bottleneck)
+{
+    double seconds = forecast->phases > 0 ? 0 : -1, most = 0;
+
+    *bottleneck = NULL;
+    for (unsigned p = 0; p < forecast->phases; p++) {
+        double longest = 0;
+
+        for (unsigned k = 0; k < forecast->phase[p].parts; k++) {
+            const struct forecast_part *part = &forecast->phase[p].part[k];
+
+            longest = part->seconds > longest ? part->seconds : longest;
+            if (part->seconds > most) {
+                most = part->seconds;
+                *bottleneck = part->what;
+            }
+        }
+        seconds += longest;
+    }
+    return seconds;
+}
+
+void forecast_print_time(const struct forecast *forecast)
+{
+    struct format_text a, b;
+    const char *bottleneck;
+    const double seconds = forecast_seconds(forecast, &bottleneck);
+
+    if (seconds < 0) {
+        printf("  %-12s not estimated\n", "time");
+        return;
+    }
+    printf("  %-12s about %s", "time", format_seconds(&a, seconds));
+    for (unsigned p = 0; p < forecast->phases; p++) {
+        printf("%s%s", p == 0 ? ": " : "; ", forecast->phase[p].name);
+        for (unsigned k = 0; k < forecast->phase[p].parts; k++) {
+            const struct forecast_part *part = &forecast->phase[p].part[k];
+
+            printf("%s%s %s", k == 0 ? " (" : ", ", part->what, format_seconds(&a, part->seconds));
+        }
+        printf("%s", forecast->phase[p].parts > 0 ? ")" : "");
+    }
+    printf("\n");
+    if (bottleneck != NULL) {
+        printf("  %-12s %s", "bottleneck", bottleneck);
+        if (forecast->read_rate > 0) {
+            printf("; the drive reads %s/s", format_data(&a, forecast->read_rate));
+        }
+        if (forecast->write_rate > 0) {
+            printf("%s %s/s", forecast->read_rate > 0 ? ", writes" : "; the drive writes",
+                   format_data(&b, forecast->write_rate));
+        }
+        printf("\n");
+    }
+}
+
+static void print(const struct forecast *forecast)
+{
+    struct format_text a, b;
+
+    printf("  %-12s %s expected", "memory", format_memory(&a, forecast->memory_bytes));
+    if (forecast->memory_most_bytes > forecast->memory_bytes) {
+        printf(", %s at most", format_memory(&a, forecast->memory_most_bytes));
+    }
+    printf(", of a budget of %s\n", format_memory(&b, forecast->budget_bytes));
+    for (unsigned i = 0; i < forecast->buffers; i++) {
+        printf("    %-12s %-9s  %s\n", forecast->buffer[i].name,
+               format_memory(&a, forecast->buffer[i].bytes), forecast->buffer[i].what);
+    }
+    if (forecast->output != NULL) {
+        printf("  %-12s about %s for %s", "disk", format_data(&a, (double)forecast->final_bytes),
+               forecast->output);
+        if (forecast->final_most_bytes > forecast->final_bytes) {
+            printf(" (%s at most)", format_data(&a, (double)forecast->final_most_bytes));
+        }
+        if (forecast->temp_bytes > 0) {
+            printf(", %s in temporary files", format_data(&a, (double)forecast->temp_bytes));
+        }
+        if (forecast->temp_most_bytes > forecast->temp_bytes) {
+            printf(" (%s at most)", format_data(&a, (double)forecast->temp_most_bytes));
+        }
+        if (forecast->free_bytes != UINT64_MAX) {
+            printf("; %s free", format_data(&b, (double)forecast->free_bytes));
+        }
+        printf("\n");
+    }
+    printf("  %-12s %s read", "bytes", format_data(&a, (double)forecast->read_bytes));
+    printf(", %s written\n", format_data(&b, (double)forecast->written_bytes));
+    printf("  %-12s %s\n", "passes", forecast->passes);
+    forecast_print_time(forecast);
+}
+
+static json_t *phases_json(const struct forecast *forecast)
+{
+    json_t *phases = json_array();
+
+    for (unsigned p = 0; p < forecast->phases; p++) {
+        json_t *parts = json_object();
+
+        for (unsigned k = 0; k < forecast->phase[p].parts; k++) {
+            (void)json_object_set_new(parts, forecast->phase[p].part[k].what,
+                                      json_real(forecast->phase[p].part[k].seconds));
+        }
+        (void)json_array_append_new(
+            phases, json_pack("{s:s, s:o}", "name", forecast->phase[p].name, "seconds", parts));
+    }
+    return phases;
+}
+
+static json_t *to_json(const struct forecast *forecast)
+{
+    const char *bottleneck;
+    const double seconds = forecast_seconds(forecast, &bottleneck);
+    json_t *buffers = json_object();
+    json_t *object = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "schema", "sluice-forecast-1", "command",
+        forecast->command, "memory_bytes", (json_int_t)forecast->memory_bytes, "budget_bytes",
+        (json_int_t)forecast->budget_bytes, "final_bytes", (json_int_t)forecast->final_bytes,
+        "temp_bytes", (json_int_t)forecast->temp_bytes, "read_bytes",
+        (json_int_t)forecast->read_bytes, "written_bytes", (json_int_t)forecast->written_bytes);
+
+    (void)json_object_set_new(
+        object, "memory_most_bytes",
+        json_integer((json_int_t)slc_max_u64(forecast->memory_bytes, forecast->memory_most_bytes)));
+    (void)json_object_set_new(
+        object, "final_most_bytes",
+        json_integer((json_int_t)slc_max_u64(forecast->final_bytes, forecast->final_most_bytes)));
+    (void)json_object_set_new(
+        object, "temp_most_bytes",
+        json_integer((json_int_t)slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes)));
+    for (unsigned i = 0; i < forecast->buffers; i++) {
+        (void)json_object_set_new(buffers, forecast->buffer[i].name,
+                                  json_integer((json_int_t)forecast->buffer[i].bytes));
+    }
+    (void)json_object_set_new(object, "buffers", buffers);
+    (void)json_object_set_new(object, "passes", json_string(forecast->passes));
+    (void)json_object_set_new(object, "phases", phases_json(forecast));
+    (void)json_object_set_new(object, "seconds", seconds < 0 ? json_null() : json_real(seconds));
+    (void)json_object_set_new(object, "bottleneck",
+                              bottleneck != NULL ? json_string(bottleneck) : json_null());
+    (void)json_object_set_new(object, "free_bytes",
+                              forecast->free_bytes == UINT64_MAX
+                                  ? json_null()
+                                  : json_integer((json_int_t)forecast->free_bytes));
+    return object;
+}
+
+enum slc_status forecast_tell(const struct forecast *forecast, bool json, struct slc_error *err)
+{
+    if (json) {
+        return json_out_print(to_json(forecast), err);
+    }
+    print(forecast);
+    return SLC_OK;
+}

@@ -1,0 +1,395 @@
+/* See probe.h. */
+#include "tools/forecast/probe.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "engine/stream/mttkrp.h"
+#include "storage/block/reader.h"
+#include "storage/file/block_file.h"
+#include "storage/file/files.h"
+#include "tools/progress/console.h"
+#include "tools/progress/signals.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+/*
+ * Of the time for it: a beginning of whole passes is enough after so much, which is long enough for
+ * rates within a few percent.
+ */
+#define ENOUGH_SHARE 0.75
+/* What has to be done before the first block is computed may take so much of it. */
+#define START_SHARE 0.6
+/* That this is far less needs no trial below so many bytes. */
+#define START_BYTES_SURE (UINT64_C(64) << 20)
+/* A trial of the drive, or of memory: so much, in pieces, or for so long. */
+#define TRIAL_BYTES   (UINT64_C(32) << 20)
+#define TRIAL_SECONDS 0.2
+enum { TRIAL_PIECE_BYTES = 1 << 20, LOOK_NS = 10000000 };
+
+struct probe {
+    struct estimator estimator;
+    double seconds;
+    volatile int stop;
+    atomic_bool over;
+    unsigned mode; /* of an MTTKRP */
+};
+
+static void stop(struct probe *probe)
+{
+    __atomic_store_n(&probe->stop, 1, __ATOMIC_RELAXED);
+}
+
+/* Ends what goes on when there has been enough of it. */
+static void look_at_clock(struct probe *probe)
+{
+    const struct estimator *estimator = &probe->estimator;
+    const double seconds = estimator_seconds(estimator) - estimator->first_seconds;
+
+    if ((estimator->completed > 0 || estimator->passes >= 1) &&
+        seconds >= ENOUGH_SHARE * probe->seconds) {
+        stop(probe);
+    }
+}
+
+/* A thread: ends it when the time is up or a signal wants that, however long a block takes. */
+static void *watch_clock(void *context)
+{
+    struct probe *probe = context;
+    const struct timespec nap = {.tv_nsec = LOOK_NS};
+
+    while (!atomic_load(&probe->over)) {
+        if (estimator_seconds(&probe->estimator) >= probe->seconds || signals_stop_wanted()) {
+            stop(probe);
+        }
+        (void)nanosleep(&nap, NULL);
+    }
+    return NULL;
+}
+
+static void
+on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint64_t blocks)
+{
+    struct probe *probe = context;
+
+    (void)iteration;
+    estimator_blocks(&probe->estimator, mode, done, blocks);
+    look_at_clock(probe);
+}
+
+static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
+{
+    struct probe *probe = context;
+
+    estimator_iteration(&probe->estimator, iteration);
+    look_at_clock(probe);
+}
+
+static void on_pass(void *context, uint64_t done, uint64_t blocks, uint64_t bytes_read)
+{
+    struct probe *probe = context;
+
+    (void)bytes_read;
+    estimator_blocks(&probe->estimator, probe->mode, done, blocks);
+    look_at_clock(probe);
+}
+
+static enum slc_status begin_cpd(struct slc_session *session,
+                                 unsigned iterations,
+                                 struct probe *probe,
+                                 struct slc_error *err)
+{
+    const struct slc_cp_als_options als = {.rank = session->plan.request.rank,
+                                           .iterations = iterations,
+                                           .deterministic = session->plan.request.deterministic,
+                                           .devices = session->devices,
+                                           .layouts = &session->layouts,
+                                           .accelerators = session->group,
+                                           .accelerator =
+                                               session->group == NULL ? session->accelerator : NULL,
+                                           .max_seconds = probe->seconds,
+                                           .stop = &probe->stop,
+                                           .iteration = on_iteration,
+                                           .progress = on_blocks,
+                                           .context = probe};
+    struct slc_cp_result result = {.order = 0};
+    const enum slc_status status = slc_cp_als(&session->store, session->stream, session->backend,
+                                              &session->plan, &als, &result, err);
+
+    slc_cp_result_destroy(&result);
+    return status;
+}
+
+/* Small numbers, which fill the pages as those of a factor would. */
+static enum slc_status make_matrix(const struct slc_session *session,
+                                   unsigned mode,
+                                   struct slc_matrix *matrix,
+                                   struct slc_error *err)
+{
+    const struct slc_plan_request *request = &session->plan.request;
+    const enum slc_status status = slc_matrix_create(
+        matrix, request->precision, session->store.manifest.dims[mode], request->rank, err);
+
+    if (status == SLC_OK) {
+        const size_t bytes = slc_value_bytes(matrix->type);
+        char *rows = matrix->buffer.data;
+
+        for (uint64_t i = 0; i < matrix->rows; i++) {
+            memset(rows + i * matrix->pitch * bytes, 0x3c, matrix->cols * bytes);
+        }
+    }
+    return status;
+}
+
+static enum slc_status
+begin_mttkrp(struct slc_session *session, struct probe *probe, struct slc_error *err)
+{
+    const struct slc_manifest *manifest = &session->store.manifest;
+    const struct slc_plan *plan = &session->plan;
+    const unsigned mode = plan->request.mode;
+    struct slc_matrix matrices[SLC_MAX_ORDER] = {{0}}; /* in the mode's place the output */
+    struct slc_mttkrp_job job = {.order = manifest->order,
+                                 .mode = mode,
+                                 .rank = plan->request.rank,
+                                 .nnz = manifest->nnz,
+                                 .workers = plan->threads,
+                                 .deterministic = plan->request.deterministic,
+                                 .partitions = plan->partitions[mode],
+                                 .conflict = plan->choices[mode].chosen,
+                                 .rival = plan->choices[mode].rival,
+                                 .output = &matrices[mode]};
+    enum slc_status status = SLC_OK;
+
+    probe->mode = mode;
+    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+        status = make_matrix(session, n, &matrices[n], err);
+        job.factors[n] = &matrices[n];
+    }
+    if (status == SLC_OK) {
+        estimator_blocks(&probe->estimator, mode, 0, 1);
+        status = slc_mttkrp_stream(session->stream, plan->mode_layout[mode], session->backend, &job,
+                                   &probe->stop, on_pass, probe, err);
+    }
+    if (status == SLC_OK) {
+        const struct slc_cp_iteration whole = {.iteration = 1,
+                                               .seconds = estimator_seconds(&probe->estimator) -
+                                                          probe->estimator.first_seconds};
+
+        estimator_iteration(&probe->estimator, &whole);
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        slc_matrix_destroy(&matrices[n]);
+    }
+    /* That it was stopped is what was wanted. */
+    return status == SLC_ERR_INTERRUPTED ? SLC_OK : status;
+}
+
+static enum slc_status check(const struct slc_session *session, struct slc_error *err)
+{
+    const struct slc_plan *plan = &session->plan;
+
+    if (plan->total_bytes > slc_memory_total()) {
+        return slc_fail(err, SLC_ERR_BUDGET, "this machine has less memory than would be held");
+    }
+    if (plan->request.operation == SLC_OP_MTTKRP &&
+        (plan->devices > 0 || plan->request.accelerator != NULL)) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "an MTTKRP on devices is not begun for an estimate");
+    }
+    return SLC_OK;
+}
+
+/*
+ * Bytes a second of reading from the start of a file, past the page cache where that can be; of one
+ * in stripes, of the first: more of them may lie on one drive.
+ */
+static enum slc_status
+try_drive(const struct slc_reader *reader, double *rate, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_system();
+    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_buffer piece = SLC_BUFFER_INIT;
+    uint64_t end, done = 0, at = 0;
+    unsigned part = 0;
+    int direct = -1;
+    struct slc_block_entry entry;
+    enum slc_status status = slc_buffer_create(&piece, TRIAL_PIECE_BYTES, SLC_PAGES_SMALL, err);
+
+    *rate = 0;
+    slc_reader_entry(reader, 0, &entry);
+    end = slc_min_u64(entry.padded_bytes, TRIAL_BYTES) / TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
+    if (status == SLC_OK) {
+        status = slc_block_file_open(files, slc_reader_path(reader),
+                                     "opening for a trial of the drive", &file, err);
+    }
+    if (status == SLC_OK) {
+        end = slc_min_u64(end, slc_block_file_place(&file, entry.offset, &part, &at)) /
+              TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
+        status = slc_file_open_direct(files, file.parts[part].fd, file.parts[part].path,
+                                      O_RDONLY | O_CLOEXEC, &direct, err);
+    }
+    while (status == SLC_OK && done < end && slc_seconds_since(start_ns) < TRIAL_SECONDS) {
+        status = slc_file_read_pages(files, direct, file.parts[part].fd, file.parts[part].path,
+                                     piece.data, TRIAL_PIECE_BYTES, at + done, err);
+        done += TRIAL_PIECE_BYTES;
+    }
+    if (status == SLC_OK && done > 0) {
+        *rate = (double)done / (slc_seconds_since(start_ns) + 1e-9);
+    }
+    if (direct >= 0) {
+        (void)files->close(files->self, direct);
+    }
+    slc_block_file_close(&file);
+    slc_buffer_destroy(&piece);
+    return status;
+}
+
+/* Bytes a second of memory that is touched for the first time. */
+static double try_memory(void)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    struct slc_buffer buffer = SLC_BUFFER_INIT;
+    double rate = 0;
+
+    if (slc_buffer_create(&buffer, TRIAL_BYTES, SLC_PAGES_SMALL, NULL) == SLC_OK) {
+        memset(buffer.data, 0x3c, TRIAL_BYTES);
+        rate = (double)TRIAL_BYTES / (slc_seconds_since(start_ns) + 1e-9);
+    }
+    slc_buffer_destroy(&buffer);
+    return rate;
+}
+
+/*
+ * Whether the first block would be computed in time. What comes before can be neither stopped nor
+ * shortened: slots and factors are filled, and as many blocks read as there are workers.
+ */
+static enum slc_status begins_in_time(const struct slc_session *session,
+                                      double seconds,
+                                      struct estimate *estimate,
+                                      bool *in_time,
+                                      struct slc_error *err)
+{
+    const struct slc_plan *plan = &session->plan;
+    const double workers = (double)slc_min_u64(plan->threads, plan->slot_count);
+    const double touched = (double)plan->slot_count * (double)plan->slot_bytes +
+                           2 * (double)plan->factor_bytes + (double)plan->output_bytes;
+    const double first = workers * (double)plan->slot_bytes;
+    const double memory = touched > (double)START_BYTES_SURE ? try_memory() : 0;
+    double rate = 0, before = memory > 0 ? touched / memory : 0;
+    enum slc_status status = SLC_OK;
+
+    if (first > (double)START_BYTES_SURE) {
+        status = try_drive(session->layouts.reader[0], &rate, err);
+        before += rate > 0 ? first / rate : 0;
+        estimate->read_rate = rate;
+        estimate->reading = true;
+        estimate->least_seconds = rate > 0 ? (double)estimate->read_bytes / rate : 0;
+    }
+    estimate->start_seconds = before;
+    estimate->enough_seconds = ceil(before / START_SHARE) + 1;
+    *in_time = before < START_SHARE * seconds;
+    return status;
+}
+
+/* Begins it, with a thread beside that ends it. */
+static enum slc_status
+begin(struct slc_session *session, unsigned iterations, struct probe *probe, struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    pthread_t watcher;
+    enum slc_status status;
+    int code;
+
+    estimator_start(&probe->estimator);
+    code = pthread_create(&watcher, NULL, watch_clock, probe);
+    if (code != 0) {
+        return slc_fail(err, SLC_ERR_SYSTEM,
+                        "starting the thread that ends a probe: %s; raise the limit on processes "
+                        "(ulimit -u)",
+                        strerror(code));
+    }
+    status = slc_session_start(session, err);
+    if (status == SLC_OK) {
+        probe->estimator.plan = &session->plan;
+        probe->estimator.nnz = session->store.manifest.nnz;
+        status = session->plan.request.operation == SLC_OP_CPD
+                     ? begin_cpd(session, iterations, probe, &fault)
+                     : begin_mttkrp(session, probe, &fault);
+        if (status != SLC_OK) {
+            *err = fault;
+        }
+    }
+    atomic_store(&probe->over, true);
+    (void)pthread_join(watcher, NULL);
+    return status;
+}
+
+static enum slc_status run(struct slc_session *session,
+                           unsigned iterations,
+                           double seconds,
+                           struct estimate *estimate,
+                           struct slc_error *err)
+{
+    struct probe probe = {.seconds = seconds};
+    struct slc_stream_stats stats;
+    bool in_time;
+    enum slc_status status = check(session, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    estimator_start(&probe.estimator);
+    probe.estimator.plan = &session->plan;
+    estimator_judge(&probe.estimator, iterations, estimate);
+    status = begins_in_time(session, seconds, estimate, &in_time, err);
+    if (status != SLC_OK || !in_time) {
+        return status;
+    }
+    status = begin(session, iterations, &probe, err);
+    if (status == SLC_OK) {
+        slc_stream_stats(session->stream, &stats);
+        estimator_mark(&probe.estimator, &stats);
+        estimator_judge(&probe.estimator, iterations, estimate);
+    }
+    slc_session_stop(session);
+    return status == SLC_OK && signals_stop_wanted()
+               ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped by a signal")
+               : status;
+}
+
+enum slc_status probe_run(struct slc_session *session,
+                          unsigned iterations,
+                          double seconds,
+                          bool *estimated,
+                          struct estimate *estimate,
+                          struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    *estimated = false;
+    if (session->plan.accelerator.described) {
+        console_note("no device: copy and kernel times not estimated");
+        return SLC_OK;
+    }
+    status = run(session, iterations, seconds, estimate, &refused);
+    *estimated = status == SLC_OK;
+    switch (status) {
+    case SLC_OK:
+        return SLC_OK;
+    case SLC_ERR_BUDGET:
+    case SLC_ERR_UNSUPPORTED:
+    case SLC_ERR_INPUT:
+    case SLC_ERR_NUMERIC:
+        console_note("no time is estimated: %s", refused.message);
+        return SLC_OK;
+    default:
+        *err = refused;
+        return status;
+    }
+}

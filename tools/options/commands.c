@@ -1,0 +1,54 @@
+/* See commands.h. */
+#include "tools/options/commands.h"
+
+#include "tools/progress/console.h"
+#include "tools/progress/run_log.h"
+
+#include <string.h>
+
+const struct command *const commands_all[] = {
+    &command_convert, &command_append,     &command_slice,
+    &command_permute, &command_info,       &command_check,
+    &command_export,  &command_generate,   &command_layout,
+    &command_plan,    &command_mttkrp,     &command_ttv,
+    &command_ttm,     &command_cpd,        &command_predict,
+    &command_report,  &command_top,        &command_watch,
+    &command_bench,   &command_completion, NULL,
+};
+
+const char *commands_nearest(const char *word, const struct command *const *commands)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[NAMES_MAX + 1];
+    size_t count = 0;
+
+    for (; commands[count] != NULL && count < NAMES_MAX; count++) {
+        const char *blank = strrchr(commands[count]->name, ' ');
+
+        names[count] = blank != NULL ? blank + 1 : commands[count]->name;
+    }
+    names[count] = NULL;
+    return options_nearest(word, names);
+}
+
+bool command_begin(const struct command *command,
+                   int argc,
+                   char **argv,
+                   void *values,
+                   struct operands *operands,
+                   int *exit_code)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    bool help;
+
+    if (options_parse(command, argc, argv, values, operands, &help, &err) != SLC_OK) {
+        *exit_code = console_error(&err);
+        return false;
+    }
+    if (help) {
+        options_print_help(command);
+        *exit_code = 0;
+        return false;
+    }
+    return run_log_begin(command, argc, argv, values, exit_code);
+}

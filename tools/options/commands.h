@@ -1,0 +1,46 @@
+/* The subcommands, and the steps with which each begins. */
+#ifndef SLC_TOOLS_COMMANDS_H
+#define SLC_TOOLS_COMMANDS_H
+
+#include "tools/options/options.h"
+
+extern const struct command command_append;
+extern const struct command command_bench;
+extern const struct command command_check;
+extern const struct command command_completion;
+extern const struct command command_convert;
+extern const struct command command_cpd;
+extern const struct command command_export;
+extern const struct command command_generate;
+extern const struct command command_info;
+extern const struct command command_layout;
+extern const struct command command_mttkrp;
+extern const struct command command_permute;
+extern const struct command command_plan;
+extern const struct command command_predict;
+extern const struct command command_report;
+extern const struct command command_slice;
+extern const struct command command_top;
+extern const struct command command_ttv;
+extern const struct command command_ttm;
+extern const struct command command_watch;
+
+/* All of them in the order of the help, NULL-terminated. */
+extern const struct command *const commands_all[];
+
+/* The name in such a list that is nearest to `word`, or NULL where none is near: options_nearest.
+ * Of "bench io" the last word counts. */
+const char *commands_nearest(const char *word, const struct command *const *commands);
+
+/*
+ * Parses the arguments into `values` (all-zero). False when the command is over already: after
+ * --help, or after a usage fault that has been printed; *exit_code then says how.
+ */
+bool command_begin(const struct command *command,
+                   int argc,
+                   char **argv,
+                   void *values,
+                   struct operands *operands,
+                   int *exit_code);
+
+#endif

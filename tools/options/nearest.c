@@ -1,0 +1,74 @@
+/*
+ * The name that was meant by a word that is none: by the fewest letters that are to be changed,
+ * added, left out or swapped with the next (optimal string alignment), or by its beginning.
+ * Cost: the product of the lengths, for each name.
+ */
+#include "tools/options/options.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { WIDTH = 48 };
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters apart; words beyond the table's width count as far apart. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t rows[3][WIDTH + 1];
+    const size_t a_bytes = strlen(a), b_bytes = strlen(b);
+
+    if (a_bytes > WIDTH || b_bytes > WIDTH) {
+        return SIZE_MAX;
+    }
+    for (size_t j = 0; j <= b_bytes; j++) {
+        rows[0][j] = j;
+    }
+    for (size_t i = 1; i <= a_bytes; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b_bytes; j++) {
+            row[j] = least(above[j - 1] + (a[i - 1] != b[j - 1]), least(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = least(row[j], rows[(i + 1) % 3][j - 2] + 1);
+            }
+        }
+    }
+    return rows[a_bytes % 3][b_bytes];
+}
+
+/* Whether one is the beginning, of three letters or more, of the other: mem, tolerance. */
+static bool begins(const char *word, const char *name)
+{
+    const size_t bytes = least(strlen(word), strlen(name));
+
+    return bytes >= 3 && memcmp(word, name, bytes) == 0;
+}
+
+const char *options_nearest(const char *word, const char *const *names)
+{
+    /* A third of the letters, so that no name is suggested that has little of the word. */
+    size_t limit = strlen(word) / 3 > 1 ? strlen(word) / 3 : 1;
+    const char *nearest = NULL, *beginning = NULL;
+
+    if (strlen(word) < 2) {
+        return NULL;
+    }
+    for (size_t i = 0; names[i] != NULL; i++) {
+        const size_t apart = distance(word, names[i]);
+
+        if (apart <= limit && apart < strlen(names[i]) && (nearest == NULL || apart < limit)) {
+            limit = apart;
+            nearest = names[i];
+        }
+        if (begins(word, names[i]) && (beginning == NULL || strlen(names[i]) < strlen(beginning))) {
+            beginning = names[i];
+        }
+    }
+    return nearest != NULL && (limit <= 1 || beginning == NULL) ? nearest : beginning;
+}

@@ -1,0 +1,489 @@
+/*
+ * Parses command lines by a command's option table. See options.h for the forms that are accepted.
+ * Cost: linear in options times arguments; both are small.
+ */
+#include "tools/options/options.h"
+
+#include "convert/ingest/text/text.h"
+#include "engine/plan/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Longest value read as a number or list; longer ones cannot be right. */
+enum { VALUE_BYTES_MAX = 512 };
+
+static void *field_of(void *values, const struct option *option)
+{
+    return (char *)values + option->offset;
+}
+
+/* Reads decimal digits at *text, advances it. False for none, or a number above 64 bits. */
+static bool read_digits(const char **text, uint64_t *number)
+{
+    const char *at = *text;
+    uint64_t sum = 0;
+
+    if (*at < '0' || *at > '9') {
+        return false;
+    }
+    for (; *at >= '0' && *at <= '9'; at++) {
+        if (__builtin_mul_overflow(sum, UINT64_C(10), &sum) ||
+            __builtin_add_overflow(sum, (uint64_t)(*at - '0'), &sum)) {
+            return false;
+        }
+    }
+    *text = at;
+    *number = sum;
+    return true;
+}
+
+static enum slc_status
+parse_u64(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    const char *at = text;
+    uint64_t maximum = option->maximum == 0 ? UINT64_MAX : option->maximum;
+    uint64_t number;
+
+    if (!read_digits(&at, &number) || *at != '\0') {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a whole number", option->name, text);
+    }
+    if (number < option->minimum || number > maximum) {
+        return option->maximum == 0
+                   ? slc_fail(err, SLC_ERR_USAGE, "--%s: %s is below %llu", option->name, text,
+                              (unsigned long long)option->minimum)
+                   : slc_fail(err, SLC_ERR_USAGE, "--%s: %s is not between %llu and %llu",
+                              option->name, text, (unsigned long long)option->minimum,
+                              (unsigned long long)maximum);
+    }
+    *(uint64_t *)field = number;
+    return SLC_OK;
+}
+
+static enum slc_status
+parse_size(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct slc_error inner = SLC_ERROR_INIT;
+
+    if (slc_parse_size(text, field, &inner) != SLC_OK) {
+        return slc_fail(err, inner.status, "--%s: %s", option->name, inner.message);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+parse_double(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    const char *end = text + strlen(text);
+    double number;
+
+    if (slc_parse_f64(text, end, &number) != end || !(number >= 0)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option->name,
+                        text);
+    }
+    /* So that sums and products with it stay finite; one beyond all doubles was read as infinity.
+     */
+    if (number > 1e300) {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is out of range: 1e300 is the limit",
+                        option->name, text);
+    }
+    *(double *)field = number;
+    return SLC_OK;
+}
+
+static enum slc_status
+parse_choice(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    char list[VALUE_BYTES_MAX] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; option->choices[i] != NULL; i++) {
+        int wrote = snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ",
+                             option->choices[i]);
+
+        if (strcmp(option->choices[i], text) == 0) {
+            *(const char **)field = option->choices[i];
+            return SLC_OK;
+        }
+        used += (size_t)wrote < sizeof list - used ? (size_t)wrote : 0;
+    }
+    const char *near = options_nearest(text, option->choices);
+    return near != NULL
+               ? slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is none of %s; did you mean %s?",
+                          option->name, text, list, near)
+               : slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is none of %s", option->name, text, list);
+}
+
+static enum slc_status
+parse_modes(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_modes modes = {0};
+    const char *at = text;
+    for (;;) {
+        uint64_t number;
+
+        if (!read_digits(&at, &number) || number < 1 || number > SLC_MAX_ORDER ||
+            modes.count == SLC_MAX_ORDER || (*at != ',' && *at != '\0')) {
+            return slc_fail(
+                err, SLC_ERR_USAGE,
+                "--%s: '%s' is not a list of modes like 2,3,1 (modes count from 1 to %d)",
+                option->name, text, SLC_MAX_ORDER);
+        }
+        for (unsigned i = 0; i < modes.count; i++) {
+            if (modes.mode[i] == number - 1) {
+                return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %llu stands in '%s' twice",
+                                option->name, (unsigned long long)number, text);
+            }
+        }
+        modes.mode[modes.count++] = (unsigned)number - 1;
+        if (*at++ == '\0') {
+            break;
+        }
+    }
+    *(struct option_modes *)field = modes;
+    return SLC_OK;
+}
+
+/* Modes that add to those of an earlier use of the option. */
+static enum slc_status
+parse_more_modes(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_modes *all = field;
+    struct option_modes more = {0};
+    const enum slc_status status = parse_modes(option, text, &more, err);
+
+    for (unsigned i = 0; i < more.count && status == SLC_OK; i++) {
+        for (unsigned k = 0; k < all->count; k++) {
+            if (all->mode[k] == more.mode[i]) {
+                return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %u is given twice", option->name,
+                                more.mode[i] + 1);
+            }
+        }
+        /* Modes are below SLC_MAX_ORDER and differ, so that there is room for them. */
+        all->mode[all->count++] = more.mode[i];
+    }
+    return status;
+}
+
+static enum slc_status
+add_string(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_strings *strings = field;
+
+    if (strings->count == SLC_MAX_ORDER) {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s is given more than %d times", option->name,
+                        SLC_MAX_ORDER);
+    }
+    strings->text[strings->count++] = text;
+    return SLC_OK;
+}
+
+static enum slc_status
+parse_dims(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_dims dims = {0};
+    const char *at = text;
+
+    for (;;) {
+        uint64_t number;
+
+        if (dims.order == SLC_MAX_ORDER || !read_digits(&at, &number) || number < 1 ||
+            number > SLC_MAX_MODE_LENGTH || (*at != 'x' && *at != ',' && *at != '\0')) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--%s: '%s' is not a list of 1 to %d lengths like 100x200x300",
+                            option->name, text, SLC_MAX_ORDER);
+        }
+        dims.length[dims.order++] = number;
+        if (*at++ == '\0') {
+            break;
+        }
+    }
+    *(struct option_dims *)field = dims;
+    return SLC_OK;
+}
+
+static enum slc_status
+parse_counts(const struct option *option, const char *text, void *field, struct slc_error *err)
+{
+    struct option_counts counts = {0};
+    const char *item = text;
+
+    for (;;) {
+        const char *at = item;
+        int length = (int)strcspn(item, ",");
+        bool several = item != text || item[length] != '\0';
+        uint64_t number;
+
+        if (counts.count == OPTION_COUNTS_MAX) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' has more than %d numbers", option->name,
+                            text, OPTION_COUNTS_MAX);
+        }
+        if (!read_digits(&at, &number) || at != item + length) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s: '%.*s' is not a whole number%s%s%s",
+                            option->name, length, item, several ? " (in '" : "",
+                            several ? text : "", several ? "')" : "");
+        }
+        if (number < option->minimum || number > option->maximum) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s: %.*s is not between %llu and %llu",
+                            option->name, length, item, (unsigned long long)option->minimum,
+                            (unsigned long long)option->maximum);
+        }
+        counts.number[counts.count++] = number;
+        if (*at == '\0') {
+            break;
+        }
+        item = at + 1;
+    }
+    *(struct option_counts *)field = counts;
+    return SLC_OK;
+}
+
+/* Stores `text` as the value of `option`. */
+static enum slc_status
+store_value(const struct option *option, const char *text, void *values, struct slc_error *err)
+{
+    void *field = field_of(values, option);
+
+    if (*text == '\0') {
+        return slc_fail(err, SLC_ERR_USAGE, "--%s: the value is empty", option->name);
+    }
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return SLC_OK;
+    case OPTION_U64:
+        return parse_u64(option, text, field, err);
+    case OPTION_SIZE:
+        return parse_size(option, text, field, err);
+    case OPTION_DOUBLE:
+        return parse_double(option, text, field, err);
+    case OPTION_STRING:
+        *(const char **)field = text;
+        return SLC_OK;
+    case OPTION_CHOICE:
+        return parse_choice(option, text, field, err);
+    case OPTION_MODES:
+        return parse_modes(option, text, field, err);
+    case OPTION_MORE_MODES:
+        return parse_more_modes(option, text, field, err);
+    case OPTION_MORE_STRINGS:
+        return add_string(option, text, field, err);
+    case OPTION_DIMS:
+        return parse_dims(option, text, field, err);
+    case OPTION_COUNTS:
+        return parse_counts(option, text, field, err);
+    }
+    return slc_fail(err, SLC_ERR_USAGE, "--%s: unknown kind of option", option->name);
+}
+
+static bool name_is(const char *name, const char *text, size_t bytes)
+{
+    return name != NULL && strlen(name) == bytes && memcmp(name, text, bytes) == 0;
+}
+
+static const struct option *find_long(const struct command *command, const char *text, size_t bytes)
+{
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (name_is(option->name, text, bytes) || name_is(option->alias, text, bytes)) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static const struct option *find_letter(const struct command *command, char letter)
+{
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (option->letter == letter) {
+            return option;
+        }
+    }
+    return NULL;
+}
+
+static enum slc_status
+fail_unknown(const struct command *command, const char *text, size_t bytes, struct slc_error *err)
+{
+    enum { NAMES_MAX = 64 };
+    const char *names[2 * NAMES_MAX + 2];
+    char word[64];
+    size_t count = 0;
+
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (count < 2 * NAMES_MAX) {
+            names[count++] = option->name;
+        }
+        if (option->alias != NULL && count < 2 * NAMES_MAX) {
+            names[count++] = option->alias;
+        }
+    }
+    names[count++] = "help";
+    names[count] = NULL;
+    (void)snprintf(word, sizeof word, "%.*s", (int)(bytes < sizeof word ? bytes : sizeof word - 1),
+                   text);
+    const char *near = options_nearest(word, names);
+    return near != NULL
+               ? slc_fail(err, SLC_ERR_USAGE, "unknown option --%s; did you mean --%s?", word, near)
+               : slc_fail(err, SLC_ERR_USAGE, "unknown option --%s; see sluice %s --help", word,
+                          command->name);
+}
+
+/* What the loop over the arguments keeps. `given` has one bit per row of the table. */
+struct parse_state {
+    const struct command *command;
+    int argc;
+    char **argv;
+    int next;
+    void *values;
+    uint64_t given;
+};
+
+static enum slc_status take_value(struct parse_state *state,
+                                  const struct option *option,
+                                  const char *inline_text,
+                                  struct slc_error *err)
+{
+    const char *text = inline_text;
+
+    if (text == NULL) {
+        if (state->next >= state->argc) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s needs a value (%s)", option->name,
+                            option->value);
+        }
+        text = state->argv[state->next++];
+    }
+    state->given |= UINT64_C(1) << (option - state->command->options);
+    return store_value(option, text, state->values, err);
+}
+
+static enum slc_status
+parse_long(struct parse_state *state, const char *text, bool *help, struct slc_error *err)
+{
+    const char *equals = strchr(text, '=');
+    size_t bytes = equals != NULL ? (size_t)(equals - text) : strlen(text);
+
+    if (name_is("help", text, bytes)) {
+        *help = true;
+        return SLC_OK;
+    }
+    const struct option *option = find_long(state->command, text, bytes);
+    if (option == NULL) {
+        return fail_unknown(state->command, text, bytes, err);
+    }
+    if (option->kind == OPTION_FLAG) {
+        if (equals != NULL) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s takes no value", option->name);
+        }
+        return take_value(state, option, "true", err);
+    }
+    return take_value(state, option, equals != NULL ? equals + 1 : NULL, err);
+}
+
+static enum slc_status
+parse_letters(struct parse_state *state, const char *text, bool *help, struct slc_error *err)
+{
+    const size_t bytes = strcspn(text, "=");
+
+    /* Taken as letters, -output would be -o with a value of "utput". */
+    if (bytes > 1 && find_long(state->command, text, bytes) != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "unknown option -%s; did you mean --%.*s?", text,
+                        (int)bytes, text);
+    }
+    for (; *text != '\0'; text++) {
+        if (*text == 'h' && find_letter(state->command, 'h') == NULL) {
+            *help = true;
+            return SLC_OK;
+        }
+        const struct option *option = find_letter(state->command, *text);
+        if (option == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE, "unknown option -%c; see sluice %s --help", *text,
+                            state->command->name);
+        }
+        if (option->kind != OPTION_FLAG) {
+            return take_value(state, option, text[1] != '\0' ? text + 1 : NULL, err);
+        }
+        enum slc_status status = take_value(state, option, "true", err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+set_defaults(const struct command *command, void *values, struct slc_error *err)
+{
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (option->fallback != NULL) {
+            enum slc_status status = store_value(option, option->fallback, values, err);
+
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status check_complete(const struct parse_state *state,
+                                      const struct operands *operands,
+                                      struct slc_error *err)
+{
+    const struct command *command = state->command;
+
+    if (operands->count < command->operands_min) {
+        return slc_fail(err, SLC_ERR_USAGE, "%s needs %s: %u of %u given; see sluice %s --help",
+                        command->name, command->operands, operands->count, command->operands_min,
+                        command->name);
+    }
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (option->required && (state->given >> (option - command->options) & 1) == 0) {
+            return slc_fail(err, SLC_ERR_USAGE, "--%s %s must be given (%s)", option->name,
+                            option->value, option->help);
+        }
+    }
+    return SLC_OK;
+}
+
+enum slc_status options_parse(const struct command *command,
+                              int argc,
+                              char **argv,
+                              void *values,
+                              struct operands *operands,
+                              bool *help,
+                              struct slc_error *err)
+{
+    struct parse_state state = {command, argc, argv, 1, values, 0};
+    bool only_operands = false;
+    enum slc_status status = set_defaults(command, values, err);
+
+    *help = false;
+    operands->count = 0;
+    while (status == SLC_OK && state.next < argc && !*help) {
+        const char *text = argv[state.next++];
+
+        if (!only_operands && strcmp(text, "--") == 0) {
+            only_operands = true;
+        } else if (!only_operands && text[0] == '-' && text[1] == '-') {
+            status = parse_long(&state, text + 2, help, err);
+        } else if (!only_operands && text[0] == '-' && text[1] != '\0') {
+            status = parse_letters(&state, text + 1, help, err);
+        } else if (*text == '\0') {
+            status =
+                slc_fail(err, SLC_ERR_USAGE,
+                         "an argument is empty, where %s takes %s: is a variable of the shell "
+                         "not set?",
+                         command->name, command->operands_max > 0 ? command->operands : "none");
+        } else if (operands->count == command->operands_max) {
+            status =
+                slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s takes %s", text,
+                         command->name, command->operands_max > 0 ? command->operands : "none");
+        } else {
+            operands->text[operands->count++] = text;
+        }
+    }
+    if (status == SLC_OK && !*help) {
+        status = check_complete(&state, operands, err);
+    }
+    return status;
+}

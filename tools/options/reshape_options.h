@@ -1,0 +1,59 @@
+/* What slice and permute share: a store becomes another one (convert/reshape/reshape.h). */
+#ifndef SLC_TOOLS_RESHAPE_OPTIONS_H
+#define SLC_TOOLS_RESHAPE_OPTIONS_H
+
+#include "convert/reshape/reshape.h"
+#include "tools/forecast/forecast.h"
+#include "tools/options/build_options.h"
+
+/* The row of an option table for the chain of transforms at `field` of struct `type`. */
+#define OPTION_ROW_TRANSFORM(type, field)                                                          \
+    {                                                                                              \
+        .name = "transform", .kind = OPTION_MORE_STRINGS, .value = "F",                            \
+        .help =                                                                                    \
+            "log1p, binarize, abs or scale=FACTOR of each value, duplicates combined; several "    \
+            "are made in turn",                                                                    \
+        .offset = offsetof(struct type, field)                                                     \
+    }
+
+extern const char *const reshape_codec_choices[];
+extern const char *const reshape_relabel_choices[];
+
+/* The rows of build_options.h, but for what is as in the store that is reshaped. */
+#define RESHAPE_OPTION_ROWS(type)                                                                  \
+    {.name = "codec",                                                                              \
+     .kind = OPTION_CHOICE,                                                                        \
+     .value = "NAME",                                                                              \
+     .fallback = "keep",                                                                           \
+     .choices = reshape_codec_choices,                                                             \
+     .help = "how blocks are stored: keep (as in X), packed, lz4 or blco",                         \
+     .offset = offsetof(struct type, build.codec)},                                                \
+        {.name = "relabel",                                                                        \
+         .kind = OPTION_CHOICE,                                                                    \
+         .value = "HOW",                                                                           \
+         .fallback = "keep",                                                                       \
+         .choices = reshape_relabel_choices,                                                       \
+         .help = "number indices within the store by frequency where that makes it smaller: keep " \
+                 "(where X does), none or frequency",                                              \
+         .offset = offsetof(struct type, build.relabel)},                                          \
+        {.name = "fibers",                                                                         \
+         .kind = OPTION_STRING,                                                                    \
+         .value = "MODE",                                                                          \
+         .fallback = "auto",                                                                       \
+         .help = "mode whose fibers are kept together in the store, as of sluice convert",         \
+         .offset = offsetof(struct type, build.fibers)},                                           \
+        BUILD_WORK_OPTION_ROWS(type)
+
+/* The transforms that were given. Errors: SLC_ERR_USAGE. */
+enum slc_status reshape_transforms(const struct option_strings *given,
+                                   struct slc_transforms *transforms,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Fills what the shared options say, reshapes and reports, or tells what that would take. Returns
+ * the exit code. */
+int reshape_run(const struct build_options *build,
+                const struct option_strings *transforms,
+                const struct forecast_options *forecast,
+                struct slc_reshape_options *reshape);
+
+#endif

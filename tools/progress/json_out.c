@@ -1,0 +1,64 @@
+/* See json_out.h. */
+#include "tools/progress/json_out.h"
+
+#include "base/memory/memory.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A number is read back with the same bits. */
+enum { DIGITS = 17 };
+
+static _Atomic bool refused;
+
+static void *allocate(size_t bytes)
+{
+    void *memory = slc_malloc(bytes);
+
+    if (memory == NULL) {
+        atomic_store(&refused, true);
+    }
+    return memory;
+}
+
+void json_out_start(void)
+{
+    json_set_alloc_funcs(allocate, slc_free);
+}
+
+enum slc_status json_out_complete(struct slc_error *err)
+{
+    return atomic_load(&refused) ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a record in JSON")
+                                 : SLC_OK;
+}
+
+enum slc_status json_out_text(json_t *object, bool one_line, char **text, struct slc_error *err)
+{
+    const size_t form = one_line ? JSON_COMPACT : JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS);
+
+    *text = json_dumps(object, form | JSON_PRESERVE_ORDER);
+    json_decref(object);
+    if (json_out_complete(err) != SLC_OK) {
+        free(*text);
+        *text = NULL;
+        return SLC_ERR_MEMORY;
+    }
+    if (*text == NULL) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "a path, or a text of the store, is not UTF-8: no JSON can be made of it");
+    }
+    return SLC_OK;
+}
+
+enum slc_status json_out_print(json_t *object, struct slc_error *err)
+{
+    char *text;
+    enum slc_status status = json_out_text(object, false, &text, err);
+
+    if (status == SLC_OK) {
+        printf("%s\n", text);
+    }
+    free(text);
+    return status;
+}

@@ -1,0 +1,330 @@
+/* JSON lines; see log_json.h. */
+#include "tools/progress/log_json.h"
+
+#include "base/memory/memory.h"
+#include "base/version.h"
+#include "cpu/cpu.h"
+#include "report/json_parts.h"
+#include "report/json_plan.h"
+#include "storage/manifest/json_text.h"
+#include "storage/manifest/outside.h"
+#include "tools/progress/console.h"
+#include "tools/progress/json_out.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+struct log_json {
+    pthread_mutex_t lock; /* of the file */
+    FILE *file;
+    bool failed; /* said once */
+    char path[512];
+};
+
+/*
+ * Keeps the log out of stores. It is written in place, so that where links lead counts; *mode then
+ * creates no file at the end of one that leads nowhere. What is there stays: a run that is resumed
+ * adds to it (log_json_fresh).
+ */
+static enum slc_status check_place(const char *path, const char **mode, struct slc_error *err)
+{
+    char *real = realpath(path, NULL);
+    const enum slc_status status =
+        slc_check_outside_stores(slc_files_system(), real != NULL ? real : path, err);
+
+    *mode = access(path, F_OK) == 0 ? "ae" : "wex";
+    free(real);
+    return status;
+}
+
+enum slc_status log_json_open(const char *path, struct log_json **log, struct slc_error *err)
+{
+    const char *mode;
+    struct log_json *fresh;
+    enum slc_status status;
+
+    *log = NULL;
+    if (path == NULL) {
+        return SLC_OK;
+    }
+    if (strcmp(path, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--log-json -: a file is needed; /dev/stdout and /dev/stderr are some");
+    }
+    status = check_place(path, &mode, err);
+    if (status == SLC_OK) {
+        status =
+            slc_check_own_form(NULL, path, "{\"schema\":\"sluice-log-1\"", "a log of sluice", err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    fresh = slc_calloc(1, sizeof *fresh);
+    if (fresh == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the JSON log");
+    }
+    (void)snprintf(fresh->path, sizeof fresh->path, "%s", path);
+    fresh->file = fopen(path, mode);
+    if (fresh->file == NULL) {
+        int saved = errno;
+
+        slc_free(fresh);
+        return slc_fail_errno(err, saved, path, "cannot create the JSON log");
+    }
+    (void)pthread_mutex_init(&fresh->lock, NULL);
+    *log = fresh;
+    return SLC_OK;
+}
+
+void log_json_fresh(struct log_json *log)
+{
+    /* What cannot be cut, as a pipe, holds nothing. */
+    if (log != NULL && ftruncate(fileno(log->file), 0) == 0) {
+        rewind(log->file);
+    }
+}
+
+void log_json_close(struct log_json *log)
+{
+    if (log != NULL) {
+        (void)fclose(log->file);
+        (void)pthread_mutex_destroy(&log->lock);
+        slc_free(log);
+    }
+}
+
+/* A whole line, without its end. The lock is held. */
+static void write_line(struct log_json *log, const char *text)
+{
+    const bool wrote = text != NULL && fputs(text, log->file) >= 0 &&
+                       fputc('\n', log->file) != EOF && fflush(log->file) == 0;
+
+    if (!wrote && !log->failed) {
+        log->failed = true;
+        console_note("warning: %s: the JSON log cannot be written; going on without it", log->path);
+    }
+}
+
+static void write_text(struct log_json *log, const char *text)
+{
+    (void)pthread_mutex_lock(&log->lock);
+    write_line(log, text);
+    (void)pthread_mutex_unlock(&log->lock);
+}
+
+/* Writes one line and destroys `object` (NULL without memory). */
+static void write_event(struct log_json *log, json_t *object)
+{
+    char *text = NULL;
+
+    (void)(json_out_text(object, true, &text, NULL) == SLC_OK);
+    write_text(log, text);
+    free(text);
+}
+
+static json_t *event(const char *name)
+{
+    return json_pack("{s:s, s:s}", "schema", "sluice-log-1", "event", name);
+}
+
+json_t *json_command_line(int argc, char **argv)
+{
+    json_t *list = json_array();
+
+    (void)json_array_append_new(list, json_string("sluice"));
+    for (int i = 0; i < argc; i++) {
+        (void)json_array_append_new(list, slc_json_string(argv[i]));
+    }
+    return list;
+}
+
+void log_json_plan(struct log_json *log, const struct slc_store *store, const struct slc_plan *plan)
+{
+    if (log != NULL) {
+        const struct slc_manifest *manifest = &store->manifest;
+        json_t *object = event("plan");
+
+        (void)json_object_set_new(object, "tensor", slc_json_string(store->path));
+        (void)json_object_set_new(object, "dims", slc_json_dims(manifest->order, manifest->dims));
+        (void)json_object_set_new(object, "nnz", json_integer((json_int_t)manifest->nnz));
+        (void)json_object_set_new(object, "rank", json_integer((json_int_t)plan->request.rank));
+        (void)json_object_set_new(object, "plan", slc_json_plan(plan, manifest->order));
+        write_event(log, object);
+    }
+}
+
+void log_json_iteration(struct log_json *log,
+                        const struct slc_cp_iteration *iteration,
+                        unsigned order)
+{
+    if (log != NULL) {
+        json_t *object = event("iteration");
+        json_t *members = slc_json_iteration(iteration, order);
+
+        (void)json_object_update(object, members);
+        json_decref(members);
+        write_event(log, object);
+    }
+}
+
+void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, const char *folder)
+{
+    if (log != NULL) {
+        json_t *object = event("resume");
+
+        (void)json_object_set_new(object, "iteration", json_integer((json_int_t)resume->iteration));
+        (void)json_object_set_new(object, "mode", json_integer((json_int_t)resume->mode + 1));
+        (void)json_object_set_new(object, "path", slc_json_string(folder));
+        (void)json_object_set_new(object, "seconds_before", json_real(resume->seconds));
+        write_event(log, object);
+    }
+}
+
+void log_json_checkpoint(struct log_json *log,
+                         const struct slc_cp_checkpointed *written,
+                         const char *folder)
+{
+    if (log != NULL) {
+        json_t *object = event("checkpoint");
+
+        (void)json_object_set_new(object, "iteration",
+                                  json_integer((json_int_t)written->iteration));
+        (void)json_object_set_new(object, "mode", json_integer((json_int_t)written->mode + 1));
+        (void)json_object_set_new(object, "path", slc_json_string(folder));
+        (void)json_object_set_new(object, "bytes", json_integer((json_int_t)written->bytes));
+        (void)json_object_set_new(object, "seconds", json_real(written->seconds));
+        write_event(log, object);
+    }
+}
+
+void log_json_results(struct log_json *log, unsigned iteration, const char *path, double seconds)
+{
+    if (log != NULL) {
+        json_t *object = event("results");
+
+        (void)json_object_set_new(object, "iteration", json_integer((json_int_t)iteration));
+        (void)json_object_set_new(object, "path", slc_json_string(path));
+        (void)json_object_set_new(object, "seconds", json_real(seconds));
+        write_event(log, object);
+    }
+}
+
+void log_json_start(struct log_json *log, const struct command *command, int argc, char **argv)
+{
+    char boot[64] = "";
+    struct utsname host;
+    FILE *file;
+    json_t *object;
+
+    if (log == NULL) {
+        return;
+    }
+    file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file != NULL) {
+        if (fgets(boot, sizeof boot, file) != NULL) {
+            boot[strcspn(boot, "\n")] = '\0';
+        }
+        (void)fclose(file);
+    }
+    object = event("start");
+    (void)json_object_set_new(object, "name", json_string(command->name));
+    (void)json_object_set_new(object, "command", json_command_line(argc, argv));
+    (void)json_object_set_new(object, "pid", json_integer(getpid()));
+    (void)json_object_set_new(object, "host", json_string(uname(&host) == 0 ? host.nodename : ""));
+    (void)json_object_set_new(object, "boot", json_string(boot));
+    (void)json_object_set_new(object, "time", json_integer((json_int_t)time(NULL)));
+    write_event(log, object);
+}
+
+/* The parts of progress and phase events are numbers and names of our own: no JSON library, no
+ * memory. */
+void log_json_phase(struct log_json *log, const char *phase, double seconds)
+{
+    char text[256];
+
+    if (log != NULL) {
+        (void)snprintf(text, sizeof text,
+                       "{\"schema\":\"sluice-log-1\",\"event\":\"phase\",\"phase\":\"%s\","
+                       "\"seconds\":%.3f}",
+                       phase, seconds);
+        write_text(log, text);
+    }
+}
+
+void log_json_progress(struct log_json *log, const struct log_progress *now)
+{
+    char where[256];
+    char left[32] = "null";
+    char text[640];
+
+    if (log == NULL) {
+        return;
+    }
+    if (now->phase[0] != '\0') {
+        (void)snprintf(where, sizeof where, "\"phase\":\"%s\"", now->phase);
+    } else {
+        (void)snprintf(where, sizeof where,
+                       "\"iterations\":%u,\"iteration\":%u,\"completed\":%u,\"fit\":%.17g,"
+                       "\"mode\":%u",
+                       now->iterations, now->iteration, now->completed,
+                       isfinite(now->fit) ? now->fit : 0.0, now->mode + 1);
+    }
+    if (now->left >= 0) {
+        (void)snprintf(left, sizeof left, "%.3f", now->left);
+    }
+    (void)snprintf(text, sizeof text,
+                   "{\"schema\":\"sluice-log-1\",\"event\":\"progress\",\"seconds\":%.3f,%s,"
+                   "\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"bytes_per_second\":%.6g,"
+                   "\"nnz_per_second\":%.6g,\"seconds_left\":%s}",
+                   now->seconds, where, now->done, now->total, now->bytes_per_second,
+                   now->nnz_per_second, left);
+    write_text(log, text);
+}
+
+void log_json_end(struct log_json *log, const struct log_end *end)
+{
+    if (log != NULL) {
+        json_t *object = event("end");
+
+        (void)json_object_set_new(object, "reason", json_string(end->reason));
+        (void)json_object_set_new(object, "exit_code", json_integer(end->exit_code));
+        if (end->result != NULL) {
+            (void)json_object_set_new(object, "iterations",
+                                      json_integer((json_int_t)end->result->iterations));
+            (void)json_object_set_new(object, "fit", json_real(end->result->fit));
+        }
+        (void)json_object_set_new(object, "seconds", json_real(end->seconds));
+        (void)json_object_set_new(object, "peak_memory_bytes",
+                                  json_integer((json_int_t)slc_memory_peak()));
+        if (end->estimate != NULL) {
+            (void)json_object_set_new(object, "estimate",
+                                      estimate_compare_json(end->estimate, end->actual));
+        } else if (end->forecast != NULL) {
+            (void)json_object_set_new(object, "estimate", end->forecast);
+        }
+        write_event(log, object);
+    }
+}
+
+void log_json_abort(struct log_json *log, int exit_code, double seconds)
+{
+    char text[256];
+
+    if (log == NULL || pthread_mutex_trylock(&log->lock) != 0) {
+        return;
+    }
+    (void)snprintf(text, sizeof text,
+                   "{\"schema\":\"sluice-log-1\",\"event\":\"end\",\"reason\":\"signal\","
+                   "\"exit_code\":%d,\"seconds\":%.3f}",
+                   exit_code, seconds);
+    write_line(log, text);
+    (void)pthread_mutex_unlock(&log->lock);
+}

@@ -1,0 +1,201 @@
+/* See run_state.h. Members that are missing, of another type or out of range leave what was known.
+ */
+#include "tools/progress/run_state.h"
+
+#include "base/text/plain_text.h"
+#include "tools/progress/format.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void take_text(const json_t *event, const char *name, char *text, size_t bytes)
+{
+    const char *found = json_string_value(json_object_get(event, name));
+
+    if (found != NULL) {
+        (void)snprintf(text, bytes, "%s", found);
+        slc_text_make_plain(text);
+    }
+}
+
+static void take_count(const json_t *event, const char *name, uint64_t *number)
+{
+    const json_t *found = json_object_get(event, name);
+
+    if (json_is_integer(found) && json_integer_value(found) >= 0) {
+        *number = (uint64_t)json_integer_value(found);
+    }
+}
+
+/* Times and rates beyond are nobody's; what prints numbers counts on it. */
+#define NUMBER_MAX 1e15
+
+static void take_number(const json_t *event, const char *name, double *number)
+{
+    const json_t *found = json_object_get(event, name);
+
+    if (json_is_number(found) && fabs(json_number_value(found)) <= NUMBER_MAX) {
+        *number = json_number_value(found);
+    }
+}
+
+static void take_start(struct run_state *state, const json_t *event)
+{
+    uint64_t pid = 0;
+
+    *state = (struct run_state){.started = true, .seconds_left = -1};
+    take_text(event, "name", state->name, sizeof state->name);
+    take_text(event, "host", state->host, sizeof state->host);
+    take_text(event, "boot", state->boot, sizeof state->boot);
+    take_count(event, "pid", &pid);
+    state->pid = pid <= INT32_MAX ? (int64_t)pid : 0;
+}
+
+static void take_progress(struct run_state *state, const json_t *event)
+{
+    state->seconds_left = -1;
+    state->phase[0] = '\0';
+    take_text(event, "phase", state->phase, sizeof state->phase);
+    take_number(event, "seconds", &state->seconds);
+    take_number(event, "seconds_left", &state->seconds_left);
+    take_number(event, "bytes_per_second", &state->bytes_per_second);
+    take_number(event, "nnz_per_second", &state->nnz_per_second);
+    take_number(event, "fit", &state->fit);
+    take_count(event, "iterations", &state->iterations);
+    take_count(event, "iteration", &state->iteration);
+    take_count(event, "completed", &state->completed);
+    take_count(event, "mode", &state->mode);
+    take_count(event, "done", &state->done);
+    take_count(event, "total", &state->total);
+}
+
+static void take_iteration(struct run_state *state, const json_t *event)
+{
+    take_count(event, "iteration", &state->completed);
+    take_number(event, "fit", &state->fit);
+    take_number(event, "delta", &state->delta);
+    take_number(event, "seconds", &state->iteration_seconds);
+}
+
+static void take_end(struct run_state *state, const json_t *event)
+{
+    uint64_t code = 1;
+
+    state->ended = true;
+    take_text(event, "reason", state->reason, sizeof state->reason);
+    take_number(event, "seconds", &state->seconds);
+    take_number(event, "fit", &state->fit);
+    take_count(event, "iterations", &state->completed);
+    take_count(event, "exit_code", &code);
+    state->exit_code = code <= 255 ? (int)code : 1;
+}
+
+/* By the name of the event; *state is untouched by one that is not known. */
+static enum run_news take_event(struct run_state *state, const json_t *event)
+{
+    static const struct {
+        const char *name;
+        void (*take)(struct run_state *state, const json_t *event);
+        enum run_news news;
+    } events[] = {{"start", take_start, RUN_NEWS_START},
+                  {"progress", take_progress, RUN_NEWS_PROGRESS},
+                  {"iteration", take_iteration, RUN_NEWS_ITERATION},
+                  {"end", take_end, RUN_NEWS_END}};
+    const char *schema = json_string_value(json_object_get(event, "schema"));
+    const char *name = json_string_value(json_object_get(event, "event"));
+
+    if (schema == NULL || name == NULL || strcmp(schema, "sluice-log-1") != 0) {
+        return RUN_NEWS_NONE;
+    }
+    if (strcmp(name, "phase") == 0) {
+        take_text(event, "phase", state->phase, sizeof state->phase);
+        take_number(event, "seconds", &state->seconds);
+        return RUN_NEWS_PHASE;
+    }
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        if (strcmp(name, events[i].name) == 0) {
+            events[i].take(state, event);
+            return events[i].news;
+        }
+    }
+    return RUN_NEWS_NONE;
+}
+
+enum run_news run_state_take(struct run_state *state, const char *line, size_t bytes)
+{
+    json_t *event = json_loadb(line, bytes, 0, NULL);
+    enum run_news news = RUN_NEWS_NONE;
+
+    if (json_is_object(event)) {
+        news = take_event(state, event);
+    }
+    json_decref(event);
+    return news;
+}
+
+/* ", ETA 3m 05s", or nothing where that is not known. */
+static const char *eta(const struct run_state *state, char *text, size_t bytes)
+{
+    struct format_text left;
+
+    text[0] = '\0';
+    if (state->seconds_left >= 0) {
+        (void)snprintf(text, bytes, ", ETA %s", format_seconds(&left, state->seconds_left));
+    }
+    return text;
+}
+
+void run_state_describe(const struct run_state *state, char *text, size_t bytes)
+{
+    struct format_text a, b, c;
+    char left[64];
+
+    if (!state->started) {
+        (void)snprintf(text, bytes, "not begun");
+    } else if (state->ended) {
+        (void)snprintf(text, bytes, "%s ended after %s: %s, exit code %d", state->name,
+                       format_seconds(&a, state->seconds), state->reason, state->exit_code);
+    } else if (state->phase[0] != '\0') {
+        (void)snprintf(text, bytes, "%s: %s, %s of %s%s", state->name, state->phase,
+                       format_scaled(&a, (double)state->done),
+                       format_scaled(&b, (double)state->total), eta(state, left, sizeof left));
+    } else if (state->total == 0 && state->iterations == 0) {
+        (void)snprintf(text, bytes, "%s: %" PRIu64 " iterations done, fit %.5f", state->name,
+                       state->completed, state->fit);
+    } else if (state->completed > 0 && state->total == 0) {
+        (void)snprintf(text, bytes, "%s: %" PRIu64 " of %" PRIu64 " iterations done, fit %.5f%s",
+                       state->name, state->completed, state->iterations, state->fit,
+                       eta(state, left, sizeof left));
+    } else {
+        (void)snprintf(text, bytes,
+                       "%s: its = %3" PRIu64 " of %" PRIu64 ", mode %" PRIu64 ": block %" PRIu64
+                       " of %" PRIu64 ", fit %.5f, %s/s, %snnz/s%s",
+                       state->name, state->iteration, state->iterations, state->mode, state->done,
+                       state->total, state->fit, format_data(&b, state->bytes_per_second),
+                       format_scaled(&c, state->nnz_per_second), eta(state, left, sizeof left));
+    }
+}
+
+json_t *run_state_json(const struct run_state *state, int alive)
+{
+    json_t *object =
+        json_pack("{s:s, s:s, s:b, s:b, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}",
+                  "schema", "sluice-watch-1", "name", state->name, "started", (int)state->started,
+                  "ended", (int)state->ended, "pid", (json_int_t)state->pid, "host", state->host,
+                  "phase", state->phase, "iterations", (json_int_t)state->iterations, "iteration",
+                  (json_int_t)state->iteration, "completed", (json_int_t)state->completed, "mode",
+                  (json_int_t)state->mode, "done", (json_int_t)state->done, "total",
+                  (json_int_t)state->total, "fit", state->fit, "seconds", state->seconds);
+
+    (void)json_object_set_new(
+        object, "seconds_left",
+        state->seconds_left < 0 || state->ended ? json_null() : json_real(state->seconds_left));
+    (void)json_object_set_new(object, "alive", alive < 0 ? json_null() : json_boolean(alive > 0));
+    (void)json_object_set_new(object, "reason",
+                              state->ended ? json_string(state->reason) : json_null());
+    (void)json_object_set_new(object, "exit_code",
+                              state->ended ? json_integer(state->exit_code) : json_null());
+    return object;
+}

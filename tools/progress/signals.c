@@ -1,0 +1,178 @@
+/*
+ * A handler writes the signal and when it came into a pipe, a thread reads it; see signals.h. The
+ * signals are blocked in every thread but that one, so that no system call of the others is
+ * interrupted; sigwait alone would not do, because libraries (OpenBLAS) start threads before main,
+ * which block nothing.
+ */
+#include "tools/progress/signals.h"
+
+#include "base/error/clock.h"
+#include "tools/progress/console.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/run_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A second signal within this time belongs to the first. */
+#define SAME_WISH_NS UINT64_C(500000000)
+
+/* Of progress_tick. */
+enum { TICK_MS = 1000 };
+
+/*
+ * What goes through the pipe, in one piece (POSIX: up to PIPE_BUF). When it came is told by the
+ * handler: a slow machine, or a terminal that what is said of the first one has to wait for, keeps
+ * the thread longer than that from the second.
+ */
+struct arrival {
+    uint64_t number, at_ns;
+};
+
+static volatile int stop_signal;
+static int wake_pipe[2];
+static sigset_t handled;
+static pthread_mutex_t abandon_mutex = PTHREAD_MUTEX_INITIALIZER;
+static void (*abandon_fn)(void *context);
+static void *abandon_context;
+
+static void handler(int number)
+{
+    int saved = errno;
+    const struct arrival arrival = {.number = (uint64_t)number, .at_ns = slc_clock_ns()};
+
+    /* A pipe that is full holds wishes enough, so a failed write changes nothing. */
+    ssize_t wrote = write(wake_pipe[1], &arrival, sizeof arrival);
+
+    (void)wrote;
+    errno = saved;
+}
+
+static void first_stop(int number)
+{
+    __atomic_store_n(&stop_signal, number, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&abandon_mutex);
+    if (abandon_fn != NULL) {
+        console_note("stopped by a signal");
+        abandon_fn(abandon_context);
+        run_log_abort(128 + number);
+        _exit(128 + number);
+    }
+    pthread_mutex_unlock(&abandon_mutex);
+    console_note("stopping at the end of the part at hand; a second signal stops at once");
+}
+
+/* Between signals, the thread has time to tell how far the command has come. */
+static void wait_for_signal(void)
+{
+    struct pollfd wake = {.fd = wake_pipe[0], .events = POLLIN};
+
+    while (poll(&wake, 1, TICK_MS) == 0) {
+        progress_tick();
+    }
+}
+
+static void *signal_thread(void *unused)
+{
+    uint64_t first_ns = 0;
+
+    (void)pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
+    for (;;) {
+        struct arrival arrival;
+        ssize_t got;
+
+        wait_for_signal();
+        got = read(wake_pipe[0], &arrival, sizeof arrival);
+
+        if (got != sizeof arrival) {
+            if (got < 0 && errno == EINTR) {
+                continue;
+            }
+            return unused;
+        }
+        if (arrival.number == SIGUSR1) {
+            progress_print_state();
+        } else if (!signals_stop_wanted()) {
+            first_ns = arrival.at_ns;
+            first_stop((int)arrival.number);
+        } else if (arrival.at_ns > first_ns + SAME_WISH_NS) {
+            run_log_abort(128 + (int)arrival.number);
+            _exit(128 + (int)arrival.number);
+        }
+    }
+}
+
+/* Handlers for what was not ignored, and those signals blocked in threads to come. */
+static int take_over(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
+
+    (void)sigemptyset(&handled);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction old;
+        struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+
+        if (sigaction(numbers[i], NULL, &old) != 0 || old.sa_handler == SIG_IGN) {
+            continue;
+        }
+        (void)sigemptyset(&action.sa_mask);
+        (void)sigaddset(&handled, numbers[i]);
+        if (sigaction(numbers[i], &action, NULL) != 0) {
+            return errno;
+        }
+    }
+    return pthread_sigmask(SIG_BLOCK, &handled, NULL);
+}
+
+void signals_abandon_by(void (*abandon)(void *context), void *context)
+{
+    pthread_mutex_lock(&abandon_mutex);
+    abandon_fn = abandon;
+    abandon_context = context;
+    pthread_mutex_unlock(&abandon_mutex);
+}
+
+enum slc_status signals_start(void (*abandon)(void *context), void *context, struct slc_error *err)
+{
+    pthread_t thread;
+    int failed;
+
+    signals_abandon_by(abandon, context);
+    if (pipe2(wake_pipe, O_CLOEXEC) != 0) {
+        return slc_fail_errno(err, errno, NULL, "cannot make the pipe that signals go through");
+    }
+    failed = take_over();
+    if (failed == 0) {
+        failed = pthread_create(&thread, NULL, signal_thread, NULL);
+    }
+    if (failed != 0) {
+        return slc_fail(err, SLC_ERR_SYSTEM,
+                        "starting the thread that takes signals: %s; raise the limit on processes "
+                        "(ulimit -u)",
+                        strerror(failed));
+    }
+    (void)pthread_detach(thread);
+    return SLC_OK;
+}
+
+const volatile int *signals_stop(void)
+{
+    return &stop_signal;
+}
+
+bool signals_stop_wanted(void)
+{
+    return __atomic_load_n(&stop_signal, __ATOMIC_ACQUIRE) != 0;
+}
+
+int signals_exit_code(void)
+{
+    const int number = __atomic_load_n(&stop_signal, __ATOMIC_ACQUIRE);
+
+    return number != 0 ? 128 + number : 130;
+}

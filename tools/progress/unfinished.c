@@ -1,0 +1,159 @@
+/* Removes what an interrupted command cannot go on with; see unfinished.h. */
+#include "tools/progress/unfinished.h"
+
+#include "convert/build/build_folder.h"
+#include "storage/file/files.h"
+#include "storage/manifest/store.h"
+#include "tools/progress/console.h"
+#include "tools/progress/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct unfinished_outputs watched;
+
+/* For a descriptor of this process that has `there` open. */
+struct search {
+    const struct slc_files *files;
+    struct slc_file_stat there;
+    bool found;
+};
+
+/* Of a file one that is written to; of a folder the one that it is locked by. */
+static int look_at(void *context, const char *name, char kind)
+{
+    struct search *search = context;
+    const struct slc_files *files = search->files;
+    const int fd = (int)strtol(name, NULL, 10);
+    struct slc_file_stat open;
+    char path[64];
+
+    (void)kind;
+    /* By name: the descriptor is another thread's, which may be closing it. */
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (files->stat_path(files->self, path, &open) < 0 || open.inode != search->there.inode ||
+        open.device != search->there.device) {
+        return 0;
+    }
+    search->found = open.kind == 'd' ? files->lock(files->self, fd) != -EWOULDBLOCK
+                                     : (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    return search->found;
+}
+
+/* Whether anybody has the folder locked, or may have: not every file system has locks. */
+static bool is_locked(const struct slc_files *files, const char *folder)
+{
+    const int fd = files->open(files->self, folder, O_RDONLY | O_DIRECTORY, 0);
+    int code = fd;
+
+    if (fd >= 0) {
+        code = files->lock(files->self, fd);
+        (void)files->close(files->self, fd);
+    }
+    return code < 0;
+}
+
+/*
+ * Whether this process is writing what is at `path`. It may as well be another run's, of the same
+ * output, or have nothing to do with this program: the signal can come before that was looked at.
+ */
+static bool is_own(const struct slc_files *files, const char *path, struct slc_file_stat there)
+{
+    struct search search = {files, there, false};
+
+    if (there.kind == 'd' && !is_locked(files, path)) {
+        return false;
+    }
+    (void)files->list_folder(files->self, "/proc/self/fd", look_at, &search);
+    return search.found;
+}
+
+/* Whether the unfinished folder says how far its build has come. */
+static bool can_go_on(const struct slc_files *files, const char *folder)
+{
+    static const char *const names[] = {SLC_PUSHED_STATE_NAME, SLC_COMPLETE_STATE_NAME};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[4096 + 32];
+        struct slc_file_stat stat;
+
+        (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        found = found || files->stat_path(files->self, path, &stat) >= 0;
+    }
+    return found;
+}
+
+/* A folder `path`, of this run or of another. */
+static void leave_folder(const struct slc_files *files, const char *path, bool own)
+{
+    if (!own && is_locked(files, path)) {
+        return;
+    }
+    if (can_go_on(files, path)) {
+        console_note("what is done stays in %s: the same command line goes on with it", path);
+    } else if (!own) {
+        /* One that this run has made, but not come to lock, is empty. */
+        (void)files->remove_folder(files->self, path);
+    } else if (slc_folder_remove(files, path, NULL) != SLC_OK) {
+        console_note("%s is left over and can be removed", path);
+    }
+}
+
+static void remove_of(const char *output)
+{
+    static const char *const suffixes[] = {".part", ".tmp"};
+    const struct slc_files *files = slc_files_system();
+    size_t length = strlen(output);
+
+    if (strcmp(output, "-") == 0) {
+        return;
+    }
+    while (length > 1 && output[length - 1] == '/') {
+        length--;
+    }
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char path[4096];
+        struct slc_file_stat stat;
+        bool own;
+
+        (void)snprintf(path, sizeof path, "%.*s%s", (int)length, output, suffixes[i]);
+        if (files->stat_path(files->self, path, &stat) < 0) {
+            continue;
+        }
+        own = is_own(files, path, stat);
+        if (stat.kind == 'd') {
+            leave_folder(files, path, own);
+        } else if (own) {
+            (void)files->unlink(files->self, path);
+        }
+    }
+}
+
+static void remove_unfinished(void *unused)
+{
+    (void)unused;
+    for (unsigned i = 0; i < watched.count; i++) {
+        remove_of(watched.paths[i]);
+    }
+}
+
+enum slc_status unfinished_watch_all(const struct unfinished_outputs *outputs,
+                                     struct slc_error *err)
+{
+    watched = *outputs;
+    return signals_start(remove_unfinished, NULL, err);
+}
+
+enum slc_status unfinished_watch(const char *output, struct slc_error *err)
+{
+    return unfinished_watch_all(&(struct unfinished_outputs){.count = 1, .paths = {output}}, err);
+}
+
+void unfinished_publishing(void)
+{
+    signals_abandon_by(NULL, NULL);
+}

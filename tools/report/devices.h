@@ -1,0 +1,46 @@
+/*
+ * How the partitions of a store's sorted layouts would be divided between devices, and what devices
+ * have done.
+ */
+#ifndef SLC_TOOLS_DEVICES_H
+#define SLC_TOOLS_DEVICES_H
+
+#include "engine/executor/devices.h"
+#include "engine/stream/assign.h"
+#include "storage/manifest/store.h"
+
+#include <jansson.h>
+
+/* One layout's partitions. */
+struct device_shares {
+    unsigned mode;
+    uint64_t partitions;
+    uint64_t loads[SLC_MAX_DEVICES]; /* nonzeros of each device */
+    uint64_t least, most;
+    uint64_t bound; /* what no assignment can be better than */
+};
+
+/*
+ * Divides the partitions of every sorted layout, largest first (engine/stream/assign.h); *count is
+ * set to the number of these layouts. Errors: SLC_ERR_USAGE where there are none, those of opening
+ * them.
+ */
+enum slc_status devices_divide(const struct slc_store *store,
+                               unsigned devices,
+                               struct device_shares shares[SLC_MAX_ORDER],
+                               unsigned *count,
+                               struct slc_error *err) SLC_NODISCARD;
+
+/* A line for each layout; and an array of an object for each. */
+void devices_print(const struct device_shares *shares, unsigned count, unsigned devices);
+json_t *devices_json(const struct device_shares *shares, unsigned count, unsigned devices);
+
+/*
+ * "Devices": with `verbose` a line for each of the plan's, and how evenly they were busy. Nothing
+ * where there are none.
+ */
+void devices_report(const struct slc_plan *plan,
+                    const struct slc_devices_stats *stats,
+                    bool verbose);
+
+#endif

@@ -1,0 +1,73 @@
+/* See fiber_order.h. */
+#include "tools/report/fiber_order.h"
+
+#include "base/memory/memory.h"
+#include "cpu/fiber/fiber_dots.h"
+#include "tools/progress/console.h"
+#include "tools/progress/progress.h"
+#include "tools/progress/signals.h"
+
+struct sorting {
+    const struct slc_store *store;
+    const struct fiber_order_options *options;
+    char *path; /* of the temporary store; NULL: none was begun */
+};
+
+static void remove_made(void *context)
+{
+    const struct sorting *sorting = context;
+
+    if (slc_fiber_order_remove(slc_files_system(), sorting->path, NULL) != SLC_OK) {
+        console_note("%s is left over and can be removed", sorting->path);
+    }
+}
+
+static void tell(void *context, const char *path)
+{
+    struct sorting *sorting = context;
+
+    if (!sorting->options->quiet) {
+        console_note("%s has no layout with whole fibers of mode %u: sorting its nonzeros into %s, "
+                     "which is removed at the end",
+                     sorting->store->path, sorting->options->mode + 1, path);
+    }
+    sorting->path = slc_strdup(path);
+    if (sorting->path != NULL) {
+        signals_abandon_by(remove_made, sorting);
+    }
+}
+
+enum slc_status fiber_order_open(struct slc_fiber_order *order,
+                                 const struct slc_store *store,
+                                 const struct fiber_order_options *options,
+                                 struct slc_error *err)
+{
+    struct sorting sorting = {.store = store, .options = options};
+    const struct slc_fiber_order_options wanted = {.mode = options->mode,
+                                                   .memory_bytes = options->memory_bytes,
+                                                   .threads = options->threads,
+                                                   .output = options->output,
+                                                   .temp_folder = options->temp_dir,
+                                                   .dots = slc_fiber_dots,
+                                                   .sorting = tell,
+                                                   .progress =
+                                                       options->quiet ? NULL : progress_phase,
+                                                   .context = &sorting};
+    const enum slc_status status = slc_fiber_order_open(order, store, &wanted, err);
+
+    if (sorting.path != NULL) {
+        signals_abandon_by(NULL, NULL);
+        console_settle();
+        slc_free(sorting.path);
+    }
+    return status;
+}
+
+void fiber_order_close(struct slc_fiber_order *order)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (slc_fiber_order_close(order, &fault) != SLC_OK) {
+        console_note("the temporary store is left over and can be removed: %s", fault.message);
+    }
+}

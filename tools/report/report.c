@@ -1,0 +1,496 @@
+/* The report of a run; see report.h. Every line is flushed, so that a pipe sees it as it happens.
+ */
+#include "tools/report/report.h"
+
+#include "base/memory/memory.h"
+#include "cpu/cpu.h"
+#include "report/run_record.h"
+#include "tools/progress/format.h"
+#include "tools/report/accelerator.h"
+#include "tools/session.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Key of a "  key  value" line. */
+#define KEY "  %-12s "
+
+static void heading(const char *text)
+{
+    printf("%s\n", text);
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+void report_tensor(const struct slc_store *store)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    struct format_text bytes;
+    struct format_text count;
+    char dims[FORMAT_DIMS_BYTES];
+    double cells = 1;
+
+    for (unsigned n = 0; n < manifest->order; n++) {
+        cells *= (double)manifest->dims[n];
+    }
+    heading("Tensor information");
+    printf(KEY "%s\n", "file", store->path);
+    printf(KEY "%s\n", "dims", format_dims(dims, manifest->order, manifest->dims));
+    printf(KEY "%s (density %.3g), values %s\n", "nonzeros", format_count(&count, manifest->nnz),
+           (double)manifest->nnz / cells, manifest->value_type == SLC_F32 ? "f32" : "f64");
+    for (unsigned i = 0; i < manifest->layout_count; i++) {
+        const struct slc_store_layout *layout = &manifest->layouts[i];
+
+        printf(KEY "%s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
+               layout->file, slc_codec_name(layout->codec),
+               format_data(&bytes, (double)layout->file_bytes), layout->block_count,
+               plural(layout->block_count));
+    }
+    printf(KEY "%.2f bytes per nonzero (coordinates %.2f bits)\n\n", "stored",
+           session_bytes_per_nonzero(manifest),
+           manifest->nnz > 0
+               ? 8.0 * (double)manifest->layouts[0].index_bytes / (double)manifest->nnz
+               : 0.0);
+    (void)fflush(stdout);
+}
+
+static void plan_line(const char *name, uint64_t bytes, const char *what)
+{
+    struct format_text text;
+
+    if (bytes > 0) {
+        printf("    %-10s %10s  %s\n", name, format_memory(&text, bytes), what);
+    }
+}
+
+static void report_threads(const struct slc_plan *plan)
+{
+    struct slc_topology topology;
+
+    slc_topology_allowed(&topology);
+    printf(KEY "%u for %u processor%s on %u core%s and %u NUMA node%s", "threads", plan->threads,
+           topology.processor_count, plural(topology.processor_count), topology.core_count,
+           plural(topology.core_count), topology.node_count, plural(topology.node_count));
+    if (plan->placement.workers == 0) {
+        printf(", not pinned (--pin %s)\n", slc_pin_name(plan->request.pin));
+        return;
+    }
+    printf(", pinned to");
+    for (unsigned w = 0; w < plan->placement.workers; w++) {
+        printf("%s%u", w == 0 ? " " : ",", plan->placement.processor[w]);
+    }
+    printf("\n");
+}
+
+/* A mode's strategy, and what is tried against it or would be if there were memory. */
+static void plan_conflict(const struct slc_plan *plan, unsigned mode)
+{
+    const struct slc_conflict_choice *choice = &plan->choices[mode];
+
+    if (slc_plan_starts_with_copies(plan)) {
+        printf(" %u:%s", mode + 1, slc_conflict_name(SLC_CONFLICT_OWNED));
+        return;
+    }
+    printf(" %u:%s", mode + 1, slc_conflict_name(choice->chosen));
+    if (choice->rival != SLC_CONFLICT_AUTO) {
+        printf(" (or %s: tried first)", slc_conflict_name(choice->rival));
+    } else if (plan->untried[mode] != SLC_CONFLICT_AUTO) {
+        printf(" (no memory to try %s)", slc_conflict_name(plan->untried[mode]));
+    }
+}
+
+/* What an iteration reads, and from which layouts. */
+static void report_passes(const struct slc_plan *plan, unsigned order)
+{
+    const double bytes = (double)plan->iteration_bytes;
+    const double read = (double)plan->iteration_read_bytes;
+    struct format_text a;
+    struct format_text b;
+
+    printf(KEY "%s in %g pass%s per iteration, %s of that read from the drive (%.1f %%)\n",
+           "passes", format_data(&a, bytes), plan->passes, plan->passes > 1 ? "es" : "",
+           format_data(&b, read), bytes > 0 ? 100.0 * read / bytes : 0.0);
+    if (plan->layout_count == 1 && plan->other_read_bytes == UINT64_MAX) {
+        return;
+    }
+    printf(KEY, "layouts");
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            printf(plan->mode_layout[n] > 0 ? "%u:sorted-%u " : "%u:blco ", n + 1, n + 1);
+        }
+    }
+    if (plan->other_read_bytes == UINT64_MAX) {
+        printf("\n");
+    } else if (plan->copies_bytes > 0) {
+        printf("(copies per mode, for which there is room, are made from blco)\n");
+    } else {
+        printf("(%s would read %s per iteration)\n",
+               plan->layout_count > 1 ? "blco alone" : "sorted ones",
+               format_data(&a, (double)plan->other_read_bytes));
+    }
+}
+
+/* Passes that update two modes: which begin them, and what others would read. */
+static void report_fused(const struct slc_plan *plan, unsigned order)
+{
+    const struct slc_plan_fusion *fusion = &plan->fusion;
+    struct format_text bytes;
+
+    if (fusion->modes == 0) {
+        return;
+    }
+    printf(KEY, "fused");
+    for (unsigned k = 0; k < order; k++) {
+        const unsigned mode = plan->mode_order[k];
+
+        if ((fusion->modes >> mode & 1U) != 0) {
+            printf("%u+%u (%" PRIu64 " ranges of rows, at most %" PRIu64 " block%s each) ",
+                   mode + 1, plan->mode_order[(k + 1) % order] + 1, fusion->ranges[mode],
+                   fusion->range_blocks[mode], plural(fusion->range_blocks[mode]));
+        }
+    }
+    if (fusion->other_read_bytes == UINT64_MAX) {
+        printf("two modes in a pass\n");
+    } else {
+        printf("two modes in a pass; plain ones would read %s per iteration\n",
+               format_data(&bytes, (double)fusion->other_read_bytes));
+    }
+}
+
+void report_plan(const struct slc_plan *plan, unsigned order)
+{
+    struct format_text a;
+    struct format_text b;
+    char slots[96];
+    char cache[96];
+
+    (void)snprintf(slots, sizeof slots, "%u slots of %s", plan->slot_count,
+                   format_memory(&a, plan->slot_bytes));
+    (void)snprintf(cache, sizeof cache, "%" PRIu64 " block%s kept from pass to pass",
+                   plan->cached_blocks, plural(plan->cached_blocks));
+    printf(KEY "%s of a budget of %s (smallest that works: %.0f MiB)\n", "memory",
+           format_memory(&a, plan->total_bytes), format_memory(&b, plan->budget_bytes),
+           (double)(plan->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
+    plan_line("process", plan->process_bytes, "program, libraries, stacks");
+    plan_line("index", plan->index_bytes, "one entry per block");
+    plan_line("factors", plan->factor_bytes, plan->request.precision == SLC_F32 ? "f32" : "f64");
+    plan_line("output", plan->output_bytes, "MTTKRP, the largest mode");
+    plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
+    plan_line("devices", plan->device_bytes,
+              plan->request.accelerator != NULL ? "descriptions of blocks, what drives the device"
+                                                : "the ring that rows travel, who owns what");
+    plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
+    plan_line("second", slc_plan_fused_bytes(&plan->fusion),
+              "MTTKRP and kernels of the second mode of a pass");
+    plan_line("decoders", plan->decoder_bytes, "one per thread");
+    plan_line("labels", plan->label_bytes, "the longest permutation, at start and end");
+    plan_line("ring", plan->slot_count * plan->slot_bytes, slots);
+    plan_line("cache", plan->cache_bytes, cache);
+    plan_line("copies", plan->copies_bytes,
+              plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
+                                                        : "one per mode, in a long run");
+    accelerator_report_plan(plan, order);
+    report_passes(plan, order);
+    report_fused(plan, order);
+    report_threads(plan);
+    printf(KEY "%s blocks first%s", "schedule",
+           plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest",
+           plan->request.accelerator == NULL ? ", conflicts" : "");
+    for (unsigned n = 0; n < order && plan->request.accelerator == NULL; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            plan_conflict(plan, n);
+        }
+    }
+    printf("\n");
+}
+
+void report_copies_missed(const struct slc_plan *plan)
+{
+    struct format_text wanted;
+    struct format_text room;
+
+    if (plan->copies_wanted_bytes > 0) {
+        printf(KEY "none: one per mode would take %s, the budget leaves %s beside the store\n",
+               "copies", format_memory(&wanted, plan->copies_wanted_bytes),
+               format_memory(&room, plan->copies_room_bytes));
+    }
+}
+
+static bool natural_order(const struct slc_plan *plan, unsigned order)
+{
+    for (unsigned k = 0; k < order; k++) {
+        if (plan->mode_order[k] != k) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void report_not_fused(const struct slc_plan *plan)
+{
+    static const char *const reasons[] = {
+        [SLC_FUSION_FIXED_BITS] = "deterministic ones have to be asked for (--passes fused)",
+        [SLC_FUSION_COPIES] = "copies per mode will serve",
+        [SLC_FUSION_DEVICES] = "with --devices each pass updates one mode",
+        [SLC_FUSION_ACCELERATOR] = "on the device each pass updates one mode",
+        /* One text. NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
+        [SLC_FUSION_NO_RANGES] = "no layout closes rows of a mode within as many blocks as the "
+                                 "ring may have slots",
+        [SLC_FUSION_FEW_RANGES] = "there would be fewer ranges of rows than threads",
+        [SLC_FUSION_NO_MEMORY] = "there is no memory for a range of rows and a second output",
+    };
+    struct format_text bytes;
+
+    if (plan->fusion.reason == SLC_FUSION_NO_GAIN) {
+        printf(KEY "no: two modes in a pass would read %s per iteration\n", "fused",
+               format_data(&bytes, (double)plan->fusion.other_read_bytes));
+    } else if (plan->fusion.reason != SLC_FUSION_TAKEN &&
+               plan->fusion.reason != SLC_FUSION_NOT_ASKED) {
+        printf(KEY "no: %s\n", "fused", reasons[plan->fusion.reason]);
+    }
+}
+
+void report_factoring(const struct slc_plan *plan,
+                      unsigned order,
+                      const struct slc_cp_als_options *options)
+{
+    heading("Factoring");
+    printf(KEY "CP-ALS, rank %u, at most %u iteration%s, tol %g", "method", options->rank,
+           options->iterations, plural(options->iterations), options->tolerance);
+    if (options->regularization > 0) {
+        printf(", reg %g", options->regularization);
+    }
+    if (options->max_seconds > 0) {
+        printf(", at most %g s", options->max_seconds);
+    }
+    if (options->init_folder != NULL) {
+        printf("\n" KEY "from %s\n", "start", options->init_folder);
+    } else {
+        printf("\n" KEY "uniform random, seed %" PRIu64 "\n", "start", options->seed);
+    }
+    if (plan->request.mode_order_set || !natural_order(plan, order)) {
+        printf(KEY, "mode order");
+        for (unsigned n = 0; n < order; n++) {
+            printf("%s%u", n == 0 ? "" : ",", plan->mode_order[n] + 1);
+        }
+        printf("%s\n", plan->request.mode_order_set ? "" : " (the plan's: it reads least)");
+    }
+}
+
+void report_device(const struct slc_plan *plan, const struct slc_error *no_accelerator)
+{
+    const char *precision = plan->request.precision == SLC_F32 ? "f32, sums in f64" : "f64";
+    const char *deterministic = plan->request.deterministic ? ", deterministic" : "";
+    char several[16] = "";
+
+    if (plan->request.accelerator != NULL) {
+        if (plan->request.accelerator_count > 0) {
+            (void)snprintf(several, sizeof several, "%u x ", plan->request.accelerator_count);
+        }
+        printf(KEY "%s%s (%s), %u stream%s, %s%s; %u thread%s that check blocks%s\n", "device",
+               several, plan->accelerator.name, plan->request.accelerator->ops->name,
+               plan->accelerator.streams, plural(plan->accelerator.streams), precision,
+               deterministic, plan->threads, plural(plan->threads),
+               plan->request.share.kind != SLC_SHARE_NONE ? ", and compute" : "");
+        accelerator_report_described(plan, no_accelerator);
+        return;
+    }
+    printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,
+           plural(plan->threads), precision, deterministic);
+    if (plan->devices > 0) {
+        printf("; %u device%s of %u thread%s", plan->devices, plural(plan->devices),
+               plan->device_threads, plural(plan->device_threads));
+    }
+    printf("\n");
+    if (no_accelerator->status != SLC_OK && plan->devices == 0) {
+        printf(KEY "not used: %s\n", "GPU", no_accelerator->message);
+    }
+}
+
+void report_conflict(unsigned mode, bool second, const struct slc_conflict_choice *choice)
+{
+    if (choice->cost_count < 2) {
+        return;
+    }
+    printf("     mode = %u conflicts%s:", mode + 1, second ? " as the second of a pass" : "");
+    for (unsigned i = 0; i < choice->cost_count; i++) {
+        const struct slc_conflict_cost *cost = &choice->costs[i];
+
+        printf(" %s %.2f", slc_conflict_name(cost->conflict), cost->predicted_ns);
+        if (cost->measured_ns > 0) {
+            printf(" (measured %.2f)", cost->measured_ns);
+        }
+        printf("%s", i + 1 < choice->cost_count ? "," : " ns per nonzero");
+    }
+    printf("; %s\n", slc_conflict_name(choice->chosen));
+}
+
+static void report_copy(unsigned mode, const struct slc_owned_form *form)
+{
+    const bool one = (form->varying & (form->varying - 1)) == 0;
+    char modes[FORMAT_MODES_BYTES];
+
+    printf("     mode = %u copy: ", mode + 1);
+    if (form->varying == 0) {
+        printf("plain");
+    } else {
+        printf("runs of %.2f nonzeros, in which %s %s", form->nnz_per_run, one ? "mode" : "modes",
+               format_modes(modes, form->varying));
+        printf(one ? " varies" : " vary");
+    }
+    if (form->tried > 0) {
+        printf("; the best of %u that were tried\n", form->tried);
+    } else {
+        printf("; expected to be the best, not tried\n");
+    }
+}
+
+void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, bool verbose)
+{
+    struct format_text bytes;
+    struct format_text rate;
+
+    if (verbose && iteration->first_of_copies) {
+        printf("     copies per mode were made; MTTKRPs are computed from them from here on\n");
+        for (unsigned n = 0; n < order; n++) {
+            report_copy(n, &iteration->copies[n]);
+        }
+    }
+    if (verbose && iteration->copies_fault != NULL) {
+        printf("     copies per mode, %s as planned, were given up: %s\n",
+               format_memory(&bytes, iteration->copies_bytes), iteration->copies_fault->message);
+    }
+    printf("  its = %3u (%.3fs)  fit = %.5f  delta = %+.4e   read %s in %u pass%s at %s/s\n",
+           iteration->iteration, iteration->seconds, iteration->fit, iteration->delta,
+           format_data(&bytes, (double)iteration->bytes_read), iteration->passes,
+           iteration->passes == 1 ? "" : "es",
+           format_data(&rate, iteration->seconds > 0
+                                  ? (double)iteration->bytes_read / iteration->seconds
+                                  : 0));
+    if (iteration->heldout > 0) {
+        printf("     held out: RMSE = %.6g\n", iteration->heldout_rmse);
+    }
+    for (unsigned n = 0; verbose && n < order; n++) {
+        printf("     mode = %u (%.3fs)%s\n", n + 1, iteration->mode_seconds[n],
+               iteration->singular[n] ? "  Gram matrix singular: solved by eigenvalues" : "");
+    }
+    for (unsigned n = 0; verbose && iteration->iteration == 1 && n < order; n++) {
+        report_conflict(n, false, &iteration->choices[n]);
+    }
+    for (unsigned n = 0; verbose && n < order; n++) {
+        if ((iteration->settled >> n & 1U) != 0) {
+            report_conflict(n, true, &iteration->second_choices[n]);
+        }
+    }
+    (void)fflush(stdout);
+}
+
+void report_fit(const struct slc_cp_result *result)
+{
+    struct format_text count;
+
+    printf("\nFinal fit: %.8f, stopped by %s after %u iteration%s\n\n", result->fit,
+           slc_stop_reason_name(result->reason), result->iterations, plural(result->iterations));
+    if (result->heldout > 0) {
+        printf(
+            "Held out: %s nonzeros, RMSE %.6g, MAE %.6g; of a model of zeros the RMSE is %.6g\n\n",
+            format_count(&count, result->heldout), result->heldout_rmse, result->heldout_mae,
+            result->heldout_norm / sqrt((double)result->heldout));
+    }
+}
+
+void report_times(const struct slc_cp_result *result,
+                  double total_seconds,
+                  double seconds_before,
+                  double write_seconds,
+                  const struct slc_stream_stats *stats,
+                  unsigned threads)
+{
+    struct format_text bytes;
+    struct format_text rate;
+
+    heading("Timing information");
+    printf(KEY "%10.3fs", "total", total_seconds);
+    if (seconds_before > 0) {
+        printf("  %.3fs of them before it was resumed, where init to checkpoint count",
+               seconds_before);
+    }
+    printf("\n");
+    printf(KEY "%10.3fs  wall time of %" PRIu64 " pass%s: %s at %s/s\n", "read",
+           stats->pass_seconds, stats->passes, stats->passes == 1 ? "" : "es",
+           format_data(&bytes, (double)stats->bytes_read),
+           format_data(&rate, stats->pass_seconds > 0
+                                  ? (double)stats->bytes_read / stats->pass_seconds
+                                  : 0));
+    printf(KEY "%10.3fs  per thread, for want of data\n", "wait", stats->wait_seconds / threads);
+    printf(KEY "%10.3fs  per thread\n", "decode", stats->decode_seconds / threads);
+    printf(KEY "%10.3fs  per thread\n", "multiply", stats->compute_seconds / threads);
+    if (result != NULL) {
+        const struct slc_cp_times *times = &result->times;
+
+        printf(KEY "%10.3fs\n", "init", times->init);
+        printf(KEY "%10.3fs\n", "MTTKRP", times->mttkrp);
+        if (result->copies_after != UINT_MAX) {
+            printf(KEY "%10.3fs  one per mode, after iteration %u\n", "copies", times->copies,
+                   result->copies_after);
+        }
+        printf(KEY "%10.3fs\n", "solve", times->solve);
+        printf(KEY "%10.3fs\n", "fit", times->fit);
+        if (result->checkpoints.count > 0) {
+            printf(KEY "%10.3fs  %" PRIu64 " written\n", "checkpoint", result->checkpoints.seconds,
+                   result->checkpoints.count);
+        }
+    }
+    if (write_seconds >= 0) {
+        printf(KEY "%10.3fs\n", "write", write_seconds);
+    }
+    printf("\n");
+}
+
+void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read)
+{
+    double whole = (double)plan->iteration_bytes;
+    double share = whole > 0 ? (double)bytes_read / whole : 0;
+
+    if (reads->iterations == 0 || share < reads->lowest_share) {
+        reads->lowest_share = share;
+    }
+    reads->iterations++;
+}
+
+void report_resources(const struct slc_plan *plan,
+                      const struct slc_stream_stats *stats,
+                      const struct report_reads *reads)
+{
+    struct format_text a;
+    struct format_text b;
+    uint64_t peak = slc_memory_peak();
+    uint64_t kernel = slc_run_kernel_read_bytes();
+
+    heading("Resources");
+    printf(KEY "%s at most, budget %s (%.1f %%)\n", "memory", format_memory(&a, peak),
+           format_memory(&b, plan->budget_bytes),
+           100.0 * (double)peak / (double)plan->budget_bytes);
+    printf(KEY "%s from the drive, %s from the cache of %" PRIu64 " block%s\n", "read",
+           format_data(&a, (double)stats->bytes_read), format_data(&b, (double)stats->bytes_cached),
+           stats->cache_blocks, plural(stats->cache_blocks));
+    if (plan->request.accelerator != NULL) {
+        printf(KEY "%s of blocks that the device had in its memory\n", "not read",
+               format_data(&a, (double)stats->bytes_resident));
+    }
+    printf(KEY "at least %.1f %% of each pass was read from the drive\n", "share",
+           reads->iterations > 0 ? 100.0 * reads->lowest_share : 0.0);
+    if (kernel != UINT64_MAX) {
+        printf(KEY "%s read from drives by the kernel's counter\n", "kernel",
+               format_data(&a, (double)kernel));
+    }
+    printf(KEY "%s%s%s%s\n", "I/O", slc_io_name(stats->io),
+           stats->direct ? ", direct (past the page cache)" : ", through the page cache",
+           stats->note[0] != '\0' ? "; " : "", stats->note);
+    (void)fflush(stdout);
+}
