@@ -3,6 +3,7 @@
  */
 #include "api/internal.h"
 #include "cpu/fiber/fiber_dots.h"
+#include "engine/planning/planning.h"
 #include "engine/product/contract.h"
 #include "engine/product/device_products.h"
 #include "engine/product/fiber_order.h"

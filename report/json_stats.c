@@ -1,8 +1,8 @@
 /* See json_stats.h. */
 #include "report/json_stats.h"
 
-#include "engine/solve/session.h"
-#include "engine/stream/assign.h"
+#include "engine/executor/assign.h"
+#include "engine/session/session.h"
 
 json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
 {

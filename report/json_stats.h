@@ -3,8 +3,8 @@
 #define SLC_RESULTS_JSON_STATS_H
 
 #include "base/device.h"
-#include "engine/executor/devices.h"
-#include "engine/hybrid/share.h"
+#include "engine/executor/cpu_groups.h"
+#include "engine/hybrid/hybrid.h"
 #include "engine/plan/plan.h"
 
 #include <jansson.h>

@@ -2,6 +2,7 @@
 #include "tools/session.h"
 
 #include "base/thread/team.h"
+#include "engine/planning/planning.h"
 #include "engine/solve/cp_als.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
  * What every command that streams a store has in common: its options, the open store, and what
- * engine/solve/session.h makes of them.
+ * engine/session/session.h makes of them.
  */
 #ifndef SLC_TOOLS_SESSION_H
 #define SLC_TOOLS_SESSION_H
@@ -8,7 +8,7 @@
 #include "base/backend.h"
 #include "base/error/error.h"
 #include "engine/plan/plan.h"
-#include "engine/solve/session.h"
+#include "engine/session/session.h"
 #include "engine/stream/stream.h"
 #include "gpu/gpu.h"
 #include "storage/manifest/store.h"

@@ -9,8 +9,7 @@
 #include "base/device.h"
 #include "base/error/error.h"
 #include "base/topology/placement.h"
-#include "engine/hybrid/device_shares.h"
-#include "engine/hybrid/share.h"
+#include "engine/hybrid/hybrid.h"
 #include "engine/plan/layouts.h"
 #include "storage/block/reader.h"
 #include "storage/io/io.h"
@@ -25,6 +24,20 @@ enum slc_schedule {
 };
 const char *slc_schedule_name(enum slc_schedule schedule); /* "auto", "largest", "file" */
 bool slc_schedule_parse(const char *name, enum slc_schedule *schedule);
+
+enum { SLC_MAX_DEVICES = 64 };
+
+/* What is divided between devices. */
+enum slc_split {
+    /* Partitions of the layout sorted by a mode, largest first: every row has one owner (AMPED
+     * sections 3.2.1 and 4.9). */
+    SLC_SPLIT_PARTITIONS,
+    /* Nonzeros of `blco`, equal runs of blocks: every device has a part of every row, which are
+     * added up (the baseline of AMPED section 5.4). */
+    SLC_SPLIT_NNZ
+};
+const char *slc_split_name(enum slc_split split); /* "partitions", "nnz" */
+bool slc_split_parse(const char *name, enum slc_split *split);
 
 enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD, SLC_OP_TTM };
 
@@ -61,7 +74,7 @@ struct slc_plan_request {
     uint32_t rank;                 /* of TTM: columns of the matrix */
     enum slc_value_type precision; /* of factors, or of a product's matrix; sums are f64 */
     unsigned threads;              /* 0: all; of each device where there are several */
-    unsigned devices;              /* engine/executor/devices.h; 0: none, the backend alone */
+    unsigned devices;              /* engine/executor/cpu_groups.h; 0: none, the backend alone */
     enum slc_split split;          /* between them */
     bool deterministic;
     enum slc_io_kind io;
@@ -70,7 +83,7 @@ struct slc_plan_request {
     uint64_t resident_bytes;        /* of the process, to compare plans by; 0: as it is now */
     uint64_t beside_bytes;          /* of CPD: what it holds beside all that a plan knows of */
     unsigned slots;                 /* 0: chosen; at least 2 */
-    uint64_t read_limit;            /* bytes a second, engine/plan/read_limit.h; 0: none */
+    uint64_t read_limit;            /* bytes a second, engine/stream/read_limit.h; 0: none */
     bool cache;                     /* false: read every block in every pass, and hold no copies */
     enum slc_layout_choice layouts; /* slc_plan_choose */
     enum slc_copies copies;         /* of CPD; ignored for MTTKRP, which computes one mode once */
@@ -87,7 +100,7 @@ struct slc_plan_request {
     const struct slc_device *accelerator;
     /*
      * Several such devices, of which that is the first; `split` says what is divided between them,
-     * of the layouts that are read (engine/executor/accelerators.h). 0: it computes alone.
+     * of the layouts that are read (engine/executor/gpu_group.h). 0: it computes alone.
      * Borrowed.
      */
     struct slc_device *const *accelerators;
@@ -227,31 +240,6 @@ struct slc_plan {
      * no other, or it does not fit. */
     uint64_t other_read_bytes;
 };
-
-/*
- * Plans an operation: a mode is read from the layout sorted by it where that is among `layouts`,
- * else from the first, `blco`.
- * Errors: SLC_ERR_BUDGET, naming minimum_bytes (which *plan holds then too); SLC_ERR_USAGE.
- */
-enum slc_status slc_plan_make(const struct slc_layouts *layouts,
-                              const struct slc_plan_request *request,
-                              struct slc_plan *plan,
-                              struct slc_error *err) SLC_NODISCARD;
-
-/*
- * The best of some plans. With `blco` alone where that is the better choice: sorted layouts are
- * taken unless an iteration would read more from them, copies per mode have room, or only `blco`
- * fits. Where it does not, they are taken if they do. The smallest budget is that of either. What
- * is not taken is closed and leaves `layouts`. A deterministic plan takes what there is: its bits
- * may depend on the layouts of a store, but not on the budget. With passes that update two modes
- * where `request->passes` asks for them or, with AUTO, an iteration then reads less than by any
- * plan without; the order of modes is then the plan's, unless the request sets it. Errors, too:
- * SLC_ERR_USAGE where there can be no such passes but have to be, and why.
- */
-enum slc_status slc_plan_choose(struct slc_layouts *layouts,
-                                const struct slc_plan_request *request,
-                                struct slc_plan *plan,
-                                struct slc_error *err) SLC_NODISCARD;
 
 /* What passes that update two modes hold beside all else. */
 static inline uint64_t slc_plan_fused_bytes(const struct slc_plan_fusion *fusion)

@@ -10,7 +10,7 @@
 
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
-#include "engine/plan/plan_impl.h"
+#include "engine/plan/plan_sizes.h"
 #include "storage/codec/describe.h"
 
 #include <assert.h>

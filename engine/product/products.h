@@ -1,14 +1,14 @@
 /*
  * Tiles multiplied by a device (product_open of base/device.h), beside workers that do so
  * themselves or in place of them: what its memory is divided into, which side takes which tile
- * (engine/hybrid/sides.h), and what a worker does whose tile the device takes.
+ * (engine/hybrid/hybrid_tiles.h), and what a worker does whose tile the device takes.
  */
 #ifndef SLC_ENGINE_PRODUCTS_H
 #define SLC_ENGINE_PRODUCTS_H
 
 #include "base/block.h"
 #include "base/device.h"
-#include "engine/hybrid/sides.h"
+#include "engine/hybrid/hybrid_tiles.h"
 #include "engine/plan/plan.h"
 #include "storage/block/reader.h"
 

@@ -15,8 +15,8 @@
  * tile, so the result has the same bits for any number of threads, block size, codec and budget,
  * and from a device for any number of lanes. The last bits of a row of the one and of the other may
  * differ. Of both together the bits follow from the share where that is static
- * (engine/hybrid/sides.h): which tiles a side has, and so the result, then depend on the layout and
- * the fraction alone.
+ * (engine/hybrid/hybrid_tiles.h): which tiles a side has, and so the result, then depend on the
+ * layout and the fraction alone.
  */
 #ifndef SLC_ENGINE_TTM_H
 #define SLC_ENGINE_TTM_H
@@ -52,20 +52,6 @@ void slc_ttm_divide(const struct slc_ttm_job *job,
                     unsigned outputs,
                     uint64_t bytes,
                     struct slc_ttm_share *share);
-
-/*
- * Plans a product over the only layout of `layouts`: the request's rank is the number of columns,
- * blocks are taken in file order and not kept. What the budget leaves goes to *share, and
- * plan->output_bytes and total_bytes count it.
- * With request->accelerator its lanes take a part of the budget, too, and plan->threads are the
- * request's, where these have a share, and one for each lane. Errors: as slc_plan_make, and
- * SLC_ERR_BUDGET naming the --device-memory that is enough.
- */
-enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
-                             const struct slc_plan_request *request,
-                             struct slc_plan *plan,
-                             struct slc_ttm_share *share,
-                             struct slc_error *err) SLC_NODISCARD;
 
 struct slc_ttm_options {
     /* The matrix is of the stream's precision, its rows in the order of the store. */

@@ -11,7 +11,7 @@
  * Invariant: between two passes the result holds a model, whatever the reason to stop there.
  */
 #include "base/error/clock.h"
-#include "engine/executor/accelerator.h"
+#include "engine/executor/gpu_executor.h"
 #include "engine/executor/owned.h"
 #include "engine/solve/cp_state.h"
 #include "engine/stream/mttkrp.h"

@@ -7,8 +7,8 @@
 
 #include "base/backend.h"
 #include "base/error/error.h"
-#include "engine/executor/accelerators.h"
-#include "engine/executor/devices.h"
+#include "engine/executor/cpu_groups.h"
+#include "engine/executor/gpu_group.h"
 #include "engine/plan/plan.h"
 #include "engine/stream/stream.h"
 #include "storage/checkpoint/checkpoint.h"

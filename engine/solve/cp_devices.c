@@ -2,11 +2,11 @@
  * CP-ALS on other devices than the one backend: what the loop and the update hand to them in place
  * of that and its dense algebra.
  *
- * Of several devices of the CPU (engine/executor/devices.h) the first works on the factors of the
- * result, so that start, finish and whatever a stop leaves behind are as with one. An accelerator
- * has factors and MTTKRPs of its own. It gets the start, and the factors of the result are what
- * they were then until the run ends, for whatever reason, and they are read back; several of them
- * (engine/executor/accelerators.h) have a copy each, of which the first comes back. Where an
+ * Of several devices of the CPU (engine/executor/cpu_groups.h) the first works on the factors of
+ * the result, so that start, finish and whatever a stop leaves behind are as with one. An
+ * accelerator has factors and MTTKRPs of its own. It gets the start, and the factors of the result
+ * are what they were then until the run ends, for whatever reason, and they are read back; several
+ * of them (engine/executor/gpu_group.h) have a copy each, of which the first comes back. Where an
  * accelerator shares its MTTKRPs with the backend, that computes from the factors of the result,
  * and those that have been updated are read back before an MTTKRP in which the backend takes part.
  */

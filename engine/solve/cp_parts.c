@@ -1,5 +1,5 @@
 /*
- * Passes of CP-ALS in parts (engine/plan/pass_cuts.h), where the run has checkpoints: between two
+ * Passes of CP-ALS in parts (engine/stream/pass_cuts.h), where the run has checkpoints: between two
  * parts one may be written that says where the pass stands, with all that it has summed up, and a
  * run that goes on from it begins there. A stop waits for the end of a part.
  *

@@ -6,11 +6,11 @@
 #define SLC_ENGINE_SOLVE_CP_STATE_H
 
 #include "cpu/dense/dense.h"
-#include "engine/plan/pass_cuts.h"
-#include "engine/plan/pass_pace.h"
 #include "engine/solve/cp_als.h"
 #include "engine/solve/cp_checkpoint.h"
-#include "engine/solve/holdout.h"
+#include "engine/solve/held.h"
+#include "engine/stream/pass_cuts.h"
+#include "engine/stream/pass_pace.h"
 #include "engine/stream/row_ranges.h"
 
 /* The pass at hand of a run with checkpoints. */

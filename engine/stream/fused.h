@@ -3,7 +3,7 @@
 #define SLC_ENGINE_FUSED_H
 
 #include "base/backend.h"
-#include "engine/plan/pass_cuts.h"
+#include "engine/stream/pass_cuts.h"
 #include "engine/stream/stream.h"
 
 struct slc_fused_jobs {

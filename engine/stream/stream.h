@@ -13,7 +13,7 @@
 #include "base/block.h"
 #include "base/device.h"
 #include "base/error/error.h"
-#include "engine/hybrid/share.h"
+#include "engine/hybrid/hybrid.h"
 #include "engine/plan/layouts.h"
 #include "engine/plan/plan.h"
 #include "engine/stream/row_ranges.h"
@@ -178,7 +178,7 @@ void slc_stream_share_end(struct slc_stream *stream);
 
 void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats);
 
-struct slc_holdout; /* engine/solve/holdout.h */
+struct slc_holdout; /* engine/stream/holdout.h */
 
 /*
  * From now on passes deliver held-out nonzeros with the value 0; `rooms` has SLC_HOLDOUT_ROOM_BYTES

@@ -2,7 +2,7 @@
  * Giving tiles to the consumer of a pass: opened, cut to the rows that are wanted, with the clock
  * around their decoding.
  */
-#include "engine/solve/holdout.h"
+#include "engine/stream/holdout.h"
 #include "engine/stream/stream_impl.h"
 
 #include "base/error/clock.h"

@@ -8,8 +8,8 @@
 #ifndef SLC_ENGINE_STREAM_IMPL_H
 #define SLC_ENGINE_STREAM_IMPL_H
 
-#include "engine/hybrid/share_pass.h"
-#include "engine/plan/read_limit.h"
+#include "engine/hybrid/hybrid_blocks.h"
+#include "engine/stream/read_limit.h"
 #include "engine/stream/ring.h"
 #include "engine/stream/stream.h"
 #include "engine/stream/tile_rows.h"

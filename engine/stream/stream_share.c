@@ -1,5 +1,5 @@
 /*
- * Passes whose blocks a device shares with the CPU (engine/hybrid/share_pass.h says which is
+ * Passes whose blocks a device shares with the CPU (engine/hybrid/hybrid_blocks.h says which is
  * whose).
  *
  * Every worker does both: between two tiles it looks whether the device has room for another block,

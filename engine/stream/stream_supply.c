@@ -8,7 +8,7 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "base/thread/turns.h"
-#include "engine/plan/plan_impl.h"
+#include "engine/plan/plan_sizes.h"
 #include "engine/stream/tile_rows.h"
 
 #include <string.h>

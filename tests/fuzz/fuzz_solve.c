@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "cpu/cpu.h"
+#include "engine/planning/planning.h"
 #include "engine/solve/cp_als.h"
 #include "storage/checkpoint/checkpoint_form.h"
 

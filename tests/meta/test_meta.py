@@ -68,6 +68,16 @@ def no_cycles(_folder):
         visit(path, [])
 
 
+def no_folder_cycles(_folder):
+    """No two subfolders of engine/ need each other, over whatever others: their order is that of docs/ARCHITECTURE.md."""
+    row = re.search(r"^\| \d+ \| `engine/` \|(.*)\| [^|]* \|$", text("docs/ARCHITECTURE.md"), re.M)[1]
+    order = re.findall(r"`(\w+)/`", row)
+    for path in files(".c", ".h", under="engine"):
+        folder = path.split(os.sep)[1]
+        for target in re.findall(r'#include "engine/(\w+)/', text(path)):
+            check(order.index(target) <= order.index(folder), f"{path} includes engine/{target}/")
+
+
 INCLUDED_FROM = ("", "include", "tests/harness", "tests/emulation")
 
 
@@ -216,6 +226,7 @@ def packages(_folder):
 run([
     ("folders include only layers below", layering),
     ("headers have no cycles", no_cycles),
+    ("subfolders have no cycles", no_folder_cycles),
     ("headers stand alone", headers_stand_alone),
     ("no dead files", no_dead_files),
     ("no forgotten words", words),

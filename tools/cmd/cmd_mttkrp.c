@@ -1,7 +1,7 @@
 /* sluice mttkrp: one MTTKRP of a store with factors from a folder, streamed. */
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
-#include "engine/executor/accelerators.h"
+#include "engine/executor/gpu_group.h"
 #include "engine/solve/relabel.h"
 #include "storage/manifest/outside.h"
 #include "storage/model/model.h"

@@ -1,6 +1,7 @@
 /* sluice ttm: a tensor times a matrix, as coordinates of fibers and a dense row for each. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
+#include "engine/planning/planning.h"
 #include "storage/manifest/outside.h"
 #include "storage/model/npy.h"
 #include "tools/forecast/estimate.h"

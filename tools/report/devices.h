@@ -5,8 +5,8 @@
 #ifndef SLC_TOOLS_DEVICES_H
 #define SLC_TOOLS_DEVICES_H
 
-#include "engine/executor/devices.h"
-#include "engine/stream/assign.h"
+#include "engine/executor/assign.h"
+#include "engine/executor/cpu_groups.h"
 #include "storage/manifest/store.h"
 
 #include <jansson.h>
@@ -21,9 +21,9 @@ struct device_shares {
 };
 
 /*
- * Divides the partitions of every sorted layout, largest first (engine/stream/assign.h); *count is
- * set to the number of these layouts. Errors: SLC_ERR_USAGE where there are none, those of opening
- * them.
+ * Divides the partitions of every sorted layout, largest first (engine/executor/assign.h); *count
+ * is set to the number of these layouts. Errors: SLC_ERR_USAGE where there are none, those of
+ * opening them.
  */
 enum slc_status devices_divide(const struct slc_store *store,
                                unsigned devices,

@@ -3,6 +3,7 @@
 
 #include "base/thread/team.h"
 #include "cpu/fiber/fiber_dots.h"
+#include "engine/planning/planning.h"
 #include "engine/product/contract.h"
 #include "engine/product/fiber_order.h"
 #include "engine/product/ttm.h"

@@ -1,9 +1,9 @@
-/* What CPU and device have each done of the work that they shared (engine/hybrid/share.h), in
+/* What CPU and device have each done of the work that they shared (engine/hybrid/hybrid.h), in
  * reports. */
 #ifndef SLC_TOOLS_SHARE_H
 #define SLC_TOOLS_SHARE_H
 
-#include "engine/hybrid/share.h"
+#include "engine/hybrid/hybrid.h"
 
 /* A line of what a plan has them do; nothing where nothing is shared. */
 void share_report_plan(const struct slc_share_wish *wish);

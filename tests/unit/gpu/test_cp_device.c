@@ -9,7 +9,8 @@
 #include "slc_test.h"
 
 #include "cpu/cpu.h"
-#include "engine/executor/accelerator.h"
+#include "engine/executor/gpu_executor.h"
+#include "engine/planning/planning.h"
 #include "gpu/gpu.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
  * AMPED's MTTKRP (tools/bench/rivals/gpu/baselines.h) on several devices together: its division of
  * the nonzeros (sections 3.2 and 4.9 of the paper), kernels over lists on each device, and its
- * exchange of the output's rows (4.8), by the ring of engine/executor/accelerators.h. The devices
+ * exchange of the output's rows (4.8), by the ring of engine/executor/gpu_group.h. The devices
  * may be one that is named several times.
  */
 #ifndef SLC_TOOLS_BENCH_DEVICE_AMPED_H

@@ -5,7 +5,7 @@
 #include "tools/bench/device/device_group.h"
 
 #include "base/error/clock.h"
-#include "engine/executor/accelerators.h"
+#include "engine/executor/gpu_group.h"
 #include "tools/bench/measure/factors.h"
 #include "tools/bench/measure/record.h"
 #include "tools/bench/measure/timing.h"

@@ -2,6 +2,7 @@
 #include "tools/bench/mttkrp/mttkrp_sides.h"
 
 #include "base/memory/checked.h"
+#include "engine/planning/planning.h"
 #include "tools/bench/measure/scan.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "slc_test.h"
 
 #include "base/random.h"
+#include "engine/planning/planning.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "cp_fixture.h"
 #include "fake_device.h"
 
-#include "engine/executor/accelerator.h"
+#include "engine/executor/gpu_executor.h"
 
 struct device_run {
     struct slc_store store;

@@ -6,6 +6,7 @@
 #include "ttm_fixture.h"
 
 #include "base/random.h"
+#include "engine/planning/planning.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,7 @@
 #include "ttm_fixture.h"
 
 #include "base/random.h"
+#include "engine/planning/planning.h"
 
 #include <string.h>
 

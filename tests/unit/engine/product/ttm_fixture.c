@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/random.h"
+#include "engine/planning/planning.h"
 #include "faulty_files.h"
 #include "one_layout.h"
 #include "slc_test.h"

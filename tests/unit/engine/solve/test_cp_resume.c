@@ -5,7 +5,7 @@
  */
 #include "base/error/fault.h"
 #include "cp_fixture.h"
-#include "devices_fixture.h"
+#include "cpu_groups_fixture.h"
 #include "engine/solve/cp_checkpoint.h"
 #include "faulty_files.h"
 #include "slc_test.h"

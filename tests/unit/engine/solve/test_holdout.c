@@ -2,7 +2,7 @@
  * Held-out nonzeros: about the part that was asked for, the same whatever the tiles, for either
  * type of value; masked in a copy; and the error of a model on them.
  */
-#include "engine/solve/holdout.h"
+#include "engine/solve/held.h"
 
 #include "base/error/fault.h"
 #include "base/random.h"

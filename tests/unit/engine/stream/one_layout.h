@@ -2,6 +2,7 @@
 #ifndef SLC_TEST_ONE_LAYOUT_H
 #define SLC_TEST_ONE_LAYOUT_H
 
+#include "engine/planning/planning.h"
 #include "engine/stream/stream.h"
 
 static inline enum slc_status plan_one(struct slc_reader *reader,

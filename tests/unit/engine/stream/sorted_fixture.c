@@ -2,6 +2,7 @@
 #include "sorted_fixture.h"
 
 #include "base/random.h"
+#include "engine/planning/planning.h"
 #include "slc_test.h"
 
 #include <stdio.h>

@@ -1,0 +1,364 @@
+/*
+ * The ring exchange; see engine/executor/exchange.h.
+ *
+ * What device d receives is the sequence of pieces d - 1, d - 2, .. d - D + 1, what it sends its
+ * own piece and then that sequence without the last piece, which its neighbour has written itself.
+ * So chunk c of what it sends, beyond its own, is chunk c of what it has received: all that has to
+ * be known of the neighbours is how many chunks have passed each link.
+ *
+ * Both ends of a link go through the rows of a piece in the same way (`struct cursor`), so a chunk
+ * needs no heading. A device empties its buffer of arrivals before it sends, and that never waits
+ * for anything: so somebody can always go on, and the ring cannot lock up.
+ */
+#include "engine/executor/exchange.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    /* Of a link: one is filled while the other is emptied. */
+    BUFFERS = 2,
+    /*
+     * Both buffers of both links stay in a second-level cache; copying so much takes some 50 us,
+     * far more than telling a neighbour.
+     */
+    CHUNK_BYTES = 256 * 1024
+};
+
+/* The way through the chunks of the pieces first, first - 1, .. */
+struct cursor {
+    unsigned piece;
+    uint64_t range; /* of the piece */
+    uint64_t row;   /* rows of the range that are done */
+};
+
+/* The link from a device to the next. Counters are under the mutex of the exchange. */
+struct link {
+    unsigned char *buffer[BUFFERS];
+    uint64_t filled, emptied; /* chunks */
+};
+
+struct member {
+    struct cursor sending, receiving;
+    uint64_t to_send, to_receive; /* chunks */
+    uint64_t own;                 /* chunks of its own piece */
+    pthread_cond_t changed;       /* of a link at either side */
+};
+
+struct slc_exchange {
+    unsigned devices;
+    uint64_t chunk_bytes;
+    struct slc_buffer buffers;
+    struct link *links;     /* of each device to the next */
+    struct member *members; /* each device */
+    pthread_mutex_t mutex;
+
+    /* The run at hand. */
+    const struct slc_exchange_job *job;
+    struct slc_exchange_stats *stats;
+    uint64_t row_bytes;
+    uint64_t chunk_rows;
+    bool given_up;          /* under the mutex, like the fault */
+    struct slc_error fault; /* the first */
+};
+
+/* The bytes of a chunk: whole rows, one at least. */
+static uint64_t chunk_bytes_of(uint64_t row_bytes)
+{
+    return slc_max_u64(CHUNK_BYTES, row_bytes);
+}
+
+uint64_t slc_exchange_memory_bytes(unsigned devices, uint64_t row_bytes)
+{
+    uint64_t bytes;
+
+    if (!slc_mul_u64(chunk_bytes_of(row_bytes), (uint64_t)devices * BUFFERS, &bytes)) {
+        return UINT64_MAX;
+    }
+    bytes = devices > 1 ? slc_buffer_footprint(bytes, SLC_PAGES_SMALL) : 0;
+    return bytes + sizeof(struct slc_exchange) +
+           devices * (sizeof(struct link) + sizeof(struct member));
+}
+
+enum slc_status slc_exchange_create(unsigned devices,
+                                    uint64_t row_bytes,
+                                    struct slc_exchange **result,
+                                    struct slc_error *err)
+{
+    struct slc_exchange *exchange = slc_calloc(1, sizeof *exchange);
+    enum slc_status status;
+
+    if (exchange == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for an exchange of rows");
+    }
+    pthread_mutex_init(&exchange->mutex, NULL);
+    exchange->chunk_bytes = chunk_bytes_of(row_bytes);
+    exchange->links = slc_calloc(devices, sizeof *exchange->links);
+    exchange->members = slc_calloc(devices, sizeof *exchange->members);
+    if (exchange->links == NULL || exchange->members == NULL) {
+        slc_exchange_destroy(exchange);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a ring of %u devices", devices);
+    }
+    exchange->devices = devices;
+    for (unsigned d = 0; d < devices; d++) {
+        pthread_cond_init(&exchange->members[d].changed, NULL);
+    }
+    if (devices > 1) {
+        status = slc_buffer_create(&exchange->buffers,
+                                   (size_t)(exchange->chunk_bytes * devices * BUFFERS),
+                                   SLC_PAGES_SMALL, err);
+        if (status != SLC_OK) {
+            slc_exchange_destroy(exchange);
+            return status;
+        }
+    }
+    for (unsigned b = 0; devices > 1 && b < devices * BUFFERS; b++) {
+        exchange->links[b / BUFFERS].buffer[b % BUFFERS] =
+            (unsigned char *)exchange->buffers.data + b * exchange->chunk_bytes;
+    }
+    *result = exchange;
+    return SLC_OK;
+}
+
+void slc_exchange_destroy(struct slc_exchange *exchange)
+{
+    if (exchange == NULL) {
+        return;
+    }
+    for (unsigned d = 0; d < exchange->devices; d++) {
+        /* There are members where devices are counted.
+         * NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
+        pthread_cond_destroy(&exchange->members[d].changed);
+    }
+    pthread_mutex_destroy(&exchange->mutex);
+    slc_buffer_destroy(&exchange->buffers);
+    slc_free(exchange->links);
+    slc_free(exchange->members);
+    slc_free(exchange);
+}
+
+/* Before and behind a device in the ring. */
+static unsigned before(const struct slc_exchange *exchange, unsigned device)
+{
+    return device == 0 ? exchange->devices - 1 : device - 1;
+}
+
+static unsigned behind(const struct slc_exchange *exchange, unsigned device)
+{
+    return device + 1 == exchange->devices ? 0 : device + 1;
+}
+
+static uint64_t piece_chunks(const struct slc_exchange *exchange, unsigned device)
+{
+    const struct slc_row_piece *piece = &exchange->job->pieces[device];
+    uint64_t rows = 0;
+
+    for (uint64_t i = 0; i < piece->count; i++) {
+        rows += piece->ranges[i].end - piece->ranges[i].first;
+    }
+    return slc_div_up_u64(rows, exchange->chunk_rows);
+}
+
+/*
+ * The next rows of the chunk at the cursor that lie together, at most `room` of them, and moves on.
+ * At the end of a piece: none where the chunk has begun, else the head of the next piece that has
+ * rows. Needs: one, where the chunk has not begun.
+ */
+static struct slc_row_span
+cursor_take(const struct slc_exchange *exchange, struct cursor *cursor, bool begun, uint64_t room)
+{
+    for (;;) {
+        const struct slc_row_piece *piece = &exchange->job->pieces[cursor->piece];
+
+        if (cursor->range == piece->count) {
+            if (begun) {
+                return (struct slc_row_span){0, 0};
+            }
+            cursor->piece = before(exchange, cursor->piece);
+            cursor->range = 0;
+            continue;
+        }
+        const struct slc_row_span *range = &piece->ranges[cursor->range];
+        const uint64_t first = range->first + cursor->row;
+        const uint64_t rows = slc_min_u64(range->end - first, room);
+
+        cursor->row += rows;
+        if (first + rows == range->end) {
+            cursor->range++;
+            cursor->row = 0;
+        }
+        if (rows > 0) {
+            return (struct slc_row_span){first, first + rows};
+        }
+    }
+}
+
+/* Copies one chunk between a device's matrix and a buffer, and counts. */
+static enum slc_status move_chunk(struct slc_exchange *exchange,
+                                  unsigned device,
+                                  bool sending,
+                                  unsigned char *buffer,
+                                  struct slc_error *fault)
+{
+    struct slc_backend *backend = exchange->job->backends[device];
+    struct slc_matrix *copy = exchange->job->copies[device];
+    struct slc_exchange_stats *stats = &exchange->stats[device];
+    struct member *member = &exchange->members[device];
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+    uint64_t done = 0;
+
+    while (done < exchange->chunk_rows && status == SLC_OK) {
+        const struct slc_row_span rows =
+            cursor_take(exchange, sending ? &member->sending : &member->receiving, done > 0,
+                        exchange->chunk_rows - done);
+        const uint64_t count = rows.end - rows.first;
+        unsigned char *at = buffer + done * exchange->row_bytes;
+
+        if (count == 0) {
+            break;
+        }
+        status = sending ? backend->ops->rows_read(backend, copy, rows.first, count, at, fault)
+                         : backend->ops->rows_write(backend, copy, rows.first, count, at, fault);
+        done += count;
+    }
+    stats->copy_seconds += slc_seconds_since(start_ns);
+    stats->bytes_sent += sending ? done * exchange->row_bytes : 0;
+    return status;
+}
+
+static void give_up(struct slc_exchange *exchange, const struct slc_error *fault)
+{
+    pthread_mutex_lock(&exchange->mutex);
+    if (!exchange->given_up) {
+        exchange->given_up = true;
+        exchange->fault = *fault;
+    }
+    for (unsigned d = 0; d < exchange->devices; d++) {
+        pthread_cond_signal(&exchange->members[d].changed);
+    }
+    pthread_mutex_unlock(&exchange->mutex);
+}
+
+/* What a device can do next. */
+enum move { MOVE_RECEIVE, MOVE_SEND, MOVE_END };
+
+/* Waits for something to do. */
+static enum move next_move(struct slc_exchange *exchange, unsigned device)
+{
+    struct member *member = &exchange->members[device];
+    const struct link *in = &exchange->links[before(exchange, device)];
+    const struct link *out = &exchange->links[device];
+    enum move move = MOVE_END;
+    uint64_t start_ns = 0;
+
+    pthread_mutex_lock(&exchange->mutex);
+    while (!exchange->given_up &&
+           (in->emptied < member->to_receive || out->filled < member->to_send)) {
+        if (in->filled > in->emptied) {
+            move = MOVE_RECEIVE;
+            break;
+        }
+        if (out->filled < member->to_send && out->filled - out->emptied < BUFFERS &&
+            out->filled < member->own + in->emptied) {
+            move = MOVE_SEND;
+            break;
+        }
+        start_ns = start_ns != 0 ? start_ns : slc_clock_ns();
+        pthread_cond_wait(&member->changed, &exchange->mutex);
+    }
+    pthread_mutex_unlock(&exchange->mutex);
+    if (start_ns != 0) {
+        exchange->stats[device].wait_seconds += slc_seconds_since(start_ns);
+    }
+    return move;
+}
+
+/* A chunk has passed an end of a link: whoever is at the other one may go on. */
+static void tell(struct slc_exchange *exchange, unsigned device, uint64_t *counter)
+{
+    pthread_mutex_lock(&exchange->mutex);
+    (*counter)++;
+    pthread_cond_signal(&exchange->members[device].changed);
+    pthread_mutex_unlock(&exchange->mutex);
+}
+
+static void run_device(void *context, unsigned device, unsigned devices)
+{
+    struct slc_exchange *exchange = context;
+    struct link *in = &exchange->links[before(exchange, device)];
+    struct link *out = &exchange->links[device];
+
+    (void)devices;
+    for (;;) {
+        struct slc_error fault = SLC_ERROR_INIT;
+        const enum move move = next_move(exchange, device);
+        /* Only this thread changes either counter. */
+        unsigned char *buffer = move == MOVE_SEND ? out->buffer[out->filled % BUFFERS]
+                                                  : in->buffer[in->emptied % BUFFERS];
+
+        if (move == MOVE_END) {
+            return;
+        }
+        if (move_chunk(exchange, device, move == MOVE_SEND, buffer, &fault) != SLC_OK) {
+            give_up(exchange, &fault);
+            return;
+        }
+        if (move == MOVE_SEND) {
+            tell(exchange, behind(exchange, device), &out->filled);
+        } else {
+            tell(exchange, before(exchange, device), &in->emptied);
+        }
+    }
+}
+
+enum slc_status slc_exchange_run(struct slc_exchange *exchange,
+                                 const struct slc_exchange_job *job,
+                                 struct slc_exchange_stats *stats,
+                                 struct slc_error *err)
+{
+    uint64_t all = 0;
+
+    memset(stats, 0, exchange->devices * sizeof *stats);
+    exchange->job = job;
+    exchange->stats = stats;
+    exchange->row_bytes = slc_matrix_row_bytes(job->copies[0]);
+    exchange->chunk_rows = exchange->chunk_bytes / exchange->row_bytes;
+    exchange->given_up = false;
+    if (exchange->chunk_rows == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "rows of %llu bytes are longer than those the exchange was made for",
+                        (unsigned long long)exchange->row_bytes);
+    }
+    for (unsigned d = 0; d < exchange->devices; d++) {
+        exchange->members[d].own = piece_chunks(exchange, d);
+        all += exchange->members[d].own;
+    }
+    for (unsigned d = 0; d < exchange->devices; d++) {
+        struct member *member = &exchange->members[d];
+
+        member->to_receive = all - member->own;
+        member->to_send = all - exchange->members[behind(exchange, d)].own;
+        member->sending = (struct cursor){.piece = d};
+        member->receiving = (struct cursor){.piece = before(exchange, d)};
+        exchange->links[d].filled = 0;
+        exchange->links[d].emptied = 0;
+    }
+    if (exchange->devices > 1) {
+        const enum slc_status status = slc_team_run(exchange->devices, run_device, exchange, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    if (exchange->given_up && err != NULL && err->status == SLC_OK) {
+        *err = exchange->fault;
+    }
+    return exchange->given_up ? exchange->fault.status : SLC_OK;
+}

@@ -1,0 +1,243 @@
+/*
+ * One MTTKRP by a device: begin, one pass that gives it every block, end. A pass that fails ends
+ * the job all the same, so that nothing of it is under way when the next one begins.
+ *
+ * With the CPU: both begin, one pass has them share the blocks, both end, and the CPU's output is
+ * added to the device's. What that costs is measured, so that an adaptive share can leave the CPU
+ * out of the passes in which it would save less.
+ */
+#include "engine/executor/gpu_executor.h"
+
+#include "base/error/clock.h"
+#include "base/memory/memory.h"
+#include "engine/stream/mttkrp.h"
+#include "storage/codec/describe.h"
+
+#include <math.h>
+#include <string.h>
+
+void slc_accelerator_problem(const struct slc_layouts *layouts,
+                             const struct slc_plan *plan,
+                             struct slc_device_problem *problem)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+
+    *problem = (struct slc_device_problem){
+        .order = info->order,
+        .rank = plan->request.rank,
+        .precision = plan->request.precision,
+        .deterministic = plan->request.deterministic,
+        .layout_count = layouts->count,
+        .streams = accelerator->streams,
+        .slot_bytes = accelerator->slot_bytes,
+        .expanded_bytes = accelerator->expanded_bytes,
+        .slot_tiles = accelerator->slot_tiles,
+        .resident_bytes = accelerator->kept_bytes + accelerator->kept_expanded_bytes,
+        .resident_tiles = accelerator->kept_tiles,
+        .unit_most = accelerator->unit_most,
+        .adds_host = plan->request.share.kind != SLC_SHARE_NONE,
+    };
+    memcpy(problem->dims, info->dims, sizeof problem->dims);
+}
+
+enum slc_status slc_accelerator_open_device(struct slc_device *device,
+                                            const struct slc_layouts *layouts,
+                                            const struct slc_plan *plan,
+                                            struct slc_error *err)
+{
+    struct slc_encoded_layout *described = slc_calloc(layouts->count, sizeof *described);
+    struct slc_device_problem problem;
+    enum slc_status status;
+
+    if (described == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to describe %u layouts", layouts->count);
+    }
+    for (unsigned l = 0; l < layouts->count; l++) {
+        slc_describe_layout(slc_reader_info(layouts->reader[l]), &described[l]);
+    }
+    slc_accelerator_problem(layouts, plan, &problem);
+    problem.layouts = described;
+    status = device->ops->open(device, &problem, err);
+    slc_free(described);
+    return status;
+}
+
+enum slc_status slc_accelerator_open(struct slc_device *device,
+                                     const struct slc_layouts *layouts,
+                                     const struct slc_plan *plan,
+                                     struct slc_stream *stream,
+                                     struct slc_error *err)
+{
+    enum slc_status status = slc_accelerator_open_device(device, layouts, plan, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_stream_attach(stream, &device, 1, err);
+    if (status != SLC_OK) {
+        device->ops->close(device);
+    }
+    return status;
+}
+
+void slc_accelerator_close(struct slc_device *device, struct slc_stream *stream)
+{
+    slc_stream_detach(stream);
+    device->ops->close(device);
+}
+
+struct slc_device_job slc_accelerator_job(const struct slc_reader *reader,
+                                          const struct slc_plan *plan,
+                                          unsigned layout,
+                                          unsigned mode)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+
+    return (struct slc_device_job){
+        .layout = layout,
+        .mode = mode,
+        .magnitude = sqrt((double)info->nnz) * sqrt(info->sum_of_squares),
+        .copies = plan->layouts[layout].resident_blocks < info->block_count,
+    };
+}
+
+enum slc_status slc_accelerator_check_squares(const struct slc_reader *reader,
+                                              double squares,
+                                              struct slc_error *err)
+{
+    const double told = slc_reader_info(reader)->sum_of_squares;
+
+    /* Both are rounded, and the bound has room for twice the magnitude: four times the squares. */
+    if (!(squares > 2.0 * told)) {
+        return SLC_OK;
+    }
+    (void)slc_fail(err, SLC_ERR_DAMAGED,
+                   "its header says that the squares of its values add up to %g, but they come to "
+                   "%g: convert it again",
+                   told, squares);
+    slc_error_locate_file(err, slc_reader_path(reader));
+    return SLC_ERR_DAMAGED;
+}
+
+/* Begins with the device's job, makes the pass, and ends the job whatever came of that. */
+static enum slc_status run_job(struct slc_device *device,
+                               struct slc_stream *stream,
+                               const struct slc_plan *plan,
+                               const struct slc_pass *pass,
+                               unsigned mode,
+                               struct slc_error *err)
+{
+    const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
+    const struct slc_device_job job = slc_accelerator_job(reader, plan, pass->layout, mode);
+    enum slc_status status = device->ops->mttkrp_begin(device, &job, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    status = slc_stream_pass(stream, pass, err);
+    if (status != SLC_OK) {
+        /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
+        (void)device->ops->mttkrp_end(device, NULL);
+        return status;
+    }
+    status = device->ops->mttkrp_end(device, err);
+    if (status == SLC_ERR_DAMAGED) {
+        slc_error_locate_file(err, slc_reader_path(reader));
+    }
+    return status;
+}
+
+enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
+                                       struct slc_stream *stream,
+                                       const struct slc_plan *plan,
+                                       unsigned mode,
+                                       const volatile int *stop,
+                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                       void *progress_context,
+                                       struct slc_error *err)
+{
+    const struct slc_pass pass = {.layout = plan->mode_layout[mode],
+                                  .device = device,
+                                  .stop = stop,
+                                  .progress = progress,
+                                  .progress_context = progress_context};
+    const struct slc_reader *reader = slc_stream_reader(stream, pass.layout);
+    enum slc_status status = run_job(device, stream, plan, &pass, mode, err);
+
+    if (status == SLC_OK && plan->request.deterministic) {
+        struct slc_device_stats stats;
+
+        device->ops->stats(device, &stats);
+        status = slc_accelerator_check_squares(reader, stats.squares, err);
+    }
+    return status;
+}
+
+/* The device's pass over all blocks, of a share that leaves the CPU out of it. */
+static enum slc_status run_without_cpu(struct slc_device *device,
+                                       struct slc_stream *stream,
+                                       const struct slc_plan *plan,
+                                       const struct slc_pass *pass,
+                                       const struct slc_accelerator_cpu *cpu,
+                                       struct slc_error *err)
+{
+    const uint64_t nnz = slc_reader_info(slc_stream_reader(stream, pass->layout))->nnz;
+    const uint64_t start_ns = slc_clock_ns();
+    const enum slc_status status = run_job(device, stream, plan, pass, cpu->job->mode, err);
+
+    if (status == SLC_OK) {
+        const struct slc_share_part parts[SLC_SHARE_SIDES] = {
+            [SLC_SHARE_DEVICE] = {nnz, slc_seconds_since(start_ns)}};
+
+        slc_share_note(cpu->share, parts);
+    }
+    return status;
+}
+
+enum slc_status
+slc_accelerator_mttkrp_shared(struct slc_device *device,
+                              struct slc_stream *stream,
+                              const struct slc_plan *plan,
+                              const struct slc_accelerator_cpu *cpu,
+                              const volatile int *stop,
+                              void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                              void *progress_context,
+                              struct slc_error *err)
+{
+    struct slc_backend *backend = cpu->backend;
+    struct slc_pass pass = {.layout = plan->mode_layout[cpu->job->mode],
+                            .device = device,
+                            .stop = stop,
+                            .progress = progress,
+                            .progress_context = progress_context};
+    uint64_t start_ns = slc_clock_ns();
+    double cost = cpu->prepared_seconds;
+    enum slc_status status;
+
+    if (slc_share_without_cpu(cpu->share)) {
+        return run_without_cpu(device, stream, plan, &pass, cpu, err);
+    }
+    pass.tile = slc_mttkrp_stream_tile;
+    pass.abort = slc_mttkrp_stream_abort;
+    pass.context = backend;
+    pass.share = cpu->share;
+    status = backend->ops->mttkrp_begin(backend, cpu->job, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    cost += slc_seconds_since(start_ns);
+    status = run_job(device, stream, plan, &pass, cpu->job->mode, err);
+    if (status != SLC_OK) {
+        (void)backend->ops->mttkrp_end(backend, NULL);
+        return status;
+    }
+    slc_stream_share_end(stream);
+    start_ns = slc_clock_ns();
+    status = backend->ops->mttkrp_end(backend, err);
+    if (status == SLC_OK && cpu->share->last[SLC_SHARE_CPU].nnz > 0) {
+        status = device->ops->output_add_host(device, cpu->job->output, err);
+        slc_share_note_cost(cpu->share, cost + slc_seconds_since(start_ns));
+    }
+    return status;
+}

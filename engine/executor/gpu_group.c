@@ -1,0 +1,459 @@
+/*
+ * Several devices with memory of their own: opening them, and MTTKRPs; see
+ * engine/executor/gpu_group.h.
+ *
+ * A phase runs on a thread for each device, and ends before the next one begins: so what a device
+ * reads of another one's memory nobody writes meanwhile. Parts of rows that other devices have are
+ * added up after every MTTKRP, before anybody uses an output.
+ */
+#include "engine/executor/gpu_group_impl.h"
+
+#include "base/error/clock.h"
+#include "base/memory/checked.h"
+#include "engine/executor/gpu_executor.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static bool is_computed(const struct slc_plan *plan, unsigned mode)
+{
+    return plan->request.operation == SLC_OP_CPD || plan->request.mode == mode;
+}
+
+uint64_t slc_accelerators_units_most(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const uint64_t row_bytes = slc_accelerators_row_bytes(plan);
+    uint64_t most = 0;
+
+    for (unsigned n = 0; n < info->order; n++) {
+        if (is_computed(plan, n)) {
+            most = slc_max_u64(
+                most, slc_device_units_max(layouts->reader[plan->mode_layout[n]],
+                                           plan->request.accelerator_count, info->dims[n],
+                                           slc_device_unit_rows(row_bytes, info->dims[n])));
+        }
+    }
+    return most;
+}
+
+uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
+                                       const struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const uint64_t units = slc_accelerators_units_most(layouts, plan);
+    const uint64_t row_bytes = slc_accelerators_row_bytes(plan);
+    uint64_t columns, sum = sizeof(struct slc_accelerators);
+
+    if (!slc_mul_u64(units, 2 * (uint64_t)plan->request.rank * sizeof(double), &columns)) {
+        return UINT64_MAX;
+    }
+    sum += slc_buffer_footprint(columns, SLC_PAGES_SMALL) +
+           slc_buffer_footprint(units * sizeof(uint64_t), SLC_PAGES_SMALL);
+    for (unsigned n = 0; n < info->order; n++) {
+        if (is_computed(plan, n)) {
+            sum += slc_device_shares_memory_bytes(layouts->reader[plan->mode_layout[n]],
+                                                  plan->request.accelerator_count, info->dims[n],
+                                                  slc_device_unit_rows(row_bytes, info->dims[n])) +
+                   slc_buffer_footprint(units * sizeof(struct slc_row_span), SLC_PAGES_SMALL);
+        }
+    }
+    return sum;
+}
+
+/* ---- opening */
+
+/* The rows that each device owns, as few spans as can be. */
+static enum slc_status
+join_units(struct slc_accelerators *group, unsigned mode, struct slc_error *err)
+{
+    const struct slc_device_shares *shares = &group->shares[mode];
+    enum slc_status status =
+        slc_buffer_create(&group->spans[mode], shares->unit_count * sizeof(struct slc_row_span),
+                          SLC_PAGES_SMALL, err);
+    struct slc_row_span *next = group->spans[mode].data;
+
+    for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
+        const struct slc_row_piece *units = &shares->pieces[d];
+        struct slc_row_piece *rows = &group->member[d].rows[mode];
+
+        rows->ranges = next;
+        for (uint64_t u = 0; u < units->count; u++) {
+            if (rows->count > 0 && next[-1].end == units->ranges[u].first) {
+                next[-1].end = units->ranges[u].end;
+            } else {
+                *next++ = units->ranges[u];
+                rows->count++;
+            }
+        }
+    }
+    return status;
+}
+
+static enum slc_status divide_modes(struct slc_accelerators *group, struct slc_error *err)
+{
+    const struct slc_plan *plan = group->plan;
+    const uint64_t *dims = slc_reader_info(group->layouts->reader[0])->dims;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < group->order && status == SLC_OK; n++) {
+        group->unit_rows[n] = slc_device_unit_rows(slc_accelerators_row_bytes(plan), dims[n]);
+        if (is_computed(plan, n)) {
+            status = slc_device_shares_create(group->layouts->reader[plan->mode_layout[n]],
+                                              plan->request.split, group->count, dims[n],
+                                              group->unit_rows[n], &group->shares[n], err);
+            if (status == SLC_OK) {
+                status = join_units(group, n, err);
+            }
+        }
+    }
+    return status;
+}
+
+static enum slc_status open_devices(struct slc_accelerators *group, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
+        struct slc_accelerator_member *member = &group->member[d];
+
+        member->device = group->plan->request.accelerators[d];
+        status = slc_accelerator_open_device(member->device, group->layouts, group->plan, err);
+        member->open = status == SLC_OK;
+    }
+    return status;
+}
+
+enum slc_status slc_accelerators_open(const struct slc_layouts *layouts,
+                                      const struct slc_plan *plan,
+                                      struct slc_stream *stream,
+                                      struct slc_accelerators **result,
+                                      struct slc_error *err)
+{
+    const uint64_t units = plan->accelerator.unit_most;
+    struct slc_accelerators *group;
+    enum slc_status status;
+
+    if (plan->request.accelerator_count == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "the plan is not one for several devices");
+    }
+    group = slc_calloc(1, sizeof *group);
+    if (group == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices",
+                        plan->request.accelerator_count);
+    }
+    group->layouts = layouts;
+    group->plan = plan;
+    group->order = slc_reader_info(layouts->reader[0])->order;
+    group->count = plan->request.accelerator_count;
+    status = divide_modes(group, err);
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&group->columns, units * 2 * plan->request.rank * sizeof(double),
+                                   SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&group->places, units * sizeof(uint64_t), SLC_PAGES_SMALL, err);
+    }
+    if (status == SLC_OK) {
+        status = open_devices(group, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_stream_attach(stream, plan->request.accelerators, group->count, err);
+    }
+    if (status != SLC_OK) {
+        slc_accelerators_close(group);
+        return status;
+    }
+    group->stream = stream;
+    *result = group;
+    return SLC_OK;
+}
+
+void slc_accelerators_close(struct slc_accelerators *group)
+{
+    if (group == NULL) {
+        return;
+    }
+    if (group->stream != NULL) {
+        slc_stream_detach(group->stream);
+    }
+    for (unsigned d = 0; d < group->count; d++) {
+        if (group->member[d].open) {
+            group->member[d].device->ops->close(group->member[d].device);
+        }
+    }
+    for (unsigned n = 0; n < group->order; n++) {
+        slc_device_shares_destroy(&group->shares[n]);
+        slc_buffer_destroy(&group->spans[n]);
+    }
+    slc_buffer_destroy(&group->columns);
+    slc_buffer_destroy(&group->places);
+    slc_free(group);
+}
+
+/* ---- phases */
+
+enum slc_status
+slc_accelerators_run(struct slc_accelerators *group, slc_team_fn *phase, struct slc_error *err)
+{
+    enum slc_status status;
+
+    for (unsigned d = 0; d < group->count; d++) {
+        slc_error_clear(&group->member[d].fault);
+    }
+    status = slc_team_run(group->count, phase, group, err);
+    for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
+        status = group->member[d].fault.status;
+        if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+            *err = group->member[d].fault;
+        }
+    }
+    return status;
+}
+
+static void load_device(void *context, unsigned d, unsigned count)
+{
+    struct slc_accelerators *group = context;
+    struct slc_accelerator_member *member = &group->member[d];
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+
+    (void)count;
+    for (unsigned n = 0; n < group->order && status == SLC_OK; n++) {
+        const struct slc_matrix *factor = &group->factors[n];
+
+        if (factor->buffer.data != NULL) {
+            status = member->device->ops->factor_write(member->device, n, factor, &member->fault);
+            member->stats.copied_bytes += factor->rows * slc_matrix_row_bytes(factor);
+        }
+    }
+    member->stats.copy_seconds += slc_seconds_since(start_ns);
+}
+
+enum slc_status slc_accelerators_load(struct slc_accelerators *group,
+                                      const struct slc_matrix *factors,
+                                      struct slc_error *err)
+{
+    group->factors = factors;
+    return slc_accelerators_run(group, load_device, err);
+}
+
+enum slc_status slc_accelerators_read(struct slc_accelerators *group,
+                                      unsigned mode,
+                                      struct slc_matrix *factor,
+                                      struct slc_error *err)
+{
+    struct slc_device *first = group->member[0].device;
+
+    return first->ops->factor_read(first, mode, factor, err);
+}
+
+/* ---- MTTKRP */
+
+static void begin_device(void *context, unsigned d, unsigned count)
+{
+    struct slc_accelerators *group = context;
+    struct slc_accelerator_member *member = &group->member[d];
+
+    (void)count;
+    member->begun =
+        member->device->ops->mttkrp_begin(member->device, group->job, &member->fault) == SLC_OK;
+}
+
+static void end_device(void *context, unsigned d, unsigned count)
+{
+    struct slc_accelerators *group = context;
+    struct slc_accelerator_member *member = &group->member[d];
+
+    (void)count;
+    if (member->begun) {
+        /* Its fault is kept with its message. */
+        (void)member->device->ops->mttkrp_end(member->device, &member->fault);
+        member->begun = false;
+    }
+}
+
+/* Adds to rows of device `to` the pieces that others have of those that partitions split. */
+static enum slc_status add_split_rows(struct slc_accelerators *group, unsigned to)
+{
+    const struct slc_reader *reader = group->layouts->reader[group->plan->mode_layout[group->mode]];
+    const uint64_t partitions = slc_reader_info(reader)->partition_count;
+    const uint32_t *owners = group->shares[group->mode].owner;
+    struct slc_accelerator_member *member = &group->member[to];
+    uint64_t added[SLC_MAX_DEVICES]; /* the last row that a device's pieces were added to */
+    enum slc_status status = SLC_OK;
+    uint32_t first_owner = 0;
+
+    memset(added, 0xff, sizeof added);
+    for (uint64_t p = 0; p < partitions && status == SLC_OK; p++) {
+        struct slc_partition partition;
+        uint32_t owner;
+
+        slc_reader_partition(reader, p, &partition);
+        owner = owners[partition.first_block];
+        if (!partition.continued) {
+            first_owner = owner;
+        } else if (first_owner == to && owner != to && added[owner] != partition.first_row) {
+            /* All pieces that a device has of a row are one sum there. */
+            const struct slc_row_span row = {partition.first_row, partition.first_row + 1};
+
+            added[owner] = partition.first_row;
+            status = member->device->ops->output_add(member->device, group->member[owner].device,
+                                                     &row, 1, &member->fault);
+        }
+    }
+    return status;
+}
+
+/* Completes the rows that a device owns. */
+static void complete_rows(void *context, unsigned d, unsigned count)
+{
+    struct slc_accelerators *group = context;
+    struct slc_accelerator_member *member = &group->member[d];
+    const bool all_rows = group->plan->request.split == SLC_SPLIT_NNZ;
+    const struct slc_row_piece none = {NULL, 0};
+    const struct slc_row_piece *rows = all_rows ? &member->rows[group->mode] : &none;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+
+    for (unsigned e = 0; e < count && status == SLC_OK; e++) {
+        /* Without rows: a deterministic one hears of columns that could not be added up. */
+        if (e != d && (all_rows || group->plan->request.deterministic)) {
+            status = member->device->ops->output_add(member->device, group->member[e].device,
+                                                     rows->ranges, rows->count, &member->fault);
+        }
+    }
+    if (status == SLC_OK && !all_rows) {
+        (void)add_split_rows(group, d);
+    }
+    member->stats.reduce_seconds += slc_seconds_since(start_ns);
+}
+
+/* Adds what a pass has measured to the statistics. */
+static void settle_pass(struct slc_accelerators *group, double pass_seconds)
+{
+    const struct slc_device_shares *shares = &group->shares[group->mode];
+
+    for (unsigned d = 0; d < group->count; d++) {
+        struct slc_accelerator_member *member = &group->member[d];
+        struct slc_device_stats now;
+        double busy_seconds;
+
+        member->device->ops->stats(member->device, &now);
+        busy_seconds = now.compute_seconds - member->stats.compute_seconds;
+        member->stats.nnz += shares->nnz[d];
+        member->stats.bytes += shares->bytes[d];
+        member->stats.compute_seconds = now.compute_seconds;
+        member->stats.wait_seconds += fmax(pass_seconds - busy_seconds, 0.0);
+    }
+}
+
+static enum slc_status
+run_pass(struct slc_accelerators *group, const struct slc_pass *pass, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = slc_accelerators_run(group, begin_device, err);
+    enum slc_status ended;
+
+    if (status == SLC_OK) {
+        status = slc_stream_pass(group->stream, pass, err);
+    }
+    /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
+    ended = slc_accelerators_run(group, end_device, status == SLC_OK ? err : NULL);
+    if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
+        slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));
+    }
+    settle_pass(group, slc_seconds_since(start_ns));
+    status = status == SLC_OK ? ended : status;
+    if (status == SLC_OK && group->plan->request.deterministic) {
+        struct slc_device_stats sum;
+
+        slc_accelerators_sum(group, &sum);
+        status =
+            slc_accelerator_check_squares(group->layouts->reader[pass->layout], sum.squares, err);
+    }
+    return status;
+}
+
+enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
+                                        unsigned mode,
+                                        const volatile int *stop,
+                                        void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                        void *progress_context,
+                                        struct slc_error *err)
+{
+    const struct slc_plan *plan = group->plan;
+    const struct slc_pass_division division = {
+        .owner = group->shares[mode].owner, .order = group->shares[mode].order, .group_workers = 1};
+    const struct slc_pass pass = {.layout = plan->mode_layout[mode],
+                                  .device = group->member[0].device,
+                                  .division = &division,
+                                  .stop = stop,
+                                  .progress = progress,
+                                  .progress_context = progress_context};
+    const struct slc_device_job job =
+        slc_accelerator_job(group->layouts->reader[pass.layout], plan, pass.layout, mode);
+    enum slc_status status;
+
+    assert(is_computed(plan, mode));
+    group->mode = mode;
+    group->job = &job;
+    status = run_pass(group, &pass, err);
+    if (status == SLC_OK && group->count > 1) {
+        status = slc_accelerators_run(group, complete_rows, err);
+    }
+    group->job = NULL;
+    return status;
+}
+
+static void read_output(void *context, unsigned d, unsigned count)
+{
+    struct slc_accelerators *group = context;
+    struct slc_accelerator_member *member = &group->member[d];
+    const struct slc_row_piece *rows = &member->rows[group->mode];
+
+    (void)count;
+    (void)member->device->ops->output_rows(member->device, rows->ranges, rows->count, group->output,
+                                           &member->fault);
+}
+
+enum slc_status slc_accelerators_output(struct slc_accelerators *group,
+                                        struct slc_matrix *output,
+                                        struct slc_error *err)
+{
+    group->output = output;
+    return slc_accelerators_run(group, read_output, err);
+}
+
+/* ---- statistics */
+
+void slc_accelerators_stats(const struct slc_accelerators *group,
+                            unsigned device,
+                            struct slc_devices_stats *stats)
+{
+    *stats = group->member[device].stats;
+}
+
+void slc_accelerators_sum(const struct slc_accelerators *group, struct slc_device_stats *sum)
+{
+    memset(sum, 0, sizeof *sum);
+    for (unsigned d = 0; d < group->count; d++) {
+        struct slc_device_stats one;
+
+        group->member[d].device->ops->stats(group->member[d].device, &one);
+        sum->launches += one.launches;
+        sum->blocks += one.blocks;
+        sum->nnz += one.nnz;
+        sum->block_bytes += one.block_bytes;
+        sum->resident_bytes += one.resident_bytes;
+        sum->bytes_to_device += one.bytes_to_device;
+        sum->bytes_to_host += one.bytes_to_host;
+        sum->factor_bytes_to_host += one.factor_bytes_to_host;
+        sum->bytes_from_devices += one.bytes_from_devices;
+        sum->copy_seconds += one.copy_seconds;
+        sum->compute_seconds += one.compute_seconds;
+        sum->busy_seconds += one.busy_seconds;
+        sum->squares += one.squares;
+    }
+}

@@ -1,0 +1,188 @@
+/*
+ * Several devices with memory of their own: what follows an MTTKRP. Each solves for the units of
+ * rows it owns, and a ring makes all copies of the factor equal: in step s device d copies from
+ * device d - 1 the rows that device d - s owns (all modulo D), which device d - 1 received in the
+ * step before (AMPED section 4.8).
+ */
+#include "engine/executor/gpu_group_impl.h"
+
+#include "base/error/clock.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static void solve_rows(void *context, unsigned d, unsigned count)
+{
+    struct slc_accelerators *group = context;
+    struct slc_accelerator_member *member = &group->member[d];
+    const struct slc_device_shares *shares = &group->shares[group->mode];
+    const struct slc_row_piece *piece = &shares->pieces[d];
+    const struct slc_device_units units = {piece->ranges, (uint32_t)piece->count,
+                                           group->unit_rows[group->mode]};
+    const uint64_t before = (uint64_t)(piece->ranges - shares->units);
+    const uint64_t start_ns = slc_clock_ns();
+
+    (void)count;
+    (void)member->device->ops->update_units(
+        member->device, group->mode, group->solver, &units,
+        (double *)group->columns.data + before * 2 * group->solver->rank, &member->fault);
+    member->stats.solve_seconds += slc_seconds_since(start_ns);
+}
+
+/* A ring at work. */
+struct ring_run {
+    struct slc_accelerators_ring *ring;
+    unsigned step;
+    struct slc_error *faults; /* of each device */
+};
+
+static void receive_rows(void *context, unsigned d, unsigned count)
+{
+    struct ring_run *run = context;
+    struct slc_accelerators_ring *ring = run->ring;
+    const struct slc_row_piece *rows = &ring->rows[(d + count - run->step) % count];
+    struct slc_device *device = ring->device[d];
+    const uint64_t start_ns = slc_clock_ns();
+
+    (void)device->ops->factor_copy(device, ring->mode, ring->device[(d + count - 1) % count],
+                                   rows->ranges, rows->count, &run->faults[d]);
+    ring->stats[d].copy_seconds += slc_seconds_since(start_ns);
+}
+
+static uint64_t rows_of(const struct slc_row_piece *piece)
+{
+    uint64_t rows = 0;
+
+    for (uint64_t i = 0; i < piece->count; i++) {
+        rows += piece->ranges[i].end - piece->ranges[i].first;
+    }
+    return rows;
+}
+
+static enum slc_status run_step(struct ring_run *run, struct slc_error *err)
+{
+    struct slc_accelerators_ring *ring = run->ring;
+    const uint64_t start_ns = slc_clock_ns();
+    double copied[SLC_MAX_DEVICES] = {0};
+    enum slc_status status;
+
+    for (unsigned d = 0; d < ring->count; d++) {
+        copied[d] = ring->stats[d].copy_seconds;
+    }
+    status = slc_team_run(ring->count, receive_rows, run, err);
+    for (unsigned d = 0; d < ring->count && status == SLC_OK; d++) {
+        /* Device d sends to d + 1. */
+        const unsigned sent = (d + 1 + ring->count - run->step) % ring->count;
+        struct slc_exchange_stats *stats = &ring->stats[d];
+
+        stats->wait_seconds += slc_seconds_since(start_ns) - (stats->copy_seconds - copied[d]);
+        stats->bytes_sent += rows_of(&ring->rows[sent]) * ring->row_bytes;
+        status = run->faults[d].status;
+        if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+            *err = run->faults[d];
+        }
+    }
+    return status;
+}
+
+enum slc_status slc_accelerators_exchange(struct slc_accelerators_ring *ring, struct slc_error *err)
+{
+    struct ring_run run = {.ring = ring, .step = 1};
+    enum slc_status status = SLC_OK;
+
+    memset(ring->stats, 0, sizeof ring->stats);
+    run.faults = slc_calloc(ring->count, sizeof *run.faults);
+    if (run.faults == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a ring of %u devices", ring->count);
+    }
+    for (; run.step < ring->count && status == SLC_OK; run.step++) {
+        status = run_step(&run, err);
+    }
+    slc_free(run.faults);
+    return status;
+}
+
+/* All rows of the group's factor. */
+static enum slc_status exchange_rows(struct slc_accelerators *group, struct slc_error *err)
+{
+    struct slc_accelerators_ring ring = {.count = group->count,
+                                         .mode = group->mode,
+                                         .row_bytes = slc_accelerators_row_bytes(group->plan)};
+    enum slc_status status;
+
+    for (unsigned d = 0; d < group->count; d++) {
+        ring.device[d] = group->member[d].device;
+        ring.rows[d] = group->member[d].rows[group->mode];
+    }
+    status = slc_accelerators_exchange(&ring, err);
+    for (unsigned d = 0; d < group->count; d++) {
+        struct slc_devices_stats *stats = &group->member[d].stats;
+
+        stats->exchange_seconds += ring.stats[d].copy_seconds;
+        stats->exchange_wait_seconds += ring.stats[d].wait_seconds;
+        stats->sent_bytes += ring.stats[d].bytes_sent;
+    }
+    return status;
+}
+
+/* Sums over columns from those of the units, by rows. */
+static void join_columns(struct slc_accelerators *group, const struct slc_update_sums *sums)
+{
+    const struct slc_device_shares *shares = &group->shares[group->mode];
+    const uint64_t rank = group->solver->rank;
+    uint64_t *places = group->places.data;
+
+    memset(sums->largest, 0, rank * sizeof *sums->largest);
+    memset(sums->inner, 0, rank * sizeof *sums->inner);
+    for (uint64_t u = 0; u < shares->unit_count; u++) {
+        places[shares->ordinal[u]] = u;
+    }
+    for (uint64_t u = 0; u < shares->unit_count; u++) {
+        const double *columns = (const double *)group->columns.data + places[u] * 2 * rank;
+
+        for (uint64_t r = 0; r < rank; r++) {
+            sums->largest[r] = fmax(sums->largest[r], columns[r]);
+            sums->inner[r] += columns[rank + r];
+        }
+    }
+}
+
+enum slc_status slc_accelerators_update(struct slc_accelerators *group,
+                                        unsigned mode,
+                                        const struct slc_solver *solver,
+                                        const struct slc_update_sums *sums,
+                                        struct slc_error *err)
+{
+    struct slc_device *first = group->member[0].device;
+    enum slc_status status;
+
+    assert(mode == group->mode);
+    group->solver = solver;
+    status = slc_accelerators_run(group, solve_rows, err);
+    if (status == SLC_OK) {
+        join_columns(group, sums);
+        status = exchange_rows(group, err);
+    }
+    /* All copies are equal. */
+    return status == SLC_OK ? first->ops->gram(first, mode, sums->gram, err) : status;
+}
+
+static void scale_device(void *context, unsigned d, unsigned count)
+{
+    struct slc_accelerators *group = context;
+    struct slc_accelerator_member *member = &group->member[d];
+
+    (void)count;
+    (void)member->device->ops->scale(member->device, group->mode, group->scale, &member->fault);
+}
+
+enum slc_status slc_accelerators_scale(struct slc_accelerators *group,
+                                       unsigned mode,
+                                       const double *scale,
+                                       struct slc_error *err)
+{
+    group->mode = mode;
+    group->scale = scale;
+    return slc_accelerators_run(group, scale_device, err);
+}

@@ -1,0 +1,335 @@
+/*
+ * Dividing a layout between devices; see engine/executor/group_division.h.
+ *
+ * Cost: a look at every index entry and sorting of them.
+ */
+#include "engine/executor/group_division.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Of a unit: small against what a device owns of a factor that is worth dividing, large
+     * against the cost of handing it out. */
+    UNIT_BYTES = 256 * 1024,
+    /* Dense algebra takes 32 rows at once (SLC_BLOCK_ROWS of cpu/dense/dense_kernels.h). */
+    UNIT_ROWS_STEP = 32,
+    /* Of a mode: four for each of as many devices as there may be. */
+    UNITS_LEAST = 4 * SLC_MAX_DEVICES,
+    /* Of a short mode's units, of which there are fewer: what a device takes at once. */
+    UNIT_ROWS_LEAST = 64
+};
+
+uint64_t slc_device_unit_rows(uint64_t row_bytes, uint64_t rows)
+{
+    const uint64_t steps = slc_min_u64(
+        UNIT_BYTES / (row_bytes * UNIT_ROWS_STEP),
+        slc_max_u64(rows / (UNITS_LEAST * UNIT_ROWS_STEP), UNIT_ROWS_LEAST / UNIT_ROWS_STEP));
+
+    return slc_max_u64(steps, 1) * UNIT_ROWS_STEP;
+}
+
+/* A block and the share of its device's work that comes before it, or before its partition. */
+struct placed_block {
+    double done;
+    uint64_t block;
+};
+
+static int earlier_first(const void *a, const void *b)
+{
+    const struct placed_block *x = a;
+    const struct placed_block *y = b;
+
+    if (x->done != y->done) {
+        return x->done < y->done ? -1 : 1;
+    }
+    return x->block < y->block ? -1 : x->block > y->block;
+}
+
+/* What is given to devices as a whole: a partition, or a block where there are none. */
+struct items {
+    bool partitions;
+    uint64_t count;
+    uint64_t *nnz;
+    uint32_t *device;
+};
+
+static uint64_t item_of(const struct items *items, const struct slc_block_entry *entry, uint64_t b)
+{
+    return items->partitions ? entry->partition : b;
+}
+
+static enum slc_status make_items(const struct slc_reader *reader,
+                                  enum slc_split split,
+                                  struct items *items,
+                                  struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+
+    items->partitions = split == SLC_SPLIT_PARTITIONS;
+    items->count = items->partitions ? info->partition_count : info->block_count;
+    items->nnz = slc_calloc(items->count, sizeof *items->nnz);
+    items->device = slc_calloc(items->count, sizeof *items->device);
+    if (items->nnz == NULL || items->device == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to divide %" PRIu64 " parts of a layout",
+                        items->count);
+    }
+    for (uint64_t b = 0; b < info->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        items->nnz[item_of(items, &entry, b)] += entry.nnz;
+    }
+    return SLC_OK;
+}
+
+/* Owners of blocks, and what each device has. */
+static void take_owners(const struct slc_reader *reader,
+                        const struct items *items,
+                        struct slc_device_shares *shares)
+{
+    for (uint64_t b = 0; b < shares->block_count; b++) {
+        struct slc_block_entry entry;
+
+        slc_reader_entry(reader, b, &entry);
+        shares->owner[b] = items->device[item_of(items, &entry, b)];
+        shares->nnz[shares->owner[b]] += entry.nnz;
+        shares->bytes[shares->owner[b]] += entry.padded_bytes;
+    }
+}
+
+static enum slc_status make_order(const struct slc_reader *reader,
+                                  const struct items *items,
+                                  struct slc_device_shares *shares,
+                                  struct slc_error *err)
+{
+    struct placed_block *placed = slc_calloc(shares->block_count, sizeof *placed);
+    uint64_t done[SLC_MAX_DEVICES] = {0};
+    uint64_t last_item = UINT64_MAX;
+
+    if (placed == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks",
+                        shares->block_count);
+    }
+    for (uint64_t b = 0; b < shares->block_count; b++) {
+        const uint32_t owner = shares->owner[b];
+        struct slc_block_entry entry;
+        uint64_t item;
+
+        slc_reader_entry(reader, b, &entry);
+        item = item_of(items, &entry, b);
+        placed[b].block = b;
+        if (item == last_item) {
+            placed[b].done = placed[b - 1].done;
+        } else {
+            placed[b].done = (double)done[owner] / (double)slc_max_u64(shares->nnz[owner], 1);
+        }
+        done[owner] += entry.nnz;
+        last_item = item;
+    }
+    if (shares->block_count > 0) {
+        qsort(placed, shares->block_count, sizeof *placed, earlier_first);
+    }
+    for (uint64_t i = 0; i < shares->block_count; i++) {
+        shares->order[i] = placed[i].block;
+    }
+    slc_free(placed);
+    return SLC_OK;
+}
+
+/* Calls `add` for every run of rows with one owner, by rows. */
+typedef void add_rows_fn(struct slc_device_shares *shares,
+                         uint32_t owner,
+                         uint64_t first,
+                         uint64_t end,
+                         uint64_t unit_rows);
+
+static void each_run(const struct slc_reader *reader,
+                     const struct items *items,
+                     uint64_t rows,
+                     uint64_t unit_rows,
+                     struct slc_device_shares *shares,
+                     add_rows_fn *add)
+{
+    uint64_t first = 0;
+
+    if (!items->partitions) {
+        const uint64_t units = slc_div_up_u64(rows, unit_rows);
+
+        for (unsigned d = 0; d < shares->devices; d++) {
+            const uint64_t end_unit =
+                units / shares->devices * (d + 1) + slc_min_u64(d + 1, units % shares->devices);
+            const uint64_t end = slc_min_u64(end_unit * unit_rows, rows);
+
+            add(shares, d, first, end, unit_rows);
+            first = end;
+        }
+        return;
+    }
+    for (uint64_t p = 0; p < items->count;) {
+        const uint32_t owner = items->device[p];
+        struct slc_partition next = {.first_row = rows};
+
+        do { /* those that continue a row have none of their own */
+            p++;
+            if (p < items->count) {
+                slc_reader_partition(reader, p, &next);
+            }
+        } while (p < items->count && next.continued);
+        next.first_row = p < items->count ? next.first_row : rows;
+        add(shares, owner, first, next.first_row, unit_rows);
+        first = next.first_row;
+    }
+}
+
+static void count_units(struct slc_device_shares *shares,
+                        uint32_t owner,
+                        uint64_t first,
+                        uint64_t end,
+                        uint64_t unit_rows)
+{
+    const uint64_t units = slc_div_up_u64(end - first, unit_rows);
+
+    shares->pieces[owner].count += units;
+    shares->unit_count += units;
+}
+
+/* A unit's place is that of its device's units so far; pieces[].count is counted a second time. */
+static void add_units(struct slc_device_shares *shares,
+                      uint32_t owner,
+                      uint64_t first,
+                      uint64_t end,
+                      uint64_t unit_rows)
+{
+    struct slc_row_piece *piece = &shares->pieces[owner];
+
+    for (uint64_t row = first; row < end; row += unit_rows) {
+        const uint64_t at = (uint64_t)(piece->ranges - shares->units) + piece->count++;
+
+        shares->units[at] = (struct slc_row_span){row, slc_min_u64(row + unit_rows, end)};
+        shares->ordinal[at] = shares->unit_count++;
+    }
+}
+
+static enum slc_status make_units(const struct slc_reader *reader,
+                                  const struct items *items,
+                                  uint64_t rows,
+                                  uint64_t unit_rows,
+                                  struct slc_device_shares *shares,
+                                  struct slc_error *err)
+{
+    uint64_t before = 0;
+
+    each_run(reader, items, rows, unit_rows, shares, count_units);
+    shares->units = slc_calloc(shares->unit_count, sizeof *shares->units);
+    shares->ordinal = slc_calloc(shares->unit_count, sizeof *shares->ordinal);
+    if (shares->units == NULL || shares->ordinal == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " units of rows",
+                        shares->unit_count);
+    }
+    for (unsigned d = 0; d < shares->devices; d++) {
+        shares->pieces[d].ranges = shares->units + before;
+        before += shares->pieces[d].count;
+        shares->pieces[d].count = 0;
+    }
+    shares->unit_count = 0;
+    each_run(reader, items, rows, unit_rows, shares, add_units);
+    return SLC_OK;
+}
+
+static enum slc_status divide(const struct slc_reader *reader,
+                              enum slc_split split,
+                              uint64_t rows,
+                              uint64_t unit_rows,
+                              struct items *items,
+                              struct slc_device_shares *shares,
+                              struct slc_error *err)
+{
+    uint64_t loads[SLC_MAX_DEVICES];
+    enum slc_status status = make_items(reader, split, items, err);
+
+    if (status == SLC_OK) {
+        status = items->partitions
+                     ? slc_assign_largest_first(items->nnz, items->count, shares->devices,
+                                                items->device, loads, err)
+                     : slc_assign_equal_shares(items->nnz, items->count, shares->devices,
+                                               items->device, loads, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    shares->owner = slc_calloc(shares->block_count, sizeof *shares->owner);
+    shares->order = slc_calloc(shares->block_count, sizeof *shares->order);
+    if (shares->owner == NULL || shares->order == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to divide %" PRIu64 " blocks",
+                        shares->block_count);
+    }
+    take_owners(reader, items, shares);
+    status = make_order(reader, items, shares, err);
+    return status == SLC_OK ? make_units(reader, items, rows, unit_rows, shares, err) : status;
+}
+
+enum slc_status slc_device_shares_create(const struct slc_reader *reader,
+                                         enum slc_split split,
+                                         unsigned devices,
+                                         uint64_t rows,
+                                         uint64_t unit_rows,
+                                         struct slc_device_shares *shares,
+                                         struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct items items = {0};
+    enum slc_status status;
+
+    memset(shares, 0, sizeof *shares);
+    if (split == SLC_SPLIT_PARTITIONS && info->partition_count == 0 && info->nnz > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s has no partitions that devices could own: it is not sorted by a mode",
+                        slc_reader_path(reader));
+    }
+    shares->devices = devices;
+    shares->block_count = info->block_count;
+    status = divide(reader, split, rows, unit_rows, &items, shares, err);
+    slc_free(items.nnz);
+    slc_free(items.device);
+    if (status != SLC_OK) {
+        slc_device_shares_destroy(shares);
+    }
+    return status;
+}
+
+void slc_device_shares_destroy(struct slc_device_shares *shares)
+{
+    slc_free(shares->owner);
+    slc_free(shares->order);
+    slc_free(shares->units);
+    slc_free(shares->ordinal);
+    memset(shares, 0, sizeof *shares);
+}
+
+uint64_t slc_device_units_max(const struct slc_reader *reader,
+                              unsigned devices,
+                              uint64_t rows,
+                              uint64_t unit_rows)
+{
+    /* Each run of rows has one unit that is not full; rows and runs are far below 2^63. */
+    return rows / unit_rows + slc_max_u64(slc_reader_info(reader)->partition_count, devices);
+}
+
+uint64_t slc_device_shares_memory_bytes(const struct slc_reader *reader,
+                                        unsigned devices,
+                                        uint64_t rows,
+                                        uint64_t unit_rows)
+{
+    const uint64_t blocks = slc_reader_info(reader)->block_count;
+    const uint64_t per_block = 2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + /* with its item */
+                               sizeof(struct placed_block);
+    const uint64_t per_unit = sizeof(struct slc_row_span) + sizeof(uint64_t);
+
+    return sizeof(struct slc_device_shares) + blocks * per_block +
+           slc_device_units_max(reader, devices, rows, unit_rows) * per_unit;
+}

@@ -1,0 +1,206 @@
+/* See engine/hybrid/hybrid.h. */
+#include "engine/hybrid/hybrid.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char static_word[] = "static";
+
+/* Digits of a fraction: so many of them, and their power of ten, are exact as f64. */
+enum { DIGITS_MOST = 15 };
+
+/* Trials of a side without a part are this factor apart. */
+enum { TRIAL_FACTOR = 4 };
+
+const char *slc_share_kind_name(enum slc_share_kind kind)
+{
+    switch (kind) {
+    case SLC_SHARE_NONE:
+        return "none";
+    case SLC_SHARE_STATIC:
+        return static_word;
+    case SLC_SHARE_ADAPTIVE:
+        return "adaptive";
+    case SLC_SHARE_QUEUE:
+        return "queue";
+    }
+    return "?";
+}
+
+/*
+ * A decimal fraction from 0 to 1, whatever the locale has for a point. The quotient of two numbers
+ * that are exact is the f64 next to what is written.
+ */
+static bool parse_fraction(const char *text, double *fraction)
+{
+    double digits = 0, unit = 1;
+    unsigned count = 0;
+    bool behind_point = false;
+    bool any = false;
+
+    for (; *text != '\0'; text++) {
+        if (*text == '.' && !behind_point) {
+            behind_point = true;
+        } else if (*text >= '0' && *text <= '9' && count < DIGITS_MOST) {
+            digits = digits * 10 + (*text - '0');
+            unit *= behind_point ? 10 : 1;
+            count += behind_point || digits > 0;
+            any = true;
+        } else {
+            return false;
+        }
+    }
+    *fraction = digits / unit;
+    return any && *fraction <= 1;
+}
+
+bool slc_share_known(const char *text)
+{
+    const size_t length = strcspn(text, "=");
+
+    for (enum slc_share_kind kind = SLC_SHARE_STATIC; kind <= SLC_SHARE_QUEUE; kind++) {
+        const char *name = slc_share_kind_name(kind);
+
+        if (strlen(name) == length && strncmp(text, name, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum slc_status
+slc_share_parse(const char *text, struct slc_share_wish *wish, struct slc_error *err)
+{
+    const size_t length = sizeof static_word - 1;
+    struct slc_share_wish found = {SLC_SHARE_STATIC, 0};
+
+    if (strncmp(text, static_word, length) == 0 && (text[length] == '=' || text[length] == '\0')) {
+        if (text[length] == '\0' || !parse_fraction(text + length + 1, &found.fraction)) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "'%s' does not say the device's fraction of the nonzeros: static=F, "
+                            "with F from 0 to 1 and at most %d digits, as static=0.7",
+                            text, (int)DIGITS_MOST);
+        }
+    } else if (strcmp(text, slc_share_kind_name(SLC_SHARE_ADAPTIVE)) == 0) {
+        found.kind = SLC_SHARE_ADAPTIVE;
+    } else if (strcmp(text, slc_share_kind_name(SLC_SHARE_QUEUE)) == 0) {
+        found.kind = SLC_SHARE_QUEUE;
+    } else {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "'%s' is not a way to share work between CPU and GPU: static=F (F from 0 "
+                        "to 1, the fraction of the nonzeros that the GPU gets), adaptive or queue",
+                        text);
+    }
+    *wish = found;
+    return SLC_OK;
+}
+
+const char *slc_share_name(const struct slc_share_wish *wish, struct slc_share_text *out)
+{
+    if (wish->kind == SLC_SHARE_STATIC) {
+        (void)snprintf(out->text, sizeof out->text, "%s=%.*g", static_word, (int)DIGITS_MOST,
+                       wish->fraction);
+    } else {
+        (void)snprintf(out->text, sizeof out->text, "%s", slc_share_kind_name(wish->kind));
+    }
+    return out->text;
+}
+
+void slc_share_rates_note(struct slc_share_rates *rates,
+                          enum slc_share_side side,
+                          const struct slc_share_part *part)
+{
+    if (part->nnz == 0 || !(part->seconds > 0)) {
+        return;
+    }
+    if (rates->seconds[side] > 0) {
+        /* As if all before had taken as long as this did. */
+        const double scale = part->seconds / rates->seconds[side];
+
+        rates->nnz[side] *= scale;
+        rates->seconds[side] = part->seconds;
+    }
+    rates->nnz[side] += (double)part->nnz;
+    rates->seconds[side] += part->seconds;
+}
+
+double slc_share_rate(const struct slc_share_rates *rates, enum slc_share_side side)
+{
+    return rates->seconds[side] > 0 ? rates->nnz[side] / rates->seconds[side] : 0;
+}
+
+double slc_share_rates_fraction(const struct slc_share_rates *rates)
+{
+    const double cpu = slc_share_rate(rates, SLC_SHARE_CPU);
+    const double device = slc_share_rate(rates, SLC_SHARE_DEVICE);
+
+    return cpu > 0 && device > 0 ? device / (cpu + device) : -1;
+}
+
+void slc_share_note_cost(struct slc_share *share, double seconds)
+{
+    /* The first pass also touches its memory for the first time: the lower one counts at once. */
+    share->cost_seconds = share->cost_seconds > 0 && seconds > share->cost_seconds
+                              ? (share->cost_seconds + seconds) / 2
+                              : seconds;
+}
+
+bool slc_share_tries_again(const struct slc_share *share)
+{
+    uint64_t turn = 1;
+
+    while (turn < share->passes) {
+        turn *= TRIAL_FACTOR;
+    }
+    return turn == share->passes;
+}
+
+bool slc_share_without_cpu(const struct slc_share *share)
+{
+    const double cpu = slc_share_rate(&share->rates, SLC_SHARE_CPU);
+    const double device = slc_share_rate(&share->rates, SLC_SHARE_DEVICE);
+    const double nnz =
+        (double)share->last[SLC_SHARE_CPU].nnz + (double)share->last[SLC_SHARE_DEVICE].nnz;
+
+    if (share->wish.kind != SLC_SHARE_ADAPTIVE || !(cpu > 0) || !(device > 0) ||
+        nnz / (cpu + device) + share->cost_seconds < nnz / device) {
+        return false;
+    }
+    return !slc_share_tries_again(share) ||
+           share->cost_seconds > SLC_SHARE_TRIAL_COST * (nnz / device);
+}
+
+double slc_share_planned(const struct slc_share *share)
+{
+    switch (share->wish.kind) {
+    case SLC_SHARE_NONE:
+        return 1;
+    case SLC_SHARE_STATIC:
+        return share->wish.fraction;
+    case SLC_SHARE_ADAPTIVE:
+        return slc_share_rates_fraction(&share->rates);
+    case SLC_SHARE_QUEUE:
+        break;
+    }
+    return -1;
+}
+
+double slc_share_fraction(const struct slc_share_part parts[SLC_SHARE_SIDES])
+{
+    const double device = (double)parts[SLC_SHARE_DEVICE].nnz;
+    const double all = (double)parts[SLC_SHARE_CPU].nnz + device;
+
+    return all > 0 ? device / all : -1;
+}
+
+void slc_share_note(struct slc_share *share, const struct slc_share_part parts[SLC_SHARE_SIDES])
+{
+    for (enum slc_share_side side = 0; side < SLC_SHARE_SIDES; side++) {
+        slc_share_rates_note(&share->rates, side, &parts[side]);
+        share->parts[side].nnz += parts[side].nnz;
+        share->parts[side].seconds += parts[side].seconds;
+        share->last[side] = parts[side];
+    }
+    share->passes++;
+    share->passes_alone += parts[SLC_SHARE_CPU].nnz == 0;
+}

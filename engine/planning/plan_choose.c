@@ -1,0 +1,143 @@
+/*
+ * The choice between plans.
+ *
+ * Sorted layouts need no locks and no copies of the output, but each is read for one mode alone:
+ * they share the cache, so that where most of one copy stays in memory that one reads less. Passes
+ * that update two modes read fewer layouts, or the same less often, but need slots for whole ranges
+ * of rows, and a second output. What decides is what an iteration reads by each plan.
+ */
+#include "engine/planning/planning_impl.h"
+
+/* Whether the plan with sorted layouts is worse than that of `blco` alone. */
+static bool prefers_blco(const struct slc_plan *sorted, const struct slc_plan *blco)
+{
+    return blco->copies_bytes > 0 || sorted->iteration_read_bytes > blco->iteration_read_bytes;
+}
+
+/* The best plan with plain passes; *layout_count: over how many of the layouts, 1 for `blco`. */
+static enum slc_status choose_plain(const struct slc_layouts *layouts,
+                                    const struct slc_plan_request *request,
+                                    struct slc_plan *plan,
+                                    unsigned *layout_count,
+                                    struct slc_error *err)
+{
+    const struct slc_layouts blco = slc_layouts_one(layouts->reader[0]);
+    struct slc_plan sorted, alone;
+    bool sorted_fits, alone_fits, take_sorted;
+
+    *layout_count = layouts->count;
+    if (request->accelerator != NULL && request->layouts != SLC_LAYOUTS_SORTED) {
+        *layout_count = 1;
+        return slc_plan_make(&blco, request, plan, err);
+    }
+    if (layouts->count == 1 || request->deterministic || request->layouts == SLC_LAYOUTS_SORTED) {
+        return slc_plan_make(layouts, request, plan, err);
+    }
+    sorted.minimum_bytes = UINT64_MAX;
+    alone.minimum_bytes = UINT64_MAX;
+    sorted_fits = slc_plan_make(layouts, request, &sorted, NULL) == SLC_OK;
+    alone_fits = slc_plan_make(&blco, request, &alone, NULL) == SLC_OK;
+    if (!sorted_fits && !alone_fits) {
+        /* Once more, for the message of the one that works with less. */
+        return slc_plan_make(sorted.minimum_bytes < alone.minimum_bytes ? layouts : &blco, request,
+                             plan, err);
+    }
+    take_sorted = sorted_fits && (!alone_fits || !prefers_blco(&sorted, &alone));
+    *plan = take_sorted ? sorted : alone;
+    plan->minimum_bytes = slc_min_u64(sorted.minimum_bytes, alone.minimum_bytes);
+    if (sorted_fits && alone_fits) {
+        plan->other_read_bytes = (take_sorted ? &alone : &sorted)->iteration_read_bytes;
+    }
+    *layout_count = take_sorted ? layouts->count : 1;
+    return SLC_OK;
+}
+
+/* Takes passes that update two modes in place of the plan's where they read less, and notes why. */
+static enum slc_status consider_fused(const struct slc_layouts *layouts,
+                                      const struct slc_plan_request *request,
+                                      struct slc_plan *plan,
+                                      unsigned *layout_count,
+                                      struct slc_error *err)
+{
+    struct slc_plan fused;
+    unsigned fused_layouts;
+    enum slc_fusion_reason reason;
+    enum slc_status status;
+
+    if (request->deterministic || plan->copies_bytes > 0) {
+        plan->fusion.reason = request->deterministic ? SLC_FUSION_FIXED_BITS : SLC_FUSION_COPIES;
+        return SLC_OK;
+    }
+    status = slc_plan_choose_fused(layouts, request, plan->threads, &fused, &fused_layouts, &reason,
+                                   NULL);
+    if (status != SLC_OK) {
+        plan->fusion.reason = reason;
+        return status == SLC_ERR_MEMORY ? slc_fail(err, status, "no memory to plan passes")
+                                        : SLC_OK;
+    }
+    if (fused.iteration_read_bytes >= plan->iteration_read_bytes) {
+        plan->fusion.reason = SLC_FUSION_NO_GAIN;
+        plan->fusion.other_read_bytes = fused.iteration_read_bytes;
+        return SLC_OK;
+    }
+    fused.fusion.other_read_bytes = plan->iteration_read_bytes;
+    fused.minimum_bytes = plan->minimum_bytes;
+    *plan = fused;
+    *layout_count = fused_layouts;
+    return SLC_OK;
+}
+
+/* Passes that update two modes, whatever plain ones would read. */
+static enum slc_status insist_on_fused(const struct slc_layouts *layouts,
+                                       const struct slc_plan_request *request,
+                                       struct slc_plan *plan,
+                                       unsigned *layout_count,
+                                       struct slc_error *err)
+{
+    struct slc_plan_request simple = *request;
+    struct slc_plan plain;
+    enum slc_fusion_reason reason;
+    unsigned plain_layouts;
+    enum slc_status status;
+
+    simple.copies = SLC_COPIES_NEVER;
+    status = slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
+    if (status == SLC_OK) {
+        status = slc_plan_choose_fused(layouts, request, 0, plan, layout_count, &reason, err);
+    }
+    if (status == SLC_OK &&
+        choose_plain(layouts, &simple, &plain, &plain_layouts, NULL) == SLC_OK) {
+        plan->fusion.other_read_bytes = plain.iteration_read_bytes;
+    }
+    return status;
+}
+
+enum slc_status slc_plan_choose(struct slc_layouts *layouts,
+                                const struct slc_plan_request *request,
+                                struct slc_plan *plan,
+                                struct slc_error *err)
+{
+    const bool many = request->operation == SLC_OP_CPD && request->passes != SLC_PASSES_PLAIN &&
+                      slc_reader_info(layouts->reader[0])->order > 1;
+    unsigned layout_count;
+    enum slc_status status;
+
+    if (many && request->passes == SLC_PASSES_FUSED) {
+        status = insist_on_fused(layouts, request, plan, &layout_count, err);
+    } else {
+        status = choose_plain(layouts, request, plan, &layout_count, err);
+        if (status == SLC_OK && many && (request->devices > 0 || request->accelerator != NULL)) {
+            plan->fusion.reason =
+                request->devices > 0 ? SLC_FUSION_DEVICES : SLC_FUSION_ACCELERATOR;
+        } else if (status == SLC_OK && many) {
+            status = consider_fused(layouts, request, plan, &layout_count, err);
+        }
+    }
+    if (status == SLC_OK && layout_count < layouts->count) {
+        const struct slc_layouts blco = slc_layouts_one(layouts->reader[0]);
+
+        slc_layouts_close(layouts);
+        *layouts = blco;
+    }
+    return status;
+}

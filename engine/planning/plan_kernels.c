@@ -1,0 +1,149 @@
+/*
+ * How additions to one output row are kept apart, as planned for every mode, and the scratch that
+ * takes.
+ */
+#include "engine/planning/planning_impl.h"
+
+#include "base/memory/checked.h"
+#include "cpu/cpu.h"
+
+/* The strategy with the least scratch of those that any job may use. */
+static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t output_rows)
+{
+    static const enum slc_conflict others[] = {SLC_CONFLICT_PRIVATE, SLC_CONFLICT_LOCKED};
+    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
+    enum slc_conflict least = job->conflict;
+    uint64_t least_bytes = ops->mttkrp_scratch_bytes(job, output_rows);
+
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t bytes;
+
+        job->conflict = others[i];
+        bytes = ops->mttkrp_scratch_bytes(job, output_rows);
+        if (bytes < least_bytes) {
+            least_bytes = bytes;
+            least = others[i];
+        }
+    }
+    return least;
+}
+
+/* What to do in place of the choice where there is no memory for its scratch. */
+static enum slc_conflict
+spare_memory(struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
+{
+    if (choice->spare.conflict == SLC_CONFLICT_AUTO) {
+        return least_scratch(job, output_rows);
+    }
+    choice->costs[choice->cost_count++] = choice->spare;
+    return choice->spare.conflict;
+}
+
+/*
+ * Chooses the strategy of the job's mode, within `room` bytes of scratch where there is a choice. A
+ * trial takes the scratch of both candidates, and gives way first: *untried is what there is no
+ * room for, AUTO where there is nothing. Returns the scratch.
+ */
+static uint64_t plan_strategy(struct slc_mttkrp_job *job,
+                              enum slc_conflict wanted,
+                              uint64_t room,
+                              unsigned parts,
+                              struct slc_conflict_choice *choice,
+                              enum slc_conflict *untried)
+{
+    const struct slc_backend_ops *ops = slc_cpu_backend_ops();
+    const uint64_t rows = job->output->rows;
+    const bool free_choice = !job->deterministic && job->workers > 1;
+
+    job->conflict = free_choice ? wanted : SLC_CONFLICT_AUTO;
+    job->rival = SLC_CONFLICT_AUTO;
+    ops->mttkrp_choose(job, rows, choice);
+    if (parts > 0) {
+        /* Strategies are not tried per device, and one has not all tiles that COLUMNS takes. */
+        choice->rival = SLC_CONFLICT_AUTO;
+        choice->spare.conflict = SLC_CONFLICT_AUTO;
+    }
+    job->conflict = choice->chosen;
+    job->rival = choice->rival;
+    *untried = SLC_CONFLICT_AUTO;
+    if (job->rival != SLC_CONFLICT_AUTO && ops->mttkrp_scratch_bytes(job, rows) > room) {
+        *untried = job->rival;
+        choice->rival = SLC_CONFLICT_AUTO;
+        job->rival = SLC_CONFLICT_AUTO;
+    }
+    if (free_choice && ops->mttkrp_scratch_bytes(job, rows) > room) {
+        *untried = choice->chosen;
+        choice->chosen = spare_memory(job, rows, choice);
+        job->conflict = choice->chosen;
+    }
+    return ops->mttkrp_scratch_bytes(job, rows);
+}
+
+/* The strategies of a pass that updates two modes: rows of `mode`, and what modes come second. */
+static void plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t room, struct slc_plan *plan)
+{
+    struct slc_plan_fusion *fusion = &plan->fusion;
+    struct slc_conflict_choice rows;
+    enum slc_conflict untried;
+
+    if ((fusion->modes >> job->mode & 1U) != 0) {
+        job->partitions = fusion->ranges[job->mode];
+        plan->scratch_bytes = slc_max_u64(
+            plan->scratch_bytes, plan_strategy(job, SLC_CONFLICT_AUTO, room, 0, &rows, &untried));
+    }
+    if ((fusion->seconds >> job->mode & 1U) != 0) {
+        struct slc_conflict_choice *choice = &fusion->choices[job->mode];
+        uint64_t bytes;
+
+        job->partitions = 0;
+        bytes = plan_strategy(job, SLC_CONFLICT_AUTO, room, 0, choice, &untried);
+        if (choice->chosen == SLC_CONFLICT_COLUMNS) {
+            /* A tile of such a pass goes to one worker alone. */
+            job->conflict = SLC_CONFLICT_LOCKED;
+            choice->cost_count--;
+            choice->chosen = least_scratch(job, job->output->rows);
+            job->conflict = choice->chosen;
+            bytes = slc_cpu_backend_ops()->mttkrp_scratch_bytes(job, job->output->rows);
+        }
+        fusion->scratch_bytes = slc_max_u64(fusion->scratch_bytes, bytes);
+    }
+}
+
+void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const struct slc_plan_request *request = &plan->request;
+    struct slc_matrix shapes[SLC_MAX_ORDER];
+    struct slc_mttkrp_job job = {.order = info->order,
+                                 .rank = request->rank,
+                                 .nnz = info->nnz,
+                                 .workers = plan->device_threads,
+                                 .deterministic = request->deterministic};
+    /* More would rather keep blocks than copies of an output. */
+    const uint64_t room = frugal ? 0 : plan->budget_bytes / 8;
+    const unsigned devices = plan->devices > 0 ? plan->devices : 1;
+    /* Who computes some of the tiles alone: nothing is tried, and nobody gets all of them. */
+    const unsigned parts = request->accelerator != NULL ? 1 : plan->devices;
+    unsigned first, end;
+
+    for (unsigned n = 0; n < info->order; n++) {
+        shapes[n] = slc_plan_matrix(request->precision, info->dims[n], request->rank);
+        job.factors[n] = &shapes[n];
+    }
+    plan->scratch_bytes = 0;
+    plan->fusion.scratch_bytes = 0;
+    if (request->accelerator != NULL && request->share.kind == SLC_SHARE_NONE) {
+        return;
+    }
+    slc_plan_modes(info, request, &first, &end);
+    for (unsigned n = first; n < end && request->operation != SLC_OP_TTM; n++) {
+        job.mode = n;
+        job.output = &shapes[n];
+        job.partitions = plan->partitions[n];
+        plan->scratch_bytes = slc_max_u64(
+            plan->scratch_bytes, plan_strategy(&job, request->conflict[n], room / devices, parts,
+                                               &plan->choices[n], &plan->untried[n]));
+        plan_fused_strategies(&job, room, plan);
+    }
+    plan->scratch_bytes = slc_plan_times(plan->scratch_bytes, devices);
+}

@@ -1,0 +1,433 @@
+/*
+ * The memory plan: one budget, everything counted.
+ *
+ * What an operation cannot do without is summed first (process, index, matrices, scratch, decoders,
+ * two slots): the minimum. What the budget leaves goes to more slots, up to the depth that keeps a
+ * drive busy, and then to the cache, because a cached byte saves one byte per pass while a slot
+ * beyond that depth saves nothing. Where the whole layout fits, the cache comes first: slots then
+ * serve the first pass only.
+ *
+ * Cost: a few looks at every index entry. Invariant: total_bytes is the sum of the parts, and
+ * minimum_bytes <= total_bytes <= budget_bytes on success.
+ */
+#include "engine/planning/planning_impl.h"
+
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/thread/team.h"
+#include "cpu/cpu.h"
+#include "engine/executor/cpu_groups.h"
+#include "engine/executor/owned.h"
+#include "engine/product/ttm.h"
+#include "engine/solve/cp_als.h"
+#include "engine/solve/relabel.h"
+#include "engine/stream/tile_rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/*
+ * Program, BLAS and LAPACK pages first touched after planning, BLAS's packing buffers, the ring's
+ * records (below 3 KiB a slot), and the rounding of mappings to huge pages.
+ */
+#define LIBRARY_BYTES (UINT64_C(8) << 20)
+/*
+ * process_bytes is rounded up to this, so that the minimum named in one run is not refused in the
+ * next because a few more pages of a library were resident.
+ */
+#define PROCESS_UNIT (UINT64_C(4) << 20)
+
+/* Who hold factors, outputs and scratch. */
+static unsigned device_count(const struct slc_plan *plan)
+{
+    return plan->devices > 0 ? plan->devices : 1;
+}
+
+void slc_plan_modes(const struct slc_layout_info *info,
+                    const struct slc_plan_request *request,
+                    unsigned *first,
+                    unsigned *end)
+{
+    const bool all = request->operation == SLC_OP_CPD;
+
+    *first = all ? 0 : request->mode;
+    *end = all ? info->order : request->mode + 1;
+}
+
+/* The matrix, and the least of what a product needs beside it. */
+static void plan_ttm(const struct slc_layout_info *info, struct slc_plan *plan)
+{
+    const struct slc_plan_request *request = &plan->request;
+    const uint64_t rows = info->dims[request->mode];
+    const struct slc_matrix shape = slc_plan_matrix(request->precision, rows, request->rank);
+    const struct slc_ttm_job job = {.order = info->order, .mode = request->mode, .matrix = &shape};
+
+    plan->factor_bytes = slc_matrix_footprint(request->precision, rows, request->rank);
+    plan->output_bytes =
+        slc_ttm_memory_min(&job, plan->threads, plan->threads - request->product_lanes);
+    plan->device_bytes = request->product_bytes;
+}
+
+static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const struct slc_plan_request *request = &plan->request;
+    uint64_t rows_max = 0;
+    unsigned first, end;
+
+    if (request->operation == SLC_OP_TTM) {
+        plan_ttm(info, plan);
+        return;
+    }
+    slc_plan_modes(info, request, &first, &end);
+    for (unsigned n = 0; n < info->order; n++) {
+        const bool computed = n >= first && n < end;
+        const uint64_t bytes =
+            slc_matrix_footprint(request->precision, info->dims[n], request->rank);
+
+        /* An MTTKRP does not look at its own mode's factor; CP-ALS writes it from the output. */
+        if (request->operation == SLC_OP_CPD || !computed) {
+            plan->factor_bytes = slc_plan_plus(plan->factor_bytes, bytes);
+        }
+        if ((plan->fusion.seconds >> n & 1U) != 0) {
+            plan->fusion.output_bytes = slc_max_u64(plan->fusion.output_bytes, bytes);
+        }
+        if (computed) {
+            plan->output_bytes = slc_max_u64(plan->output_bytes, bytes);
+            rows_max = slc_max_u64(rows_max, info->dims[n]);
+        }
+    }
+    if (request->accelerator != NULL && request->operation == SLC_OP_CPD &&
+        request->share.kind == SLC_SHARE_NONE) {
+        plan->output_bytes = 0; /* it never leaves the device */
+    }
+    if (request->operation == SLC_OP_CPD) {
+        plan->dense_bytes = slc_plan_plus(
+            slc_cp_als_memory_bytes(info->order, request->rank, plan->threads, rows_max),
+            request->beside_bytes);
+    }
+    plan->factor_bytes = slc_plan_times(plan->factor_bytes, device_count(plan));
+    plan->output_bytes = slc_plan_times(plan->output_bytes, device_count(plan));
+    if (plan->devices > 0) {
+        plan->device_bytes = slc_devices_memory_bytes(layouts, plan);
+    }
+}
+
+static uint64_t fixed_bytes(const struct slc_plan *plan)
+{
+    uint64_t sum = slc_plan_plus(plan->process_bytes, plan->index_bytes);
+
+    sum = slc_plan_plus(sum, plan->factor_bytes);
+    sum = slc_plan_plus(sum, plan->output_bytes);
+    sum = slc_plan_plus(sum, plan->dense_bytes);
+    sum = slc_plan_plus(sum, plan->device_bytes);
+    sum = slc_plan_plus(sum, plan->scratch_bytes);
+    sum = slc_plan_plus(sum, plan->decoder_bytes);
+    /* Too large for 64 bits only where output and scratch, which are larger, are. */
+    sum = slc_plan_plus(sum, slc_plan_fused_bytes(&plan->fusion));
+    return slc_plan_plus(sum, plan->label_bytes);
+}
+
+/* The same for all layouts. */
+static unsigned slots_wanted(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    uint64_t blocks = 0;
+
+    for (unsigned l = 0; l < layouts->count; l++) {
+        blocks = slc_max_u64(blocks, slc_reader_info(layouts->reader[l])->block_count);
+    }
+    return slc_plan_slots_wanted(plan, blocks);
+}
+
+/* Padded bytes of all layouts that are read, but of blocks that stay on a device. */
+static uint64_t read_layouts_bytes(const struct slc_plan *plan)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned l = 0; l < plan->layout_count; l++) {
+        const struct slc_plan_layout *layout = &plan->layouts[l];
+
+        bytes = slc_plan_plus(
+            bytes, layout->passes > 0 ? layout->store_bytes - layout->resident_bytes : 0);
+    }
+    return bytes;
+}
+
+/* What all passes over a layout take, in an iteration, of which each takes `bytes`. */
+static uint64_t passes_bytes(const struct slc_plan_layout *layout, uint64_t bytes)
+{
+    return slc_plan_times((uint64_t)(2 * layout->passes), bytes) / 2;
+}
+
+/* Fills slots and cache from the `room` that the fixed parts leave (enough for the least slots). */
+static void spend_room(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
+{
+    const uint64_t whole = read_layouts_bytes(plan);
+    const unsigned least = slc_plan_slots_least(plan);
+    const unsigned most =
+        plan->request.slots != 0 ? plan->request.slots : slots_wanted(layouts, plan);
+    const bool all_fits = plan->request.cache &&
+                          slc_plan_plus(whole, slc_plan_times(least, plan->slot_bytes)) <= room;
+    const uint64_t for_slots = all_fits ? room - whole : room;
+
+    plan->slot_count =
+        (unsigned)slc_max_u64(slc_min_u64(for_slots / plan->slot_bytes, most), least);
+    room -= plan->slot_count * plan->slot_bytes;
+    if (plan->request.cache) {
+        slc_plan_cache(layouts, plan, room);
+    }
+    plan->iteration_bytes = 0;
+    plan->iteration_read_bytes = 0;
+    for (unsigned l = 0; l < plan->layout_count; l++) {
+        const struct slc_plan_layout *layout = &plan->layouts[l];
+
+        plan->iteration_bytes =
+            slc_plan_plus(plan->iteration_bytes, passes_bytes(layout, layout->store_bytes));
+        plan->iteration_read_bytes =
+            slc_plan_plus(plan->iteration_read_bytes,
+                          passes_bytes(layout, layout->store_bytes - layout->cache_bytes -
+                                                   layout->resident_bytes));
+    }
+}
+
+/* What copies per mode take; UINT64_MAX where there can be none. */
+static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    const struct slc_plan_request *request = &plan->request;
+    struct slc_tensor_shape shape;
+
+    if (request->operation != SLC_OP_CPD || request->copies == SLC_COPIES_NEVER ||
+        request->deterministic || !request->cache || request->devices > 0 ||
+        request->accelerator != NULL) {
+        return UINT64_MAX;
+    }
+    /* A tile's place in the copies follows from its number: all but the last have to be full. */
+    if (info->tile_count != slc_div_up_u64(info->nnz, SLC_TILE_NNZ)) {
+        return UINT64_MAX;
+    }
+    slc_owned_shape(info, &shape);
+    return slc_cpu_backend_ops()->owned_bytes(&shape, request->rank, request->precision,
+                                              plan->threads);
+}
+
+/* Everything else that a run with copies holds: the whole store, and slots that it is read by. */
+static uint64_t beside_copies(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    const uint64_t slots = slc_plan_times(slots_wanted(layouts, plan), plan->slot_bytes);
+
+    return slc_plan_plus(slc_plan_plus(fixed_bytes(plan), read_layouts_bytes(plan)), slots);
+}
+
+/* Whether there is no run without copies. */
+static bool wants_copies(const struct slc_plan *plan)
+{
+    return plan->request.copies == SLC_COPIES_ALWAYS && plan->request.operation == SLC_OP_CPD;
+}
+
+/* What a run takes at least with the kernels that are planned. */
+static uint64_t needed_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+{
+    if (wants_copies(plan)) {
+        return slc_plan_plus(beside_copies(layouts, plan), copies_bytes(layouts, plan));
+    }
+    return slc_plan_plus(fixed_bytes(plan), slc_plan_times(plan->slot_count, plan->slot_bytes));
+}
+
+/* Makes room for copies per mode, where all else and the whole store fit beside them. */
+static void plan_copies(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    const uint64_t copies = copies_bytes(layouts, plan);
+    const uint64_t others = beside_copies(layouts, plan);
+
+    if (copies == UINT64_MAX) {
+        return;
+    }
+    if (slc_plan_plus(others, copies) <= plan->budget_bytes) {
+        plan->copies_bytes = copies;
+    } else {
+        plan->copies_wanted_bytes = copies;
+        plan->copies_room_bytes = plan->budget_bytes > others ? plan->budget_bytes - others : 0;
+    }
+}
+
+static enum slc_status
+fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, struct slc_error *err)
+{
+    const uint64_t copies = copies_bytes(layouts, plan);
+    const uint64_t mib = UINT64_C(1) << 20;
+
+    if (wants_copies(plan) && copies == UINT64_MAX) {
+        return slc_fail(
+            err, SLC_ERR_UNSUPPORTED,
+            "copies per mode (--copies always) are for tensors of 2 modes and more, none "
+            "longer than 2^32 - 1, in stores whose tiles are full: use --copies auto");
+    }
+    if (plan->minimum_bytes == UINT64_MAX) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "the factors of this rank need more memory than can be addressed; use a "
+                        "smaller rank");
+    }
+    if (wants_copies(plan)) {
+        return slc_fail_budget(err, plan->budget_bytes, plan->minimum_bytes,
+                               "copies of %" PRIu64 " MiB, one per mode, beside the store",
+                               slc_div_up_u64(copies, mib));
+    }
+    return slc_fail_budget(
+        err, plan->budget_bytes, plan->minimum_bytes,
+        "rank %" PRIu32 " with %u threads (factors %" PRIu64 " MiB, output %" PRIu64
+        " MiB, scratch %" PRIu64 " MiB, %u slots of %" PRIu64 " KiB, process %" PRIu64 " MiB)",
+        plan->request.rank, plan->threads, slc_div_up_u64(plan->factor_bytes, mib),
+        slc_div_up_u64(plan->output_bytes, mib),
+        slc_div_up_u64(slc_plan_plus(plan->scratch_bytes,
+                                     slc_plan_plus(plan->dense_bytes, plan->device_bytes)),
+                       mib),
+        plan->slot_count, slc_div_up_u64(plan->slot_bytes, 1024),
+        slc_div_up_u64(plan->process_bytes, mib));
+}
+
+/* Which layout serves each mode that is computed, and what they all hold. */
+static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    unsigned first, end;
+
+    plan->layout_count = layouts->count;
+    slc_plan_modes(info, &plan->request, &first, &end);
+    for (unsigned n = first; n < end; n++) {
+        plan->mode_layout[n] = slc_layouts_sorted_by(layouts, n);
+        /* A device takes blocks in any order, whatever rows they have. */
+        plan->partitions[n] =
+            plan->request.accelerator != NULL
+                ? 0
+                : slc_layout_partitions(slc_reader_info(layouts->reader[plan->mode_layout[n]]), n);
+    }
+    if (plan->request.operation == SLC_OP_CPD) {
+        slc_plan_count_passes(info->order, plan);
+    } else {
+        plan->layouts[plan->mode_layout[first]].passes = 1;
+        plan->passes = 1;
+    }
+    for (unsigned l = 0; l < layouts->count; l++) {
+        const struct slc_reader *reader = layouts->reader[l];
+        const uint64_t count = slc_reader_info(reader)->block_count;
+
+        plan->layouts[l].store_bytes = slc_plan_store_bytes(reader);
+        plan->slot_bytes =
+            slc_max_u64(plan->slot_bytes,
+                        slc_max_u64(slc_reader_info(reader)->max_block_bytes, SLC_PAGE_BYTES));
+        plan->index_bytes =
+            slc_plan_plus(plan->index_bytes,
+                          slc_plan_plus(slc_reader_memory_bytes(reader),
+                                        slc_plan_times(count, SLC_PLAN_STREAM_BYTES_PER_BLOCK)));
+    }
+}
+
+/* Everything of the plan that does not depend on the budget. */
+static void plan_fixed(const struct slc_layouts *layouts,
+                       const struct slc_plan_request *request,
+                       const struct slc_plan_fusion *fusion,
+                       const unsigned *mode_order,
+                       struct slc_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+
+    memset(plan, 0, sizeof *plan);
+    plan->other_read_bytes = UINT64_MAX;
+    plan->fusion.reason = SLC_FUSION_NOT_ASKED;
+    if (fusion != NULL) {
+        plan->fusion = *fusion;
+    }
+    plan->fusion.other_read_bytes = UINT64_MAX;
+    for (unsigned k = 0; k < info->order; k++) {
+        plan->mode_order[k] = request->mode_order_set ? request->mode_order[k] : k;
+        plan->mode_order[k] = mode_order != NULL ? mode_order[k] : plan->mode_order[k];
+    }
+    plan->request = *request;
+    plan->devices = request->devices;
+    plan->device_threads = request->threads;
+    if (request->threads == 0) {
+        plan->device_threads =
+            (unsigned)slc_max_u64(slc_team_default_workers() / device_count(plan), 1);
+    }
+    plan->request.threads = plan->device_threads;
+    plan->threads = plan->device_threads * device_count(plan);
+    slc_placement_choose(&plan->placement, request->pin, plan->threads);
+    plan->schedule = request->schedule;
+    if (plan->schedule == SLC_SCHEDULE_AUTO) {
+        /* What an accelerator adds up does not depend on the order where that is asked for. */
+        const bool fixed = request->deterministic && request->accelerator == NULL;
+
+        plan->schedule = fixed || slc_plan_blocks_near_equal(layouts->reader[0])
+                             ? SLC_SCHEDULE_FILE
+                             : SLC_SCHEDULE_LARGEST;
+    }
+    plan->request.schedule = plan->schedule;
+    if (request->memory_bytes == 0) {
+        plan->request.memory_bytes = slc_memory_total() / 5 * 4;
+    }
+    plan->budget_bytes = plan->request.memory_bytes;
+    plan_layouts(layouts, plan);
+    plan->decoder_bytes =
+        slc_plan_times(plan->threads, slc_decoder_memory_bytes(info, request->precision) +
+                                          slc_tile_rows_memory_bytes(info->order));
+    plan->label_bytes = request->operation == SLC_OP_TTM ? slc_relabel_all_bytes(info)
+                                                         : slc_relabel_memory_bytes(info);
+    plan_matrices(layouts, plan);
+    /* Cannot overflow: resident memory, at most 2^10 threads. */
+    plan->present_bytes =
+        request->resident_bytes > 0 ? request->resident_bytes : slc_memory_resident();
+    plan->process_bytes = plan->present_bytes + LIBRARY_BYTES +
+                          (plan->threads + SLC_PLAN_IO_THREADS) * SLC_PLAN_THREAD_BYTES +
+                          PROCESS_UNIT - 1;
+    plan->process_bytes -= plan->process_bytes % PROCESS_UNIT;
+}
+
+enum slc_status slc_plan_make(const struct slc_layouts *layouts,
+                              const struct slc_plan_request *request,
+                              struct slc_plan *plan,
+                              struct slc_error *err)
+{
+    return slc_plan_make_fused(layouts, request, NULL, NULL, plan, err);
+}
+
+enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
+                                    const struct slc_plan_request *request,
+                                    const struct slc_plan_fusion *fusion,
+                                    const unsigned *mode_order,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+    uint64_t fixed;
+
+    status = slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    plan_fixed(layouts, request, fusion, mode_order, plan);
+    plan->slot_count = slc_plan_slots_least(plan);
+    if (request->accelerator != NULL) {
+        status = slc_plan_accelerator_make(layouts, plan, err);
+    }
+
+    /* The frugal plan sets the minimum; the usual one is taken when it fits. */
+    slc_plan_kernels(layouts, plan, true);
+    plan->minimum_bytes = needed_bytes(layouts, plan);
+    plan->total_bytes = plan->minimum_bytes;
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (plan->minimum_bytes > plan->budget_bytes || plan->minimum_bytes == UINT64_MAX) {
+        return fail_budget(layouts, plan, err);
+    }
+    slc_plan_kernels(layouts, plan, false);
+    if (needed_bytes(layouts, plan) > plan->budget_bytes) {
+        slc_plan_kernels(layouts, plan, true);
+    }
+    plan_copies(layouts, plan);
+    fixed = fixed_bytes(plan) + plan->copies_bytes;
+    spend_room(layouts, plan, plan->budget_bytes - fixed);
+    plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;
+    return SLC_OK;
+}

@@ -1,0 +1,188 @@
+/* What a user asks of a plan: names of choices, and what cannot be asked for. */
+#include "base/error/words.h"
+#include "engine/planning/planning_impl.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What several devices cannot do. */
+static enum slc_status check_devices(const struct slc_plan_request *request, struct slc_error *err)
+{
+    if (request->devices > SLC_MAX_DEVICES) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
+                        request->devices, (int)SLC_MAX_DEVICES);
+    }
+    if ((uint64_t)request->devices * request->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u devices with %u threads each are asked for; at most %d threads can be "
+                        "used",
+                        request->devices, request->threads, (int)SLC_MAX_THREADS);
+    }
+    if (request->devices > 0 && request->split == SLC_SPLIT_NNZ && request->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "equal shares of nonzeros are added up by device, so that bits depend on "
+                        "their number: divide partitions (--split partitions), or do not ask for "
+                        "deterministic");
+    }
+    if (request->devices > 0 && request->copies == SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode are for one device: ask for copies auto or never, or not "
+                        "for devices");
+    }
+    return SLC_OK;
+}
+
+/* Of MTTKRPs: lanes of a TTM are planned by themselves. */
+static enum slc_status check_share(const struct slc_plan_request *request, struct slc_error *err)
+{
+    if (request->share.kind == SLC_SHARE_NONE || request->operation == SLC_OP_TTM) {
+        return SLC_OK;
+    }
+    if (request->accelerator == NULL || request->accelerator_count > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "work is shared between the CPU and one device with memory of its own: ask "
+                        "for one, or for no share");
+    }
+    if (request->deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "sums that CPU and device share have other bits whoever had more of them: "
+                        "ask for no share, or not for the same bits every time");
+    }
+    return SLC_OK;
+}
+
+/* What a device that takes whole blocks cannot do. */
+static enum slc_status check_accelerator(const struct slc_plan_request *request,
+                                         struct slc_error *err)
+{
+    if (request->streams > SLC_DEVICE_STREAMS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u streams of a device are asked for; at most %d are possible",
+                        request->streams, (int)SLC_DEVICE_STREAMS);
+    }
+    if (request->accelerator == NULL) {
+        return SLC_OK;
+    }
+    if (request->operation == SLC_OP_TTM) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "products with a matrix are computed by the CPU: ask for no other device");
+    }
+    if (request->accelerator_count > SLC_MAX_DEVICES) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
+                        request->accelerator_count, (int)SLC_MAX_DEVICES);
+    }
+    if (request->accelerator_count > 0 && request->split == SLC_SPLIT_PARTITIONS &&
+        request->layouts != SLC_LAYOUTS_SORTED) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "devices divide the partitions of sorted layouts: ask for these, or for "
+                        "equal shares of nonzeros (--split nnz)");
+    }
+    if (request->devices > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "work is divided between devices of the CPU alone: leave --devices out, or "
+                        "ask for --device cpu");
+    }
+    if (request->copies == SLC_COPIES_ALWAYS || request->passes == SLC_PASSES_FUSED) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s are made by the CPU alone: ask for %s auto, or for --device cpu",
+                        request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
+                                                             : "passes that update two modes",
+                        request->copies == SLC_COPIES_ALWAYS ? SLC_SAID("--copies")
+                                                             : SLC_SAID("--passes"));
+    }
+    return SLC_OK;
+}
+
+/* Copies per mode, and passes that update two modes. */
+static enum slc_status check_choices(const struct slc_plan_request *request, struct slc_error *err)
+{
+    if (request->copies != SLC_COPIES_AUTO && request->copies != SLC_COPIES_NEVER &&
+        request->copies != SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode can be asked for as auto, never or always");
+    }
+    if (request->copies == SLC_COPIES_ALWAYS && (request->deterministic || !request->cache)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            request->deterministic
+                ? "deterministic passes sum in the order of the stream, copies per mode "
+                  "in another one: ask for copies auto or never, or not for deterministic"
+                : "copies per mode are for tensors that stay in memory, but blocks are "
+                  "not to be kept: ask for copies auto or never, or let blocks be kept");
+    }
+    if (request->passes != SLC_PASSES_AUTO && request->passes != SLC_PASSES_PLAIN &&
+        request->passes != SLC_PASSES_FUSED) {
+        return slc_fail(err, SLC_ERR_USAGE, "passes can be asked for as auto, plain or fused");
+    }
+    if (request->passes == SLC_PASSES_FUSED && request->devices > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "passes that update two modes are for one device: leave --devices out, or "
+                        "ask for --passes plain or auto");
+    }
+    if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "copies per mode take no passes that could update two modes: ask for "
+                        "copies auto or never, or for passes auto or plain");
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
+                                       const struct slc_plan_request *request,
+                                       struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (request->rank < 1 || request->rank > SLC_MAX_RANK) {
+        return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it has to be 1 to %d",
+                        request->rank, (int)SLC_MAX_RANK);
+    }
+    if (request->operation != SLC_OP_CPD && request->mode >= info->order) {
+        return slc_fail(err, SLC_ERR_USAGE, "mode %u does not exist; the tensor has modes 1 to %u",
+                        request->mode + 1, info->order);
+    }
+    if (request->threads > SLC_MAX_THREADS) {
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads are asked for; at most %d can be used",
+                        request->threads, (int)SLC_MAX_THREADS);
+    }
+    if (request->slots != 0 &&
+        (request->slots < SLC_PLAN_SLOTS_MIN || request->slots > SLC_PLAN_SLOTS_MAX)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%u slots are asked for (--slots); the ring has %d to %d", request->slots,
+                        (int)SLC_PLAN_SLOTS_MIN, (int)SLC_PLAN_SLOTS_MAX);
+    }
+    if (request->precision != SLC_F32 && request->precision != SLC_F64) {
+        return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");
+    }
+    for (unsigned n = 0; n < info->order; n++) {
+        if (request->conflict[n] != SLC_CONFLICT_AUTO &&
+            request->conflict[n] != SLC_CONFLICT_PRIVATE &&
+            request->conflict[n] != SLC_CONFLICT_LOCKED) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "the strategy of mode %u can be given as private or locked, not %s",
+                            n + 1, slc_conflict_name(request->conflict[n]));
+        }
+    }
+    status = check_choices(request, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (request->mode_order_set) {
+        status = slc_plan_check_order(info->order, request->mode_order, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST &&
+        request->accelerator == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "deterministic passes take blocks in file order; use the schedule file or "
+                        "auto");
+    }
+    status = check_share(request, err);
+    if (status == SLC_OK) {
+        status = check_accelerator(request, err);
+    }
+    return status == SLC_OK ? check_devices(request, err) : status;
+}

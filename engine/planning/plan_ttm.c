@@ -1,0 +1,152 @@
+/* Plans of a tensor times a matrix: threads and lanes of a device beside the stream. */
+#include "engine/planning/planning_impl.h"
+
+#include "base/thread/team.h"
+#include "engine/product/ttm.h"
+
+#include <string.h>
+
+enum {
+    /*
+     * Lanes are emptied in the order of tiles: beside a thread of the CPU, whose tile takes longer,
+     * some more go on with those behind it.
+     */
+    LANES_BESIDE = 2,
+    /* Lanes of a device may take one in so many of the bytes that the least plan leaves: buffers
+     * bridge what the drive does, outputs of the CPU are what a lane is to it. */
+    LANES_SHARE = 2
+};
+
+/* What the plan of a product is made of. */
+struct planning {
+    const struct slc_layouts *layouts;
+    const struct slc_device *device; /* NULL: none */
+    struct slc_products_shape shape;
+    struct slc_plan_accelerator accelerator;
+    struct slc_plan_request request; /* for slc_plan_make */
+    unsigned threads;                /* that compute by themselves */
+    unsigned asked_threads;          /* 0: as many as there are processors */
+};
+
+/* Plans for the lanes of planning->accelerator. */
+static enum slc_status
+plan_for_lanes(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
+{
+    if (planning->device != NULL) {
+        planning->request.product_lanes = planning->accelerator.streams;
+        planning->request.threads = planning->threads + planning->accelerator.streams;
+    }
+    return slc_plan_make(planning->layouts, &planning->request, plan, err);
+}
+
+static unsigned lanes_wanted(const struct planning *planning)
+{
+    const uint64_t beside = (uint64_t)planning->threads * LANES_BESIDE;
+    uint64_t most = slc_min_u64(SLC_DEVICE_STREAMS + beside, SLC_DEVICE_LANES);
+
+    if (planning->threads == 0 && planning->asked_threads != 0) {
+        /* Its thread waits for a lane most of the time. */
+        most = slc_min_u64(most, (uint64_t)planning->asked_threads * LANES_BESIDE);
+    }
+    return (unsigned)slc_min_u64(most, SLC_MAX_THREADS - planning->threads);
+}
+
+/*
+ * The least that works on the device and beside it, then as many lanes as help: each has a worker,
+ * whose memory is not known before it has been planned.
+ */
+static enum slc_status
+plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
+{
+    const unsigned asked = planning->request.streams;
+    const struct slc_reader *reader = planning->layouts->reader[0];
+    uint64_t *host_bytes = &planning->request.product_bytes;
+    enum slc_status status = slc_products_plan(planning->device, reader, &planning->shape, asked,
+                                               &planning->accelerator, host_bytes, err);
+    const struct slc_plan_accelerator least = planning->accelerator;
+    const uint64_t least_host = *host_bytes;
+    uint64_t minimum, left;
+
+    memset(plan, 0, sizeof *plan);
+    if (status == SLC_OK) {
+        status = plan_for_lanes(planning, plan, err);
+    }
+    plan->accelerator = least;
+    if (status != SLC_OK) {
+        return status;
+    }
+    minimum = plan->minimum_bytes;
+    left = (plan->budget_bytes - minimum) / LANES_SHARE;
+    status = SLC_ERR_BUDGET;
+    for (unsigned most = asked != 0 ? asked : lanes_wanted(planning);
+         most >= least.streams && status == SLC_ERR_BUDGET; most--) {
+        struct slc_error refused = SLC_ERROR_INIT;
+
+        planning->accelerator = least;
+        *host_bytes = least_host;
+        slc_products_widen(planning->device, reader, &planning->shape, least.streams, most,
+                           slc_plan_plus(least_host, left), &planning->accelerator, host_bytes);
+        status = plan_for_lanes(planning, plan, &refused);
+    }
+    if (status != SLC_OK) {
+        planning->accelerator = least;
+        *host_bytes = least_host;
+        status = plan_for_lanes(planning, plan, err);
+    }
+    plan->minimum_bytes = minimum;
+    plan->accelerator = planning->accelerator;
+    plan->request.accelerator = planning->device;
+    return status;
+}
+
+static enum slc_status
+make_plan(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
+{
+    return planning->device != NULL ? plan_with_device(planning, plan, err)
+                                    : plan_for_lanes(planning, plan, err);
+}
+
+enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
+                             const struct slc_plan_request *request,
+                             struct slc_plan *plan,
+                             struct slc_ttm_share *share,
+                             struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
+    struct planning planning = {.layouts = layouts,
+                                .device = request->accelerator,
+                                .asked_threads = request->threads,
+                                .shape = {.modes = UINT32_C(1) << request->mode,
+                                          .columns = request->rank,
+                                          .precision = request->precision},
+                                .request = *request};
+    enum slc_status status;
+
+    planning.request.operation = SLC_OP_TTM;
+    planning.request.schedule = SLC_SCHEDULE_FILE;
+    planning.request.cache = false;
+    planning.request.accelerator = NULL;
+    if (planning.device != NULL && request->share.kind != SLC_SHARE_NONE) {
+        /* Each lane has a thread, too. */
+        planning.threads = (unsigned)slc_min_u64(
+            request->threads != 0 ? request->threads : slc_team_default_workers(),
+            SLC_MAX_THREADS - slc_max_u64(request->streams, 1));
+    }
+    status = slc_plan_check_request(info, &planning.request, err);
+    if (status == SLC_OK) {
+        status = make_plan(&planning, plan, err);
+    }
+    if (status == SLC_OK) {
+        const struct slc_matrix shape =
+            slc_plan_matrix(request->precision, info->dims[request->mode], request->rank);
+        const struct slc_ttm_job job = {
+            .order = info->order, .mode = request->mode, .matrix = &shape};
+        const unsigned outputs = plan->threads - plan->request.product_lanes;
+        const uint64_t others = plan->total_bytes - plan->output_bytes;
+
+        slc_ttm_divide(&job, plan->threads, outputs, plan->budget_bytes - others, share);
+        plan->output_bytes = slc_ttm_memory_bytes(&job, plan->threads, share);
+        plan->total_bytes = others + plan->output_bytes;
+    }
+    return status;
+}

@@ -1,0 +1,76 @@
+/* What the files of the planner share. Private to engine/planning. */
+#ifndef SLC_ENGINE_PLAN_IMPL_H
+#define SLC_ENGINE_PLAN_IMPL_H
+
+#include "base/memory/checked.h"
+#include "engine/plan/plan_sizes.h"
+#include "engine/planning/planning.h"
+
+/* SLC_ERR_USAGE, saying what of the request cannot be. */
+enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
+                                       const struct slc_plan_request *request,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * slc_plan_make with passes that update two modes: those that `fusion` names begin with, over the
+ * layouts they are read from, in the order of modes `mode_order`. NULL: plain passes, in the order
+ * of the request.
+ */
+enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
+                                    const struct slc_plan_request *request,
+                                    const struct slc_plan_fusion *fusion,
+                                    const unsigned *mode_order,
+                                    struct slc_plan *plan,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The plan with passes that update two modes that reads least, over some of `layouts`:
+ * *layout_count is then how many of them (1: `blco` alone). Modes with fewer than `ranges_least`
+ * ranges begin no such pass. Errors: those of slc_plan_make;
+ * SLC_ERR_USAGE where no layout has ranges that the ring could hold, and SLC_ERR_BUDGET where they
+ * have, but do not fit. *reason then tells why.
+ */
+enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
+                                      const struct slc_plan_request *request,
+                                      unsigned ranges_least,
+                                      struct slc_plan *plan,
+                                      unsigned *layout_count,
+                                      enum slc_fusion_reason *reason,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Counts the passes of an iteration over every layout, once they repeat, and the second modes. */
+void slc_plan_count_passes(unsigned order, struct slc_plan *plan);
+
+/* First and end of the modes that will be computed. */
+void slc_plan_modes(const struct slc_layout_info *info,
+                    const struct slc_plan_request *request,
+                    unsigned *first,
+                    unsigned *end);
+
+/*
+ * Chooses the strategy of every mode and counts the largest kernel scratch. With `frugal`, the one
+ * with the least scratch in place of the fastest, where the backend has a choice.
+ */
+void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, bool frugal);
+
+/* Padded bytes of all blocks of a layout. */
+uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
+
+/*
+ * Keeps as many blocks of the plan's layouts in the accelerator's memory as `room` has place for,
+ * and sets how much their values may need beyond.
+ */
+void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);
+
+/*
+ * Divides what may be used of the accelerator's memory. Errors: SLC_ERR_BUDGET, naming the smallest
+ * that works, which *plan holds then too.
+ */
+enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
+                                          struct slc_plan *plan,
+                                          struct slc_error *err) SLC_NODISCARD;
+
+/* Keeps as many blocks of the plan's layouts as `room` has place for. */
+void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * What a tensor times a matrix holds beside the matrix and the stream: rows of tiles that the CPU
+ * multiplies, and buffers of the result.
+ */
+#include "engine/product/ttm_impl.h"
+
+#include "base/memory/memory.h"
+
+#include <assert.h>
+
+enum {
+    /* A buffer of the result: long enough for a drive to write it at its full rate. */
+    BUFFER_BYTES = 1 << 20,
+    /* Room for a whole tile of the shortest fibers, so that a worker waits for its turn only at
+     * the end. */
+    ROOM_MAX = SLC_TILE_NNZ + SLC_TTM_CHUNK_FIBERS,
+    /* Of the result, more buffers than bridge a pause of the drive gain nothing. */
+    BUFFERS_MAX = 256
+};
+
+uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
+                              unsigned workers,
+                              const struct slc_ttm_share *share)
+{
+    const uint64_t parts[] = {
+        slc_buffer_footprint(slc_ttm_small_bytes(job, workers), SLC_PAGES_SMALL),
+        slc_output_ring_memory_bytes(share->buffer_bytes, share->coord_buffers),
+        slc_output_ring_memory_bytes(share->buffer_bytes, share->row_buffers)};
+    uint64_t bytes;
+    bool fits = slc_mul_u64(share->outputs, slc_ttm_output_bytes(job, share->room), &bytes);
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        fits = fits && slc_add_u64(bytes, parts[i], &bytes);
+    }
+    return fits ? bytes : UINT64_MAX;
+}
+
+static struct slc_ttm_share least_share(unsigned outputs)
+{
+    return (struct slc_ttm_share){.outputs = outputs,
+                                  .room = SLC_TTM_CHUNK_FIBERS + 1,
+                                  .buffer_bytes = BUFFER_BYTES,
+                                  .coord_buffers = SLC_OUTPUT_RING_BUFFERS_MIN,
+                                  .row_buffers = SLC_OUTPUT_RING_BUFFERS_MIN};
+}
+
+uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, unsigned outputs)
+{
+    const struct slc_ttm_share share = least_share(outputs);
+
+    return slc_ttm_memory_bytes(job, workers, &share);
+}
+
+/* More room for fibers, from half of `bytes`: for the rest, workers wait while the drive is behind.
+ */
+static void widen_room(const struct slc_ttm_job *job, uint64_t bytes, struct slc_ttm_share *share)
+{
+    const uint64_t fiber_bytes = (job->matrix->pitch + job->order - UINT64_C(1)) * sizeof(double);
+    const uint64_t most = share->outputs > 0 ? bytes / 2 / share->outputs / fiber_bytes : 0;
+
+    /* An output rounds its room up to eights, and its memory to whole pages. */
+    if (most > 2 * SLC_PAGE_BYTES / fiber_bytes + 8) {
+        share->room = slc_min_u64(share->room + most / 8 * 8, ROOM_MAX);
+    }
+}
+
+void slc_ttm_divide(const struct slc_ttm_job *job,
+                    unsigned workers,
+                    unsigned outputs,
+                    uint64_t bytes,
+                    struct slc_ttm_share *share)
+{
+    const uint64_t least = slc_ttm_memory_min(job, workers, outputs);
+    const uint64_t row = (uint64_t)job->matrix->cols * slc_value_bytes(job->matrix->type);
+    const uint64_t coords = (job->order - UINT64_C(1)) * sizeof(int64_t);
+    uint64_t buffers;
+
+    *share = least_share(outputs);
+    if (bytes <= least) {
+        return;
+    }
+    widen_room(job, bytes - least, share);
+    assert(slc_ttm_memory_bytes(job, workers, share) <= bytes);
+    buffers = (bytes - slc_ttm_memory_bytes(job, workers, share)) / BUFFER_BYTES;
+    share->row_buffers += (uint32_t)slc_min_u64(buffers * row / (row + coords), BUFFERS_MAX);
+    share->coord_buffers += (uint32_t)slc_min_u64(buffers * coords / (row + coords), BUFFERS_MAX);
+}

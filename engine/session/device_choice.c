@@ -1,0 +1,334 @@
+/* See device_choice.h. */
+#include "engine/session/device_choice.h"
+
+#include "base/error/words.h"
+#include "base/memory/checked.h"
+
+#include <string.h>
+
+enum slc_status slc_device_wish_share(const struct slc_device_wish *wish,
+                                      bool deterministic,
+                                      struct slc_share_wish *share,
+                                      struct slc_error *err)
+{
+    struct slc_error refused = SLC_ERROR_INIT;
+
+    *share = (struct slc_share_wish){SLC_SHARE_NONE, 0};
+    if (wish->split == NULL || !slc_share_known(wish->split)) {
+        return SLC_OK;
+    }
+    if (slc_share_parse(wish->split, share, &refused) != SLC_OK) {
+        return slc_fail(err, SLC_ERR_USAGE, "--split: %s", refused.message);
+    }
+    if (wish->kind == SLC_DEVICE_CPU) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split %s shares the work between the CPU and a GPU: add --device gpu",
+                        wish->split);
+    }
+    if (wish->count > 1 || (wish->count == 1 && wish->kind != SLC_DEVICE_GPU)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split %s shares the work between the CPU and one GPU: leave --devices "
+                        "out, or divide partitions or nnz between several",
+                        wish->split);
+    }
+    if (deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split %s has CPU and GPU add up parts of the same sums, whose bits "
+                        "depend on who had which: leave it or --deterministic out",
+                        wish->split);
+    }
+    return SLC_OK;
+}
+
+/* Whether the store has the partitions of every mode of the set `modes`. */
+static enum slc_status
+check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error *err)
+{
+    for (unsigned n = 0; n < store->manifest.order; n++) {
+        if ((modes >> n & 1U) != 0 &&
+            slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "devices divide the partitions of sorted layouts, and the store has "
+                            "none sorted by mode %u: make it (sluice layout %s --sorted %u), or "
+                            "divide nonzeros (--split nnz)",
+                            n + 1, store->path, n + 1);
+        }
+    }
+    return SLC_OK;
+}
+
+/* Which layouts devices divide; those that were asked for have to be these. */
+static enum slc_status choose_layouts(const struct slc_device_wish *wish,
+                                      struct slc_plan_request *request,
+                                      struct slc_error *err)
+{
+    const enum slc_layout_choice wanted =
+        request->split == SLC_SPLIT_PARTITIONS ? SLC_LAYOUTS_SORTED : SLC_LAYOUTS_BLCO;
+
+    if (!wish->any_layouts && request->layouts != SLC_LAYOUTS_AUTO && request->layouts != wanted) {
+        return slc_fail(err, SLC_ERR_USAGE, "devices divide %s (--split %s): ask for --layouts %s",
+                        wanted == SLC_LAYOUTS_SORTED ? "the partitions of sorted layouts"
+                                                     : "the blocks of blco",
+                        slc_split_name(request->split), slc_layout_choice_name(wanted));
+    }
+    request->layouts = wanted;
+    request->copies = request->copies == SLC_COPIES_AUTO ? SLC_COPIES_NEVER : request->copies;
+    return SLC_OK;
+}
+
+enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
+                                      const struct slc_store *store,
+                                      uint32_t modes,
+                                      struct slc_plan_request *request,
+                                      struct slc_error *err)
+{
+    const bool gpu = wish->kind == SLC_DEVICE_GPU;
+    enum slc_status status;
+
+    if (!gpu && wish->count > 1) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--devices names %u GPUs, but they are not asked for: add --device gpu, or "
+                        "give the number of devices of the CPU",
+                        wish->count);
+    }
+    request->devices = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
+    status = slc_device_wish_share(wish, request->deterministic, &request->share, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    request->accelerator_count = gpu && request->share.kind == SLC_SHARE_NONE ? wish->count : 0;
+    if (wish->split != NULL && request->share.kind == SLC_SHARE_NONE &&
+        !slc_split_parse(wish->split, &request->split)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--split: '%s' is none of partitions, nnz (between several devices), "
+                        "static=F, adaptive, queue (between the CPU and a GPU)",
+                        wish->split);
+    }
+    if (request->devices == 0 && request->accelerator_count == 0) {
+        return wish->split == NULL || request->share.kind != SLC_SHARE_NONE
+                   ? SLC_OK
+                   : slc_fail(err, SLC_ERR_USAGE,
+                              "--split %s divides between devices, and there is one: name several "
+                              "with --devices",
+                              wish->split);
+    }
+    status = choose_layouts(wish, request, err);
+    return status == SLC_OK && request->layouts == SLC_LAYOUTS_SORTED
+               ? check_partitions(store, modes, err)
+               : status;
+}
+
+/* What is asked for that the CPU alone can do; NULL: nothing. */
+static const char *wish_for_cpu(const struct slc_device_wish *wish,
+                                const struct slc_plan_request *request)
+{
+    if (wish->count > 0 && wish->number[0] > 0) {
+        return "--devices divides the work between devices of the CPU";
+    }
+    if (request == NULL) {
+        return NULL;
+    }
+    if (request->copies == SLC_COPIES_ALWAYS) {
+        return "--copies always is for the CPU";
+    }
+    if (request->passes == SLC_PASSES_FUSED) {
+        return "--passes fused is for the CPU";
+    }
+    if (request->deterministic) {
+        return "--deterministic gives the bits of the one or the other, so that it has to be named";
+    }
+    return NULL;
+}
+
+/* One of the machine's devices; or, where a chip is named, a description. */
+static enum slc_status make_device(const struct slc_device_maker *maker,
+                                   const char *chip,
+                                   unsigned ordinal,
+                                   uint64_t memory_bytes,
+                                   struct slc_device **device,
+                                   struct slc_error *err)
+{
+    return chip != NULL ? maker->describe(chip, memory_bytes, device, err)
+                        : maker->create(ordinal, memory_bytes, device, err);
+}
+
+/* What each of several devices may use that are one: an equal part. */
+static enum slc_status part_of_memory(const struct slc_device_maker *maker,
+                                      const char *chip,
+                                      unsigned ordinal,
+                                      unsigned parts,
+                                      uint64_t *bytes,
+                                      struct slc_error *err)
+{
+    struct slc_device_info info;
+    struct slc_device *device;
+    enum slc_status status;
+
+    if (parts == 1) {
+        return SLC_OK;
+    }
+    status = make_device(maker, chip, ordinal, *bytes, &device, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    device->ops->info(device, &info);
+    device->ops->destroy(device);
+    *bytes = slc_max_u64(info.free_bytes / parts, 1);
+    return SLC_OK;
+}
+
+void slc_device_set_drop(struct slc_device_set *set)
+{
+    for (unsigned d = set->count; d > 0; d--) {
+        set->devices[d - 1]->ops->destroy(set->devices[d - 1]);
+    }
+    for (unsigned d = 0; d < set->count; d++) {
+        bool again = set->described;
+
+        for (unsigned e = 0; e < d; e++) {
+            again = again || set->ordinals[e] == set->ordinals[d];
+        }
+        if (!again) {
+            set->maker->release(set->ordinals[d]);
+        }
+    }
+    set->count = 0;
+}
+
+/* Makes the devices that are named, or the first; of a chip where one is named. */
+static enum slc_status make_devices(const struct slc_device_wish *wish,
+                                    const char *chip,
+                                    struct slc_device_set *set,
+                                    struct slc_error *err)
+{
+    const unsigned wanted = wish->count > 0 ? wish->count : 1;
+    enum slc_status status = SLC_OK;
+
+    set->described = chip != NULL;
+    for (unsigned d = 0; d < wanted && status == SLC_OK; d++) {
+        uint64_t bytes = wish->memory_bytes;
+        unsigned parts = 0;
+
+        set->ordinals[d] = (unsigned)wish->number[d];
+        for (unsigned e = 0; e < wanted; e++) {
+            parts += wish->number[e] == wish->number[d];
+        }
+        status = part_of_memory(set->maker, chip, set->ordinals[d], parts, &bytes, err);
+        if (status == SLC_OK) {
+            status = make_device(set->maker, chip, set->ordinals[d], bytes, &set->devices[d], err);
+        }
+        set->count += status == SLC_OK;
+    }
+    if (status != SLC_OK) {
+        slc_device_set_drop(set);
+    }
+    return status;
+}
+
+/* SLC_ERR_USAGE for options of GPUs that the rest of the wish has no use for. */
+static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc_error *err)
+{
+    const bool none = wish->kind == SLC_DEVICE_CPU;
+
+    if (none && (wish->streams != 0 || wish->memory_bytes != 0)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s needs a GPU: add --device gpu or auto, or leave it out",
+                        wish->streams != 0 ? SLC_SAID("--streams") : SLC_SAID("--device-memory"));
+    }
+    if (wish->chip != NULL && wish->kind != SLC_DEVICE_GPU) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--device-name describes a GPU to plan for: add --device gpu, or leave it "
+                        "out");
+    }
+    if (wish->chip != NULL && !wish->plan_only) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--device-name describes a GPU to plan for, and nothing can be computed "
+                        "on it: leave it out, or ask for the plan alone");
+    }
+    return SLC_OK;
+}
+
+/*
+ * --device gpu without a usable device: an error, unless only a plan is wanted and the memory size
+ * is known.
+ */
+static enum slc_status describe_instead(const struct slc_device_wish *wish,
+                                        struct slc_device_set *set,
+                                        const struct slc_error *refused,
+                                        struct slc_error *why,
+                                        struct slc_error *err)
+{
+    const bool describes = wish->plan_only && refused->status == SLC_ERR_SYSTEM;
+
+    if (describes && wish->memory_bytes != 0) {
+        *why = *refused;
+        return make_devices(wish, SLC_DEVICE_CHIP, set, err);
+    }
+    return slc_fail(err, refused->status, "--device gpu: %s%s", refused->message,
+                    describes ? SLC_SAID("; to plan for a GPU that is not here, say which "
+                                         "(--device-name) or with how much memory "
+                                         "(--device-memory)")
+                              : "");
+}
+
+enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
+                                    const struct slc_device_maker *maker,
+                                    const struct slc_plan_request *request,
+                                    struct slc_device_set *set,
+                                    struct slc_error *why,
+                                    struct slc_error *err)
+{
+    const bool insists = wish->kind == SLC_DEVICE_GPU;
+    const char *cpu = insists ? NULL : wish_for_cpu(wish, request);
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    *set = (struct slc_device_set){.maker = maker};
+    slc_error_clear(why);
+    status = check_wish(wish, err);
+    if (status != SLC_OK || wish->kind == SLC_DEVICE_CPU) {
+        return status;
+    }
+    if (cpu != NULL) {
+        (void)slc_fail(why, SLC_ERR_USAGE, "%s", SLC_SAID(cpu));
+        return SLC_OK;
+    }
+    if (wish->chip != NULL) {
+        return make_devices(wish, wish->chip, set, err);
+    }
+    status = make_devices(wish, NULL, set, &refused);
+    if (status == SLC_OK) {
+        return SLC_OK;
+    }
+    if (insists) {
+        return describe_instead(wish, set, &refused, why, err);
+    }
+    *why = refused;
+    return SLC_OK;
+}
+
+enum slc_status slc_products_choose(const struct slc_device_wish *wish,
+                                    const struct slc_device_maker *maker,
+                                    struct slc_products_choice *choice,
+                                    struct slc_error *err)
+{
+    enum slc_status status;
+
+    memset(choice, 0, sizeof *choice);
+    if (wish->split != NULL && !slc_share_known(wish->split)) {
+        return slc_share_parse(wish->split, &choice->share, err);
+    }
+    status = slc_device_wish_share(wish, false, &choice->share, err);
+    if (status == SLC_OK) {
+        status = slc_device_set_make(wish, maker, NULL, &choice->set, &choice->refused, err);
+    }
+    choice->device = status == SLC_OK && choice->set.count > 0 ? choice->set.devices[0] : NULL;
+    choice->optional = wish->kind == SLC_DEVICE_AUTO;
+    return status;
+}
+
+void slc_products_drop(struct slc_products_choice *choice)
+{
+    slc_device_set_drop(&choice->set);
+    choice->device = NULL;
+}

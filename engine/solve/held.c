@@ -1,0 +1,257 @@
+/* See held.h. */
+#include "engine/solve/held.h"
+
+#include "base/memory/checked.h"
+#include "base/thread/team.h"
+#include "engine/stream/stream.h"
+#include "storage/model/model.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAIN = 4096 };
+
+/* Eight standard deviations and some more than are expected. */
+static uint64_t room_for(uint64_t nnz, double fraction)
+{
+    const double expected = (double)nnz * fraction;
+    const double room = expected + 8.0 * sqrt(expected) + 64.0;
+
+    return room < (double)nnz ? (uint64_t)room : nnz;
+}
+
+static uint64_t record_words(unsigned order)
+{
+    return order + UINT64_C(2);
+}
+
+static bool count_bytes(unsigned order, uint64_t room, uint64_t *bytes)
+{
+    uint64_t sums;
+
+    return slc_mul_u64(room, record_words(order) * sizeof(uint64_t), bytes) &&
+           slc_mul_u64(slc_div_up_u64(room, GRAIN), 2 * sizeof(double), &sums) &&
+           slc_add_u64(*bytes, sums, bytes) && *bytes <= INT64_MAX;
+}
+
+uint64_t slc_held_memory_bytes(unsigned order, uint64_t nnz, double fraction)
+{
+    uint64_t bytes;
+
+    return count_bytes(order, room_for(nnz, fraction), &bytes)
+               ? slc_buffer_footprint(bytes, SLC_PAGES_SMALL)
+               : UINT64_MAX;
+}
+
+/* A pass that collects. */
+struct gather {
+    const struct slc_holdout *holdout;
+    struct slc_held *held;
+    atomic_uint_fast64_t count;
+};
+
+static enum slc_status
+gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct gather *gather = context;
+    uint64_t hashes[SLC_HOLDOUT_CHUNK_NNZ];
+    struct slc_chunk_view chunk = {.nnz = 1};
+
+    (void)worker;
+    while (chunk.nnz > 0) {
+        const enum slc_status status = tile->next(tile, SLC_HOLDOUT_CHUNK_NNZ, &chunk, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        slc_holdout_hash(gather->holdout, tile, &chunk, hashes);
+        for (uint32_t i = 0; i < chunk.nnz; i++) {
+            const double value = tile->value_type == SLC_F64
+                                     ? ((const double *)chunk.values)[i]
+                                     : (double)((const float *)chunk.values)[i];
+            uint64_t at, *record;
+
+            if (hashes[i] >= gather->holdout->threshold) {
+                continue;
+            }
+            at = atomic_fetch_add(&gather->count, 1);
+            if (at >= gather->held->room) {
+                return slc_fail(err, SLC_ERR_NUMERIC,
+                                "far more nonzeros are held out than were asked for: the tensor's "
+                                "coordinates agree with this seed; take another (--holdout-seed)");
+            }
+            record = (uint64_t *)gather->held->memory.data + at * record_words(tile->order);
+            record[0] = hashes[i];
+            memcpy(&record[1], &value, sizeof value);
+            for (unsigned n = 0; n < tile->order; n++) {
+                record[2 + n] = tile->corner[n] + chunk.offset[n][i];
+            }
+        }
+    }
+    return SLC_OK;
+}
+
+/* By hash, then by coordinates: no two are equal. The word after the hash is the value's. */
+static int compare(const void *left, const void *right, unsigned order)
+{
+    const uint64_t *a = left, *b = right;
+
+    for (unsigned k = 0; k < order + 2; k++) {
+        if (k != 1 && a[k] != b[k]) {
+            return a[k] < b[k] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* Heap sort: records have a length that is known at run time alone, and qsort would take memory. */
+static void sift(uint64_t *records, uint64_t words, unsigned order, uint64_t at, uint64_t count)
+{
+    uint64_t moved[SLC_MAX_ORDER + 2];
+
+    memcpy(moved, records + at * words, words * sizeof moved[0]);
+    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count &&
+            compare(records + (child + 1) * words, records + child * words, order) > 0) {
+            child++;
+        }
+        if (compare(records + child * words, moved, order) <= 0) {
+            break;
+        }
+        memcpy(records + at * words, records + child * words, words * sizeof moved[0]);
+    }
+    memcpy(records + at * words, moved, words * sizeof moved[0]);
+}
+
+static void sort_records(struct slc_held *held)
+{
+    const uint64_t words = record_words(held->order);
+    uint64_t *records = held->memory.data;
+
+    for (uint64_t k = held->count / 2; k-- > 0;) {
+        sift(records, words, held->order, k, held->count);
+    }
+    for (uint64_t end = held->count; end > 1; end--) {
+        uint64_t last[SLC_MAX_ORDER + 2];
+
+        memcpy(last, records + (end - 1) * words, words * sizeof last[0]);
+        memcpy(records + (end - 1) * words, records, words * sizeof last[0]);
+        memcpy(records, last, words * sizeof last[0]);
+        sift(records, words, held->order, 0, end - 1);
+    }
+}
+
+static double value_of(const struct slc_held *held, uint64_t at)
+{
+    double value;
+
+    memcpy(&value, (const uint64_t *)held->memory.data + at * record_words(held->order) + 1,
+           sizeof value);
+    return value;
+}
+
+enum slc_status slc_held_gather(struct slc_stream *stream,
+                                unsigned layout,
+                                const struct slc_holdout *holdout,
+                                double fraction,
+                                unsigned order,
+                                uint64_t nnz,
+                                const volatile int *stop,
+                                struct slc_held *held,
+                                struct slc_error *err)
+{
+    struct gather gather = {.holdout = holdout, .held = held};
+    const struct slc_pass pass = {
+        .tile = gather_tile, .context = &gather, .layout = layout, .stop = stop};
+    uint64_t bytes;
+    enum slc_status status;
+
+    memset(held, 0, sizeof *held);
+    held->order = order;
+    held->room = room_for(nnz, fraction);
+    if (!count_bytes(order, held->room, &bytes)) {
+        return slc_fail(err, SLC_ERR_MEMORY, "the held-out nonzeros are too many for any memory");
+    }
+    status = slc_buffer_create(&held->memory, bytes, SLC_PAGES_SMALL, err);
+    if (status == SLC_OK) {
+        status = slc_stream_pass(stream, &pass, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    held->count = atomic_load(&gather.count);
+    if (held->count == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "none of the nonzeros is held out: hold out a larger part, or take another "
+                        "--holdout-seed");
+    }
+    sort_records(held);
+    for (uint64_t i = 0; i < held->count; i++) {
+        held->sum_of_squares += value_of(held, i) * value_of(held, i);
+    }
+    return SLC_OK;
+}
+
+void slc_held_destroy(struct slc_held *held)
+{
+    slc_buffer_destroy(&held->memory);
+    memset(held, 0, sizeof *held);
+}
+
+/* A model being judged. */
+struct judged {
+    const struct slc_held *held;
+    struct slc_model_view model;
+    double *sums; /* of each grain: squares, magnitudes */
+};
+
+static void judge(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    const struct judged *judged = context;
+    const uint64_t words = record_words(judged->held->order);
+    const uint64_t *records = judged->held->memory.data;
+    double squares = 0.0, magnitudes = 0.0;
+
+    (void)worker;
+    for (uint64_t i = begin; i < end; i++) {
+        const double error =
+            value_of(judged->held, i) - slc_model_value(&judged->model, records + i * words + 2);
+
+        squares += error * error;
+        magnitudes += fabs(error);
+    }
+    judged->sums[2 * (begin / GRAIN)] = squares;
+    judged->sums[2 * (begin / GRAIN) + 1] = magnitudes;
+}
+
+enum slc_status slc_held_error(struct slc_held *held,
+                               const struct slc_matrix *factors,
+                               const double *weights,
+                               unsigned workers,
+                               double *rmse,
+                               double *mae,
+                               struct slc_error *err)
+{
+    struct judged judged = {
+        .held = held, .model = {.order = held->order, .rank = factors[0].cols, .lambda = weights}};
+    double squares = 0.0, magnitudes = 0.0;
+    enum slc_status status;
+
+    for (unsigned n = 0; n < held->order; n++) {
+        judged.model.factors[n] = &factors[n];
+    }
+    judged.sums = (double *)held->memory.data + held->room * record_words(held->order);
+    status = slc_team_for(workers, held->count, GRAIN, judge, &judged, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (uint64_t g = 0; g < slc_div_up_u64(held->count, GRAIN); g++) {
+        squares += judged.sums[2 * g];
+        magnitudes += judged.sums[2 * g + 1];
+    }
+    *rmse = sqrt(squares / (double)held->count);
+    *mae = magnitudes / (double)held->count;
+    return SLC_OK;
+}

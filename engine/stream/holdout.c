@@ -1,0 +1,78 @@
+/* See holdout.h. */
+#include "engine/stream/holdout.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Odd numbers without a pattern, one per mode: the fractional part of the golden ratio and its
+ * successors under the finalizer below. */
+static uint64_t mix(uint64_t hash)
+{
+    hash ^= hash >> 33;
+    hash *= UINT64_C(0xff51afd7ed558ccd);
+    hash ^= hash >> 33;
+    hash *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return hash ^ hash >> 33;
+}
+
+static uint64_t multiplier(unsigned mode)
+{
+    return mix(UINT64_C(0x9e3779b97f4a7c15) * (mode + 1)) | 1;
+}
+
+struct slc_holdout slc_holdout_choose(double fraction, uint64_t seed)
+{
+    return (struct slc_holdout){.threshold = (uint64_t)ldexp(fraction, 64),
+                                .start = mix(seed + UINT64_C(0x9e3779b97f4a7c15))};
+}
+
+void slc_holdout_hash(const struct slc_holdout *holdout,
+                      const struct slc_tile_view *tile,
+                      const struct slc_chunk_view *chunk,
+                      uint64_t hashes[SLC_HOLDOUT_CHUNK_NNZ])
+{
+    uint64_t start = holdout->start;
+
+    for (unsigned n = 0; n < tile->order; n++) {
+        start += tile->corner[n] * multiplier(n);
+    }
+    for (uint32_t i = 0; i < chunk->nnz; i++) {
+        hashes[i] = start;
+    }
+    for (unsigned n = 0; n < tile->order; n++) {
+        const uint64_t by = multiplier(n);
+        const uint32_t *offset = chunk->offset[n];
+
+        for (uint32_t i = 0; i < chunk->nnz; i++) {
+            hashes[i] += offset[i] * by;
+        }
+    }
+    for (uint32_t i = 0; i < chunk->nnz; i++) {
+        hashes[i] = mix(hashes[i]);
+    }
+}
+
+void slc_holdout_mask(const struct slc_holdout *holdout,
+                      const struct slc_tile_view *tile,
+                      struct slc_chunk_view *chunk,
+                      void *room)
+{
+    uint64_t hashes[SLC_HOLDOUT_CHUNK_NNZ];
+
+    slc_holdout_hash(holdout, tile, chunk, hashes);
+    memcpy(room, chunk->values, chunk->nnz * (size_t)slc_value_bytes(tile->value_type));
+    if (tile->value_type == SLC_F64) {
+        double *values = room;
+
+        for (uint32_t i = 0; i < chunk->nnz; i++) {
+            values[i] = hashes[i] < holdout->threshold ? 0.0 : values[i];
+        }
+    } else {
+        float *values = room;
+
+        for (uint32_t i = 0; i < chunk->nnz; i++) {
+            values[i] = hashes[i] < holdout->threshold ? 0.0F : values[i];
+        }
+    }
+    chunk->values = room;
+}

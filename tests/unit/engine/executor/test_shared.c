@@ -1,0 +1,355 @@
+/*
+ * MTTKRPs and CP-ALS that the CPU shares with a device: every block once, by one of them, from
+ * wherever it lies and however few the slots; the sums of both; and what is planned for them.
+ */
+#include "engine/planning/planning.h"
+#include "shared_run.h"
+#include "slc_test.h"
+
+#include <math.h>
+
+static const struct slc_share_wish adaptive = {SLC_SHARE_ADAPTIVE, 0};
+static struct shared_problem many, one, empty;
+
+/* Of what was asked for: every nonzero once in each of `passes` passes. */
+static void
+check_parts(const struct shared_run *shared, const struct slc_share *share, uint64_t passes)
+{
+    const uint64_t nnz = slc_reader_info(shared->run.store.reader)->nnz;
+    const double fraction = slc_share_fraction(share->parts);
+
+    CU_ASSERT_EQUAL(share->passes, passes);
+    CU_ASSERT_EQUAL(share->parts[0].nnz + share->parts[1].nnz, passes * nnz);
+    if (share->wish.kind == SLC_SHARE_STATIC && shared->problem == &many) {
+        /* Within a block. */
+        CU_ASSERT_DOUBLE_EQUAL(fraction, share->wish.fraction, 0.03);
+        CU_ASSERT(share->wish.fraction > 0 || fraction == 0);
+        CU_ASSERT(share->wish.fraction < 1 || fraction == 1);
+    }
+    for (unsigned side = 0; side < SLC_SHARE_SIDES; side++) {
+        CU_ASSERT((share->parts[side].nnz > 0) <= (share->parts[side].seconds > 0));
+    }
+}
+
+static void run_variant(const struct shared_problem *problem,
+                        const struct slc_plan_request *request,
+                        uint64_t device_bytes)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct shared_run shared;
+    struct slc_stream_stats stats;
+    enum slc_status status =
+        shared_open(&shared, problem, NULL, request, device_bytes, SHARED_LATE_US, &err);
+    uint64_t added = 0;
+
+    if (status == SLC_ERR_UNSUPPORTED && request->io == SLC_IO_URING) {
+        shared_close(&shared);
+        return;
+    }
+    SLC_ASSERT_OK(status, &err);
+    for (unsigned pass = 0; pass < 4; pass++) {
+        shared_check(&shared, pass / 2);
+        added += shared.shares[pass / 2].last[SLC_SHARE_CPU].nnz > 0;
+    }
+    check_parts(&shared, &shared.shares[0], 2);
+    check_parts(&shared, &shared.shares[1], 2);
+    CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, added);
+    slc_stream_stats(shared.run.stream, &stats);
+    CU_ASSERT_EQUAL(stats.blocks, 4 * slc_reader_info(shared.run.store.reader)->block_count);
+    if (request->share.kind == SLC_SHARE_ADAPTIVE && problem == &many) {
+        for (unsigned mode = 0; mode < 2; mode++) {
+            const double measured = slc_share_rates_fraction(&shared.shares[mode].rates);
+
+            CU_ASSERT(measured > 0 && measured < 1);
+        }
+    }
+    shared_close(&shared);
+}
+
+static void test_passes(void)
+{
+    static const enum slc_io_kind kinds[] = {SLC_IO_PREAD, SLC_IO_URING, SLC_IO_MMAP};
+
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    for (size_t w = 0; w < SHARED_WISHES; w++) {
+        for (unsigned variant = 0; variant < 6; variant += slc_test_threads_only() ? 2 : 1) {
+            const struct slc_plan_request request =
+                shared_request(kinds[variant % 3], 1 + (variant + (unsigned)w) % 3,
+                               variant % 2 == 0, &shared_wishes[w]);
+            uint64_t least, all;
+
+            shared_limits(&many, &request, &least, &all);
+            run_variant(&many, &request, variant < 4 ? least : (least + all) / 2);
+        }
+    }
+}
+
+/* Some blocks stay on the device, some in the host's cache, and the rest is read. */
+static void test_both_sets(void)
+{
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    for (size_t w = 1; w < SHARED_WISHES; w++) {
+        struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &shared_wishes[w]);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct shared_run shared;
+        uint64_t least, all;
+
+        /* One figure for both plans: the process may grow between them. */
+        request.resident_bytes = slc_memory_resident();
+        shared_limits(&many, &request, &least, &all);
+        request.memory_bytes = 1;
+        SLC_ASSERT_FAILS(shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10),
+                                     SHARED_LATE_US, &err),
+                         SLC_ERR_BUDGET, &err, "--memory");
+        request.memory_bytes =
+            shared.run.plan.minimum_bytes + shared.run.plan.slot_bytes + (UINT64_C(24) << 10);
+        shared_close(&shared);
+        slc_error_clear(&err);
+        SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10),
+                                  SHARED_LATE_US, &err),
+                      &err);
+        CU_ASSERT(shared.run.plan.cached_blocks > 0);
+        CU_ASSERT(shared.run.plan.accelerator.kept_blocks > 0);
+        CU_ASSERT(shared.run.plan.iteration_read_bytes > 0);
+        for (unsigned pass = 0; pass < 3; pass++) {
+            shared_check(&shared, 1);
+        }
+        check_parts(&shared, &shared.shares[1], 3);
+        shared_close(&shared);
+    }
+}
+
+/* One block, and none. */
+static void test_few_blocks(void)
+{
+    shared_problem(&one, "one", 500, UINT32_C(1) << 20);
+    shared_problem(&empty, "empty", 0, 4096);
+    for (size_t w = 0; w < SHARED_WISHES; w++) {
+        const struct slc_plan_request request =
+            shared_request(SLC_IO_PREAD, 2, w % 2 == 0, &shared_wishes[w]);
+        struct slc_error err = SLC_ERROR_INIT;
+        struct shared_run shared;
+
+        SLC_ASSERT_OK(
+            shared_open(&shared, &one, NULL, &request, UINT64_C(1) << 40, SHARED_LATE_US, &err),
+            &err);
+        CU_ASSERT_EQUAL(slc_reader_info(shared.run.store.reader)->block_count, 1);
+        shared_check(&shared, 2);
+        shared_check(&shared, 2);
+        check_parts(&shared, &shared.shares[2], 2);
+        /* Nobody shares a block: the device has it, unless less than half is to be its part. */
+        CU_ASSERT_EQUAL(slc_share_fraction(shared.shares[2].parts),
+                        shared_wishes[w].kind != SLC_SHARE_STATIC ||
+                            shared_wishes[w].fraction == 1);
+        shared_close(&shared);
+        SLC_ASSERT_OK(
+            shared_open(&shared, &empty, NULL, &request, UINT64_C(1) << 40, SHARED_LATE_US, &err),
+            &err);
+        shared_check(&shared, 0);
+        check_parts(&shared, &shared.shares[0], 1);
+        CU_ASSERT(slc_share_fraction(shared.shares[0].parts) < 0);
+        shared_close(&shared);
+    }
+}
+
+/* What a plan with a share holds. */
+static void test_plans(void)
+{
+    struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &shared_wishes[4]);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_plan alone, shared;
+    struct slc_layouts layouts;
+    struct slc_store store;
+    struct shared_run open;
+
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
+    shared = open.run.plan;
+    shared_close(&open);
+    /* The CPU cannot have what stays: some does not, however much room there is. */
+    CU_ASSERT(shared.layouts[0].resident_bytes > 0);
+    CU_ASSERT(shared.layouts[0].resident_bytes * 8 <= shared.layouts[0].store_bytes * 7);
+    for (unsigned n = 0; n < 3; n++) {
+        CU_ASSERT(shared.choices[n].chosen == SLC_CONFLICT_PRIVATE ||
+                  shared.choices[n].chosen == SLC_CONFLICT_LOCKED);
+        CU_ASSERT_EQUAL(shared.choices[n].rival, SLC_CONFLICT_AUTO);
+    }
+    request.share.kind = SLC_SHARE_NONE;
+    SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
+    alone = open.run.plan;
+    shared_close(&open);
+    /* The CPU's factors are the result's; its output and scratch are its own. */
+    CU_ASSERT_EQUAL(alone.output_bytes, 0);
+    CU_ASSERT_EQUAL(alone.scratch_bytes, 0);
+    CU_ASSERT(shared.output_bytes > 0 && shared.scratch_bytes > 0);
+    /* The process itself may have grown between the two. */
+    CU_ASSERT(shared.minimum_bytes - shared.process_bytes >
+              alone.minimum_bytes - alone.process_bytes);
+    /* No more stays with the device than it is to compute. */
+    request.share = (struct slc_share_wish){SLC_SHARE_STATIC, 0.25};
+    SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
+    CU_ASSERT(open.run.plan.layouts[0].resident_bytes > 0);
+    CU_ASSERT(open.run.plan.layouts[0].resident_bytes * 4 <= open.run.plan.layouts[0].store_bytes);
+    shared_close(&open);
+
+    request.deterministic = true;
+    SLC_ASSERT_FAILS(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err),
+                     SLC_ERR_USAGE, &err, "the same bits");
+    shared_close(&open);
+    request.deterministic = false;
+    slc_error_clear(&err);
+    SLC_ASSERT_OK(slc_store_open(NULL, many.path, &store, &err), &err);
+    layouts = slc_layouts_one(store.reader);
+    SLC_ASSERT_FAILS(slc_plan_make(&layouts, &request, &alone, &err), SLC_ERR_USAGE, &err,
+                     "one device");
+    slc_store_close(&store);
+}
+
+static void test_misuse(void)
+{
+    const struct slc_plan_request request =
+        shared_request(SLC_IO_PREAD, 1, false, &shared_wishes[4]);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_share share = {.wish = shared_wishes[4]};
+    struct slc_pass pass = {.share = &share};
+    struct shared_run shared;
+    uint64_t least, all;
+
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    shared_limits(&many, &request, &least, &all);
+    SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request, least, 0, &err), &err);
+    SLC_ASSERT_FAILS(slc_stream_pass(shared.run.stream, &pass, &err), SLC_ERR_USAGE, &err,
+                     "are shared between");
+    pass.device = shared.run.device;
+    slc_error_clear(&err);
+    SLC_ASSERT_FAILS(slc_stream_pass(shared.run.stream, &pass, &err), SLC_ERR_USAGE, &err,
+                     "are shared between");
+    shared_close(&shared);
+}
+
+/* An adaptive share leaves passes to the device while the CPU's part costs too much. */
+static void test_without_cpu(void)
+{
+    const struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &adaptive);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct shared_run shared;
+    struct slc_share *share = &shared.shares[1];
+    uint64_t least, all;
+    unsigned added;
+
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    shared_limits(&many, &request, &least, &all);
+    for (unsigned resident = 0; resident < 2; resident++) {
+        SLC_ASSERT_OK(shared_open(&shared, &many, NULL, &request,
+                                  resident == 1 ? (least + all) / 2 : least, SHARED_LATE_US, &err),
+                      &err);
+        for (unsigned pass = 0; pass < 2; pass++) {
+            shared_check(&shared, 1);
+            CU_ASSERT(share->last[SLC_SHARE_CPU].nnz > 0);
+        }
+        CU_ASSERT(share->cost_seconds > 0);
+        added = fake_counts(shared.run.device)->outputs_added;
+        for (unsigned pass = 0; pass < 3; pass++) {
+            share->cost_seconds = 1e6;
+            shared_check(&shared, 1);
+            CU_ASSERT_EQUAL(share->last[SLC_SHARE_CPU].nnz, 0);
+            CU_ASSERT_EQUAL(share->passes_alone, pass + 1);
+        }
+        CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, added);
+        share->cost_seconds = 0;
+        shared_check(&shared, 1);
+        CU_ASSERT(share->last[SLC_SHARE_CPU].nnz > 0);
+        check_parts(&shared, share, 6);
+        shared_close(&shared);
+    }
+}
+
+/* ---- CP-ALS */
+
+/* The fit and the factors of the CPU alone, and what a device may hold but the factors. */
+static void check_decomposition(const struct slc_share_wish *wish, unsigned add_us)
+{
+    struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, wish);
+    struct slc_cp_als_options options = fixture_options(SHARED_RANK, 4);
+    struct slc_error err = SLC_ERROR_INIT;
+    struct slc_cp_result cpu, result;
+    struct fixture_run run;
+    struct shared_run shared;
+    uint64_t least, all, alone = 0;
+    double distance = 0.0;
+    unsigned read;
+
+    shared_limits(&many, &request, &least, &all);
+    request.share.kind = SLC_SHARE_NONE;
+    SLC_ASSERT_OK(fixture_open(&run, many.path, &request, &err), &err);
+    SLC_ASSERT_OK(slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &cpu, &err),
+                  &err);
+    fixture_close(&run);
+    request.share = *wish;
+    SLC_ASSERT_OK(
+        shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10), 100, &err), &err);
+    fake_delay_add(shared.run.device, add_us);
+    options.accelerator = shared.run.device;
+    SLC_ASSERT_OK(slc_cp_als(&shared.run.store, shared.run.stream, shared.backend, &shared.run.plan,
+                             &options, &result, &err),
+                  &err);
+    CU_ASSERT_DOUBLE_EQUAL(result.fit, cpu.fit, 1e-10);
+    for (unsigned n = 0; n < 3; n++) {
+        for (uint64_t i = 0; i < result.factors[n].rows; i++) {
+            for (uint32_t r = 0; r < SHARED_RANK; r++) {
+                distance = fmax(distance, fabs(slc_matrix_get(&result.factors[n], i, r) -
+                                               slc_matrix_get(&cpu.factors[n], i, r)));
+            }
+        }
+        check_parts(&shared, &result.shares[n], 4);
+        shared.shares[n] = result.shares[n];
+        alone += result.shares[n].passes_alone;
+    }
+    CU_ASSERT(distance <= 1e-8);
+    /* Written by the test and at the start; back before the next MTTKRP, and at the end. */
+    CU_ASSERT_EQUAL(fake_counts(shared.run.device)->factors_written, 6);
+    read = fake_counts(shared.run.device)->factors_read;
+    if (wish->kind != SLC_SHARE_ADAPTIVE) {
+        CU_ASSERT_EQUAL(read, 3 * 4 - 1 + 3);
+    } else if (add_us > 0) {
+        /* One pass of each mode shows what the CPU's part costs. The second is a trial, if passes
+         * are slow as well. The others need no factor. */
+        CU_ASSERT(alone >= 3 * 2);
+        CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, 3 * 4 - alone);
+        CU_ASSERT(alone < 3 * 3 || read == 2 + 3);
+    } else {
+        CU_ASSERT(read >= 2 + 3 && read <= 3 * 4 - 1 + 3);
+    }
+    slc_cp_result_destroy(&result);
+    slc_cp_result_destroy(&cpu);
+    shared_close(&shared);
+}
+
+static void test_decompositions(void)
+{
+    shared_problem(&many, "many", SHARED_DRAWS, 4096);
+    for (size_t w = slc_test_threads_only() ? 3 : 0; w < SHARED_WISHES; w++) {
+        check_decomposition(&shared_wishes[w], 0);
+    }
+    check_decomposition(&adaptive, 500 * 1000);
+}
+
+static const struct slc_test tests[] = {
+    {"every block once, by either side", test_passes},
+    {"some blocks stay on the device, others in the cache", test_both_sets},
+    {"one block, or none", test_few_blocks},
+    {"plans", test_plans},
+    {"passes that cannot be", test_misuse},
+    {"passes without the CPU", test_without_cpu},
+    {"CP-ALS finds what the CPU finds", test_decompositions},
+};
+
+SLC_SUITE(shared)
+{
+    const int code = slc_test_main("shared", tests, SLC_COUNT(tests), argc, argv);
+
+    shared_problem_free(&many);
+    shared_problem_free(&one);
+    shared_problem_free(&empty);
+    return code;
+}
