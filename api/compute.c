@@ -128,7 +128,7 @@ enum slc_status api_session_open(struct slc_session *session,
         status = slc_session_start(session, err);
     }
     if (status == SLC_OK) {
-        api_log_refused(&session->no_accelerator);
+        api_log_refused(&session->no_gpu);
     }
     return status;
 }
@@ -182,19 +182,19 @@ static enum slc_status give_plan(const struct sluice_store *store,
     report.threads = made->threads;
     report.passes = (uint32_t)ceil(made->passes);
     report.mean_passes = made->passes;
-    report.device_budget_bytes = made->accelerator.budget_bytes;
-    report.device_minimum_bytes = made->accelerator.minimum_bytes;
-    report.device_total_bytes = made->accelerator.total_bytes;
-    report.device_streams = made->accelerator.streams;
-    report.device_count = slc_plan_device_count(made);
-    memcpy(report.device_name, made->accelerator.name, sizeof report.device_name);
-    report.device_slot_bytes = made->accelerator.slot_bytes;
-    report.device_resident_blocks = made->accelerator.kept_blocks;
-    report.device_resident_bytes = made->accelerator.resident_bytes;
+    report.device_budget_bytes = made->gpu.budget_bytes;
+    report.device_minimum_bytes = made->gpu.minimum_bytes;
+    report.device_total_bytes = made->gpu.total_bytes;
+    report.device_streams = made->gpu.streams;
+    report.device_count = slc_plan_group_size(made);
+    memcpy(report.device_name, made->gpu.name, sizeof report.device_name);
+    report.device_slot_bytes = made->gpu.slot_bytes;
+    report.device_resident_blocks = made->gpu.kept_blocks;
+    report.device_resident_bytes = made->gpu.resident_bytes;
     report.device_copied_bytes = slc_plan_iteration_copied(made);
-    report.device_host_bytes = made->request.accelerator != NULL ? made->device_bytes : 0;
-    report.device_described = made->accelerator.described;
-    report.device_multiprocessors = made->accelerator.multiprocessors;
+    report.device_host_bytes = made->request.gpu != NULL ? made->device_bytes : 0;
+    report.device_described = made->gpu.described;
+    report.device_multiprocessors = made->gpu.multiprocessors;
     slc_session_close(&session);
     given = api_give_report(plan, &report, sizeof report, "sluice_plan", err);
     return status != SLC_OK ? status : given;

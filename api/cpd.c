@@ -219,8 +219,8 @@ static enum slc_status factorize(struct run *run,
         solver = solver_options(run, rank);
         solver.devices = run->session.devices;
         solver.layouts = &run->session.layouts;
-        solver.accelerators = run->session.group;
-        solver.accelerator = run->session.group == NULL ? run->session.accelerator : NULL;
+        solver.gpus = run->session.group;
+        solver.gpu = run->session.group == NULL ? run->session.gpu : NULL;
         status = slc_cp_als(&store->store, run->session.stream, run->session.backend,
                             &run->session.plan, &solver, &model->result, err);
         slc_stream_stats(run->session.stream, &stats);
@@ -317,7 +317,7 @@ enum slc_status sluice_cpd_report(const struct sluice_cpd *model,
                                       .heldout_rmse = result->heldout_rmse,
                                       .heldout_mae = result->heldout_mae,
                                       .heldout_norm = result->heldout_norm,
-                                      .device_nnz = result->accelerator.nnz};
+                                      .device_nnz = result->gpu.nnz};
 
     if (result->reason == SLC_STOP_TIME || result->reason == SLC_STOP_SIGNAL) {
         known.resume_iteration = result->resume_iteration;

@@ -116,7 +116,7 @@ static enum slc_status give_ttv_report(struct sluice_ttv_report *report,
                                       .store_bytes = made->build.summary.file_bytes,
                                       .bytes_read = supply->stats.bytes_read,
                                       .fibers = made->layout_fibers,
-                                      .device_nnz = products->sides.nnz[SLC_SHARE_DEVICE]};
+                                      .device_nnz = products->sides.nnz[SLC_HYBRID_GPU]};
 
     memcpy(known.dims, made->dims, made->order * sizeof known.dims[0]);
     return api_give_report(report, &known, sizeof known, "sluice_ttv_report", err);
@@ -168,7 +168,7 @@ enum slc_status sluice_ttv(const struct sluice_store *store,
     status = choose_device(&compute, &choice, err);
     if (status == SLC_OK) {
         device = (struct slc_device_products){.device = choice.device,
-                                              .share = choice.share,
+                                              .hybrid = choice.hybrid,
                                               .streams = compute.streams,
                                               .optional = choice.optional,
                                               .why = choice.refused};
@@ -221,18 +221,18 @@ plan_product(struct product *product, struct slc_reader *reader, struct slc_erro
     /* Of decompositions. */
     request.copies = SLC_COPIES_AUTO;
     request.passes = SLC_PASSES_AUTO;
-    request.accelerator = product->choice.device;
-    request.share = product->choice.share;
+    request.gpu = product->choice.device;
+    request.hybrid = product->choice.hybrid;
     request.streams = product->compute->streams;
     if (product->choice.device != NULL && product->choice.optional) {
-        if (slc_ttm_plan(&layouts, &request, &product->plan, &product->ttm.share, &refused) ==
+        if (slc_ttm_plan(&layouts, &request, &product->plan, &product->ttm.division, &refused) ==
             SLC_OK) {
             return SLC_OK;
         }
         do_without(product, &refused);
-        request.accelerator = NULL;
+        request.gpu = NULL;
     }
-    return slc_ttm_plan(&layouts, &request, &product->plan, &product->ttm.share, err);
+    return slc_ttm_plan(&layouts, &request, &product->plan, &product->ttm.division, err);
 }
 
 /* The layout with whole fibers; planned before, too, so that nothing is sorted in vain. */
@@ -341,13 +341,13 @@ static enum slc_status give_ttm_report(struct sluice_ttm_report *report,
                                        const struct product *product,
                                        struct slc_error *err)
 {
-    const struct sluice_ttm_report known = {
-        .struct_bytes = sizeof known,
-        .fibers = product->report.fibers,
-        .bytes_read = product->stats.bytes_read,
-        .bytes_written = product->report.output.bytes,
-        .sorted = product->sorted,
-        .device_nnz = product->report.products.sides.nnz[SLC_SHARE_DEVICE]};
+    const struct sluice_ttm_report known = {.struct_bytes = sizeof known,
+                                            .fibers = product->report.fibers,
+                                            .bytes_read = product->stats.bytes_read,
+                                            .bytes_written = product->report.output.bytes,
+                                            .sorted = product->sorted,
+                                            .device_nnz =
+                                                product->report.products.sides.nnz[SLC_HYBRID_GPU]};
 
     return api_give_report(report, &known, sizeof known, "sluice_ttm_report", err);
 }

@@ -40,8 +40,8 @@ static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
         [SLC_FUSION_NOT_ASKED] = "not asked",
         [SLC_FUSION_FIXED_BITS] = "deterministic",
         [SLC_FUSION_COPIES] = "copies",
-        [SLC_FUSION_DEVICES] = "devices",
-        [SLC_FUSION_ACCELERATOR] = "device",
+        [SLC_FUSION_CPU_GROUPS] = "devices",
+        [SLC_FUSION_GPU] = "device",
         [SLC_FUSION_NO_RANGES] = "no ranges",
         [SLC_FUSION_FEW_RANGES] = "few ranges",
         [SLC_FUSION_NO_MEMORY] = "no memory",
@@ -105,7 +105,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
         {"iteration_bytes", plan->iteration_bytes},
         {"iteration_read_bytes", plan->iteration_read_bytes},
         {"threads", plan->threads},
-        {"device_count", plan->devices},
+        {"device_count", plan->cpu_groups},
     };
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -126,7 +126,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
                                   : json_real(plan->passes));
     (void)json_object_set_new(object, "fused", json_fusion(plan, order));
     (void)json_object_set_new(object, "device", slc_json_device_plan(plan, order));
-    (void)json_object_set_new(object, "share", slc_json_share_wish(&plan->request.share));
+    (void)json_object_set_new(object, "share", slc_json_hybrid_wish(&plan->request.hybrid));
     (void)json_object_set_new(object, "layouts", layouts);
     (void)json_object_set_new(object, "other_read_bytes",
                               plan->other_read_bytes == UINT64_MAX

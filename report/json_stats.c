@@ -6,10 +6,10 @@
 
 json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
 {
-    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const struct slc_plan_gpu *gpu = &plan->gpu;
     json_t *copied, *object;
 
-    if (plan->request.accelerator == NULL) {
+    if (plan->request.gpu == NULL) {
         return json_null();
     }
     copied = json_array();
@@ -21,18 +21,15 @@ json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
     }
     object = json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
-        accelerator->name, "described", (int)accelerator->described, "multiprocessors",
-        (json_int_t)accelerator->multiprocessors, "shared_bytes",
-        (json_int_t)accelerator->shared_bytes, "memory_bytes",
-        (json_int_t)accelerator->device_total_bytes, "budget_bytes",
-        (json_int_t)accelerator->budget_bytes, "minimum_bytes",
-        (json_int_t)accelerator->minimum_bytes, "total_bytes", (json_int_t)accelerator->total_bytes,
-        "factor_bytes", (json_int_t)accelerator->factor_bytes, "slots_bytes",
-        (json_int_t)accelerator->slots_bytes, "resident_bytes",
-        (json_int_t)accelerator->resident_bytes, "streams", (json_int_t)accelerator->streams,
-        "slot_bytes", (json_int_t)accelerator->slot_bytes, "resident_blocks",
-        (json_int_t)accelerator->kept_blocks, "resident_block_bytes",
-        (json_int_t)accelerator->kept_bytes);
+        gpu->name, "described", (int)gpu->described, "multiprocessors",
+        (json_int_t)gpu->multiprocessors, "shared_bytes", (json_int_t)gpu->shared_bytes,
+        "memory_bytes", (json_int_t)gpu->device_total_bytes, "budget_bytes",
+        (json_int_t)gpu->budget_bytes, "minimum_bytes", (json_int_t)gpu->minimum_bytes,
+        "total_bytes", (json_int_t)gpu->total_bytes, "factor_bytes", (json_int_t)gpu->factor_bytes,
+        "slots_bytes", (json_int_t)gpu->slots_bytes, "resident_bytes",
+        (json_int_t)gpu->resident_bytes, "streams", (json_int_t)gpu->streams, "slot_bytes",
+        (json_int_t)gpu->slot_bytes, "resident_blocks", (json_int_t)gpu->kept_blocks,
+        "resident_block_bytes", (json_int_t)gpu->kept_bytes);
     (void)json_object_set_new(object, "pass_copied_bytes", copied);
     (void)json_object_set_new(object, "iteration_copied_bytes",
                               json_integer((json_int_t)slc_plan_iteration_copied(plan)));
@@ -41,16 +38,15 @@ json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
 
 json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)
 {
-    if (plan->request.accelerator == NULL) {
+    if (plan->request.gpu == NULL) {
         return json_null();
     }
     return json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "name",
-        plan->accelerator.name, "launches", (json_int_t)stats->launches, "blocks",
-        (json_int_t)stats->blocks, "nnz", (json_int_t)stats->nnz, "block_bytes",
-        (json_int_t)stats->block_bytes, "resident_bytes", (json_int_t)stats->resident_bytes,
-        "bytes_to_device", (json_int_t)stats->bytes_to_device, "bytes_to_host",
-        (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "name", plan->gpu.name,
+        "launches", (json_int_t)stats->launches, "blocks", (json_int_t)stats->blocks, "nnz",
+        (json_int_t)stats->nnz, "block_bytes", (json_int_t)stats->block_bytes, "resident_bytes",
+        (json_int_t)stats->resident_bytes, "bytes_to_device", (json_int_t)stats->bytes_to_device,
+        "bytes_to_host", (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
         (json_int_t)stats->factor_bytes_to_host, "bytes_from_devices",
         (json_int_t)stats->bytes_from_devices, "copy_seconds", stats->copy_seconds,
         "compute_seconds", stats->compute_seconds, "busy_seconds", stats->busy_seconds);
@@ -71,29 +67,29 @@ static json_t *sides_json(json_t *cpu, json_t *device)
     return object;
 }
 
-json_t *slc_json_share_wish(const struct slc_share_wish *wish)
+json_t *slc_json_hybrid_wish(const struct slc_hybrid_wish *wish)
 {
     json_t *object;
 
-    if (wish->kind == SLC_SHARE_NONE) {
+    if (wish->kind == SLC_HYBRID_NONE) {
         return json_null();
     }
     object = json_object();
-    (void)json_object_set_new(object, "kind", json_string(slc_share_kind_name(wish->kind)));
+    (void)json_object_set_new(object, "kind", json_string(slc_hybrid_kind_name(wish->kind)));
     (void)json_object_set_new(object, "fraction",
-                              fraction_json(wish->kind == SLC_SHARE_STATIC ? wish->fraction : -1));
+                              fraction_json(wish->kind == SLC_HYBRID_STATIC ? wish->fraction : -1));
     return object;
 }
 
-json_t *slc_json_shares(const struct slc_share *shares, unsigned order)
+json_t *slc_json_hybrid(const struct slc_hybrid *shares, unsigned order)
 {
-    json_t *object = slc_json_share_wish(&shares[0].wish);
+    json_t *object = slc_json_hybrid_wish(&shares[0].wish);
     json_t *modes = json_array();
 
     for (unsigned n = 0; n < order; n++) {
-        const struct slc_share *share = &shares[n];
-        const struct slc_share_part *cpu = &share->parts[SLC_SHARE_CPU];
-        const struct slc_share_part *device = &share->parts[SLC_SHARE_DEVICE];
+        const struct slc_hybrid *share = &shares[n];
+        const struct slc_hybrid_part *cpu = &share->parts[SLC_HYBRID_CPU];
+        const struct slc_hybrid_part *device = &share->parts[SLC_HYBRID_GPU];
         json_t *mode;
 
         if (share->passes == 0) {
@@ -106,10 +102,10 @@ json_t *slc_json_shares(const struct slc_share *shares, unsigned order)
                                   json_integer((json_int_t)share->passes_alone));
         (void)json_object_set_new(mode, "cpu_cost_seconds", json_real(share->cost_seconds));
         (void)json_object_set_new(mode, "measured",
-                                  fraction_json(slc_share_rates_fraction(&share->rates)));
-        (void)json_object_set_new(mode, "used", fraction_json(slc_share_fraction(share->parts)));
+                                  fraction_json(slc_hybrid_rates_fraction(&share->rates)));
+        (void)json_object_set_new(mode, "used", fraction_json(slc_hybrid_fraction(share->parts)));
         (void)json_object_set_new(mode, "used_last",
-                                  fraction_json(slc_share_fraction(share->last)));
+                                  fraction_json(slc_hybrid_fraction(share->last)));
         (void)json_object_set_new(
             mode, "nnz",
             sides_json(json_integer((json_int_t)cpu->nnz), json_integer((json_int_t)device->nnz)));
@@ -126,11 +122,11 @@ json_t *slc_json_shares(const struct slc_share *shares, unsigned order)
 }
 
 void slc_devices_imbalance(const struct slc_plan *plan,
-                           const struct slc_devices_stats *stats,
+                           const struct slc_member_stats *stats,
                            double *of_nnz,
                            double *of_time)
 {
-    const unsigned count = slc_plan_device_count(plan);
+    const unsigned count = slc_plan_group_size(plan);
     double nnz[SLC_MAX_DEVICES], seconds[SLC_MAX_DEVICES];
 
     for (unsigned d = 0; d < count; d++) {
@@ -141,11 +137,11 @@ void slc_devices_imbalance(const struct slc_plan *plan,
     *of_time = slc_assign_imbalance(seconds, count);
 }
 
-json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_devices_stats *stats)
+json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_member_stats *stats)
 {
     json_t *list = json_array();
     json_t *object = json_object();
-    const unsigned count = slc_plan_device_count(plan);
+    const unsigned count = slc_plan_group_size(plan);
     double of_nnz, of_time;
 
     if (count == 0) {
@@ -165,7 +161,7 @@ json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_dev
                       "sent_bytes", (json_int_t)stats[d].sent_bytes));
     }
     slc_devices_imbalance(plan, stats, &of_nnz, &of_time);
-    (void)json_object_set_new(object, "threads_each", json_integer(plan->device_threads));
+    (void)json_object_set_new(object, "threads_each", json_integer(plan->group_threads));
     (void)json_object_set_new(object, "split", json_string(slc_split_name(plan->request.split)));
     (void)json_object_set_new(object, "imbalance_nnz", json_real(of_nnz));
     (void)json_object_set_new(object, "imbalance_seconds", json_real(of_time));

@@ -18,15 +18,15 @@ json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_devi
  * what was measured and done in each mode that passes were made over, `shares` having one per mode.
  * Null where nothing is shared.
  */
-json_t *slc_json_share_wish(const struct slc_share_wish *wish);
-json_t *slc_json_shares(const struct slc_share *shares, unsigned order);
+json_t *slc_json_hybrid_wish(const struct slc_hybrid_wish *wish);
+json_t *slc_json_hybrid(const struct slc_hybrid *shares, unsigned order);
 
 /* The largest over the mean of nonzeros of the plan's devices, and of the time that these took. */
 void slc_devices_imbalance(const struct slc_plan *plan,
-                           const struct slc_devices_stats *stats,
+                           const struct slc_member_stats *stats,
                            double *of_nnz,
                            double *of_time);
 /* What each of them did; null where there are none. */
-json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_devices_stats *stats);
+json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_member_stats *stats);
 
 #endif

@@ -224,8 +224,8 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     set(object, "copies_after",
         result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
     set(object, "devices", slc_json_devices_stats(facts->plan, result->devices));
-    set(object, "device", slc_json_device_stats(facts->plan, &result->accelerator));
-    set(object, "share", slc_json_shares(result->shares, result->order));
+    set(object, "device", slc_json_device_stats(facts->plan, &result->gpu));
+    set(object, "share", slc_json_hybrid(result->hybrid, result->order));
     set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
     set(object, "fit", json_real(result->fit));
     set(object, "holdout", holdout(result));

@@ -1,8 +1,8 @@
 /*
- * Several devices: their memory, and MTTKRPs; see engine/executor/cpu_groups.h.
+ * Several groups: their memory, and MTTKRPs; see engine/executor/cpu_groups.h.
  *
- * Worker w of the stream is thread w % T of device w / T. A pass calls the backend of its worker's
- * device; no device touches another one's memory in it. Rows that are split over partitions are
+ * Worker w of the stream is thread w % T of group w / T. A pass calls the backend of its worker's
+ * group; no group touches another one's memory in it. Rows that are split over partitions are
  * put together between the last tile and the end of the jobs, in the order of the partitions, so
  * that it does not matter who had which.
  */
@@ -13,9 +13,9 @@
 
 #include <assert.h>
 
-static const struct slc_layout_info *info_of(const struct slc_devices *devices)
+static const struct slc_layout_info *info_of(const struct slc_cpu_groups *groups)
 {
-    return slc_reader_info(devices->setup.layouts->reader[0]);
+    return slc_reader_info(groups->setup.layouts->reader[0]);
 }
 
 static bool is_computed(const struct slc_plan *plan, unsigned mode)
@@ -31,7 +31,7 @@ static uint64_t row_bytes(const struct slc_plan *plan)
 
 static uint64_t unit_rows(const struct slc_plan *plan, uint64_t rows)
 {
-    return slc_device_unit_rows(row_bytes(plan), rows);
+    return slc_group_unit_rows(row_bytes(plan), rows);
 }
 
 /* Of a unit of any mode that is computed. */
@@ -54,15 +54,15 @@ static uint64_t most_units(const struct slc_layouts *layouts, const struct slc_p
 
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
-            units = slc_max_u64(units, slc_device_units_max(layouts->reader[plan->mode_layout[n]],
-                                                            plan->devices, info->dims[n],
-                                                            unit_rows(plan, info->dims[n])));
+            units = slc_max_u64(units, slc_group_units_max(layouts->reader[plan->mode_layout[n]],
+                                                           plan->cpu_groups, info->dims[n],
+                                                           unit_rows(plan, info->dims[n])));
         }
     }
     return units;
 }
 
-/* Sizes of the buffers that all devices share. */
+/* Sizes of the buffers that all groups share. */
 struct buffer_sizes {
     uint64_t columns, staging, split;
 };
@@ -79,7 +79,7 @@ sizes_of(const struct slc_layouts *layouts, const struct slc_plan *plan, struct 
                        &sizes->columns);
 }
 
-uint64_t slc_devices_memory_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+uint64_t slc_cpu_groups_memory_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     struct buffer_sizes sizes;
@@ -88,62 +88,61 @@ uint64_t slc_devices_memory_bytes(const struct slc_layouts *layouts, const struc
     if (!sizes_of(layouts, plan, &sizes)) {
         return UINT64_MAX;
     }
-    sum = slc_exchange_memory_bytes(plan->devices, row_bytes(plan)) +
+    sum = slc_exchange_memory_bytes(plan->cpu_groups, row_bytes(plan)) +
           slc_buffer_footprint(sizes.columns, SLC_PAGES_SMALL) +
           slc_buffer_footprint(sizes.staging, SLC_PAGES_SMALL) +
-          slc_buffer_footprint(sizes.split, SLC_PAGES_SMALL) + sizeof(struct slc_devices) +
-          plan->devices * sizeof(struct slc_devices_member) +
-          plan->threads * sizeof(struct slc_device_worker);
+          slc_buffer_footprint(sizes.split, SLC_PAGES_SMALL) + sizeof(struct slc_cpu_groups) +
+          plan->cpu_groups * sizeof(struct slc_cpu_group) +
+          plan->threads * sizeof(struct slc_cpu_group_worker);
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
-            sum +=
-                slc_device_shares_memory_bytes(layouts->reader[plan->mode_layout[n]], plan->devices,
-                                               info->dims[n], unit_rows(plan, info->dims[n]));
+            sum += slc_group_division_memory_bytes(layouts->reader[plan->mode_layout[n]],
+                                                   plan->cpu_groups, info->dims[n],
+                                                   unit_rows(plan, info->dims[n]));
         }
     }
     return sum;
 }
 
-/* The memory of device `d`; the first one works on the caller's. */
-static enum slc_status make_device(struct slc_devices *devices, unsigned d, struct slc_error *err)
+/* The memory of group `d`; the first one works on the caller's. */
+static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, struct slc_error *err)
 {
-    struct slc_devices_member *device = &devices->device[d];
+    struct slc_cpu_group *group = &groups->group[d];
     enum slc_status status = SLC_OK;
 
-    device->backend = devices->setup.backends[d];
-    device->factors = d == 0 ? devices->setup.factors : device->copies;
-    for (unsigned n = 0; d > 0 && n < devices->order && status == SLC_OK; n++) {
-        const struct slc_matrix *first = &devices->setup.factors[n];
+    group->backend = groups->setup.backends[d];
+    group->factors = d == 0 ? groups->setup.factors : group->copies;
+    for (unsigned n = 0; d > 0 && n < groups->order && status == SLC_OK; n++) {
+        const struct slc_matrix *first = &groups->setup.factors[n];
 
         /* MTTKRPs of one mode alone have no factor of it. */
         if (first->buffer.data != NULL) {
             status =
-                slc_matrix_create(&device->copies[n], first->type, first->rows, first->cols, err);
+                slc_matrix_create(&group->copies[n], first->type, first->rows, first->cols, err);
         }
     }
     if (d > 0 && status == SLC_OK) {
         struct slc_matrix output = {0};
         uint64_t rows = 0;
 
-        for (unsigned n = 0; n < devices->order; n++) {
-            rows = is_computed(devices->setup.plan, n)
-                       ? slc_max_u64(rows, info_of(devices)->dims[n])
-                       : rows;
+        for (unsigned n = 0; n < groups->order; n++) {
+            rows = is_computed(groups->setup.plan, n) ? slc_max_u64(rows, info_of(groups)->dims[n])
+                                                      : rows;
         }
-        status = slc_matrix_create(&output, devices->setup.plan->request.precision, rows,
-                                   devices->setup.rank, err);
-        device->output = output.buffer;
+        status = slc_matrix_create(&output, groups->setup.plan->request.precision, rows,
+                                   groups->setup.rank, err);
+        group->output = output.buffer;
     }
     return status;
 }
 
-static enum slc_status divide_modes(struct slc_devices *devices, struct slc_error *err)
+static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_error *err)
 {
-    const struct slc_plan *plan = devices->setup.plan;
-    const uint64_t *dims = info_of(devices)->dims;
+    const struct slc_plan *plan = groups->setup.plan;
+    const uint64_t *dims = info_of(groups)->dims;
     enum slc_status status = SLC_OK;
 
-    for (unsigned n = 0; n < devices->order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < groups->order && status == SLC_OK; n++) {
         if (is_computed(plan, n) && plan->request.split == SLC_SPLIT_NNZ &&
             plan->partitions[n] > 0) {
             return slc_fail(err, SLC_ERR_USAGE,
@@ -152,292 +151,292 @@ static enum slc_status divide_modes(struct slc_devices *devices, struct slc_erro
                             n + 1);
         }
         if (is_computed(plan, n)) {
-            status = slc_device_shares_create(devices->setup.layouts->reader[plan->mode_layout[n]],
-                                              plan->request.split, devices->count, dims[n],
-                                              unit_rows(plan, dims[n]), &devices->shares[n], err);
+            status = slc_group_division_create(groups->setup.layouts->reader[plan->mode_layout[n]],
+                                               plan->request.split, groups->count, dims[n],
+                                               unit_rows(plan, dims[n]), &groups->division[n], err);
         }
     }
     return status;
 }
 
-static enum slc_status make_buffers(struct slc_devices *devices, struct slc_error *err)
+static enum slc_status make_buffers(struct slc_cpu_groups *groups, struct slc_error *err)
 {
-    const struct slc_plan *plan = devices->setup.plan;
+    const struct slc_plan *plan = groups->setup.plan;
     struct buffer_sizes sizes;
     enum slc_status status;
 
-    if (!sizes_of(devices->setup.layouts, plan, &sizes)) {
+    if (!sizes_of(groups->setup.layouts, plan, &sizes)) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the sums of so many rows");
     }
-    status = slc_buffer_create(&devices->columns, (size_t)sizes.columns, SLC_PAGES_SMALL, err);
+    status = slc_buffer_create(&groups->columns, (size_t)sizes.columns, SLC_PAGES_SMALL, err);
     if (status == SLC_OK) {
-        status = slc_buffer_create(&devices->staging, (size_t)sizes.staging, SLC_PAGES_SMALL, err);
+        status = slc_buffer_create(&groups->staging, (size_t)sizes.staging, SLC_PAGES_SMALL, err);
     }
     if (status == SLC_OK) {
-        status = slc_buffer_create(&devices->split, (size_t)sizes.split, SLC_PAGES_SMALL, err);
+        status = slc_buffer_create(&groups->split, (size_t)sizes.split, SLC_PAGES_SMALL, err);
     }
     if (status == SLC_OK) {
-        status = slc_exchange_create(devices->count, row_bytes(plan), &devices->exchange, err);
+        status = slc_exchange_create(groups->count, row_bytes(plan), &groups->exchange, err);
     }
     return status;
 }
 
-enum slc_status slc_devices_create(const struct slc_devices_setup *setup,
-                                   struct slc_devices **result,
-                                   struct slc_error *err)
+enum slc_status slc_cpu_groups_create(const struct slc_cpu_groups_setup *setup,
+                                      struct slc_cpu_groups **result,
+                                      struct slc_error *err)
 {
     const struct slc_plan *plan = setup->plan;
-    struct slc_devices *devices;
+    struct slc_cpu_groups *groups;
     enum slc_status status;
 
-    if (plan->devices == 0 || plan->threads != plan->devices * plan->device_threads) {
+    if (plan->cpu_groups == 0 || plan->threads != plan->cpu_groups * plan->group_threads) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the plan, of %u devices with %u threads, is not one "
                         "for several",
-                        plan->devices, plan->device_threads);
+                        plan->cpu_groups, plan->group_threads);
     }
-    devices = slc_calloc(1, sizeof *devices);
-    if (devices == NULL) {
+    groups = slc_calloc(1, sizeof *groups);
+    if (groups == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for devices");
     }
-    devices->setup = *setup;
-    devices->order = slc_reader_info(setup->layouts->reader[0])->order;
-    devices->threads = plan->device_threads;
-    devices->unit_bytes = most_unit_bytes(setup->layouts, plan);
-    devices->device = slc_calloc(plan->devices, sizeof *devices->device);
-    devices->workers = slc_calloc(plan->threads, sizeof *devices->workers);
-    if (devices->device == NULL || devices->workers == NULL) {
-        slc_devices_destroy(devices);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", plan->devices);
+    groups->setup = *setup;
+    groups->order = slc_reader_info(setup->layouts->reader[0])->order;
+    groups->threads = plan->group_threads;
+    groups->unit_bytes = most_unit_bytes(setup->layouts, plan);
+    groups->group = slc_calloc(plan->cpu_groups, sizeof *groups->group);
+    groups->workers = slc_calloc(plan->threads, sizeof *groups->workers);
+    if (groups->group == NULL || groups->workers == NULL) {
+        slc_cpu_groups_destroy(groups);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", plan->cpu_groups);
     }
-    devices->count = plan->devices;
-    status = divide_modes(devices, err);
+    groups->count = plan->cpu_groups;
+    status = divide_modes(groups, err);
     if (status == SLC_OK) {
-        status = make_buffers(devices, err);
+        status = make_buffers(groups, err);
     }
-    for (unsigned d = 0; d < devices->count && status == SLC_OK; d++) {
-        status = make_device(devices, d, err);
+    for (unsigned d = 0; d < groups->count && status == SLC_OK; d++) {
+        status = make_group(groups, d, err);
     }
     if (status != SLC_OK) {
-        slc_devices_destroy(devices);
+        slc_cpu_groups_destroy(groups);
         return status;
     }
-    *result = devices;
+    *result = groups;
     return SLC_OK;
 }
 
-void slc_devices_destroy(struct slc_devices *devices)
+void slc_cpu_groups_destroy(struct slc_cpu_groups *groups)
 {
-    if (devices == NULL) {
+    if (groups == NULL) {
         return;
     }
-    for (unsigned d = 0; d < devices->count; d++) {
+    for (unsigned d = 0; d < groups->count; d++) {
         for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-            slc_matrix_destroy(&devices->device[d].copies[n]);
+            slc_matrix_destroy(&groups->group[d].copies[n]);
         }
-        slc_buffer_destroy(&devices->device[d].output);
+        slc_buffer_destroy(&groups->group[d].output);
     }
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        slc_device_shares_destroy(&devices->shares[n]);
+        slc_group_division_destroy(&groups->division[n]);
     }
-    slc_exchange_destroy(devices->exchange);
-    slc_buffer_destroy(&devices->columns);
-    slc_buffer_destroy(&devices->staging);
-    slc_buffer_destroy(&devices->split);
-    slc_free(devices->device);
-    slc_free(devices->workers);
-    slc_free(devices);
+    slc_exchange_destroy(groups->exchange);
+    slc_buffer_destroy(&groups->columns);
+    slc_buffer_destroy(&groups->staging);
+    slc_buffer_destroy(&groups->split);
+    slc_free(groups->group);
+    slc_free(groups->workers);
+    slc_free(groups);
 }
 
-enum slc_status slc_devices_run(struct slc_devices *devices,
-                                unsigned workers,
-                                slc_team_fn *phase,
-                                struct slc_error *err)
+enum slc_status slc_cpu_groups_run(struct slc_cpu_groups *groups,
+                                   unsigned workers,
+                                   slc_team_fn *phase,
+                                   struct slc_error *err)
 {
     enum slc_status status;
 
     for (unsigned w = 0; w < workers; w++) {
-        slc_error_clear(&devices->workers[w].fault);
+        slc_error_clear(&groups->workers[w].fault);
     }
-    status = slc_team_run(workers, phase, devices, err);
+    status = slc_team_run(workers, phase, groups, err);
     for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
-        status = devices->workers[w].fault.status;
+        status = groups->workers[w].fault.status;
         if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-            *err = devices->workers[w].fault;
+            *err = groups->workers[w].fault;
         }
     }
     return status;
 }
 
-static void load_device(void *context, unsigned d, unsigned count)
+static void load_group(void *context, unsigned d, unsigned count)
 {
-    struct slc_devices *devices = context;
-    struct slc_devices_member *device = &devices->device[d];
+    struct slc_cpu_groups *groups = context;
+    struct slc_cpu_group *group = &groups->group[d];
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = SLC_OK;
 
     (void)count;
-    for (unsigned n = 0; d > 0 && n < devices->order && status == SLC_OK; n++) {
-        const struct slc_matrix *first = &devices->setup.factors[n];
+    for (unsigned n = 0; d > 0 && n < groups->order && status == SLC_OK; n++) {
+        const struct slc_matrix *first = &groups->setup.factors[n];
 
-        if (device->copies[n].buffer.data != NULL) {
-            status = device->backend->ops->rows_write(device->backend, &device->copies[n], 0,
-                                                      first->rows, first->buffer.data,
-                                                      &devices->workers[d].fault);
-            device->stats.copied_bytes += first->rows * slc_matrix_row_bytes(first);
+        if (group->copies[n].buffer.data != NULL) {
+            status =
+                group->backend->ops->rows_write(group->backend, &group->copies[n], 0, first->rows,
+                                                first->buffer.data, &groups->workers[d].fault);
+            group->stats.copied_bytes += first->rows * slc_matrix_row_bytes(first);
         }
     }
-    device->stats.copy_seconds += d > 0 ? slc_seconds_since(start_ns) : 0.0;
+    group->stats.copy_seconds += d > 0 ? slc_seconds_since(start_ns) : 0.0;
 }
 
-enum slc_status slc_devices_load(struct slc_devices *devices, struct slc_error *err)
+enum slc_status slc_cpu_groups_load(struct slc_cpu_groups *groups, struct slc_error *err)
 {
-    return slc_devices_run(devices, devices->count, load_device, err);
+    return slc_cpu_groups_run(groups, groups->count, load_group, err);
 }
 
-/* Points a device's view at its output of the mode. */
-static struct slc_matrix *output_of(struct slc_devices *devices, unsigned d, unsigned mode)
+/* Points a group's view at its output of the mode. */
+static struct slc_matrix *output_of(struct slc_cpu_groups *groups, unsigned d, unsigned mode)
 {
-    const enum slc_value_type type = devices->setup.plan->request.precision;
-    struct slc_devices_member *device = &devices->device[d];
+    const enum slc_value_type type = groups->setup.plan->request.precision;
+    struct slc_cpu_group *group = &groups->group[d];
 
-    device->view = (struct slc_matrix){.type = type,
-                                       .rows = info_of(devices)->dims[mode],
-                                       .cols = devices->setup.rank,
-                                       .pitch = slc_matrix_pitch(type, devices->setup.rank),
-                                       .buffer = d == 0 ? *devices->setup.output : device->output};
-    return &device->view;
+    group->view = (struct slc_matrix){.type = type,
+                                      .rows = info_of(groups)->dims[mode],
+                                      .cols = groups->setup.rank,
+                                      .pitch = slc_matrix_pitch(type, groups->setup.rank),
+                                      .buffer = d == 0 ? *groups->setup.output : group->output};
+    return &group->view;
 }
 
-static enum slc_status begin_job(struct slc_devices *devices, unsigned d, struct slc_error *err)
+static enum slc_status begin_job(struct slc_cpu_groups *groups, unsigned d, struct slc_error *err)
 {
-    const struct slc_plan *plan = devices->setup.plan;
-    struct slc_devices_member *device = &devices->device[d];
-    struct slc_mttkrp_job job = {.order = devices->order,
-                                 .mode = devices->mode,
-                                 .rank = devices->setup.rank,
-                                 .nnz = info_of(devices)->nnz,
-                                 .workers = devices->threads,
+    const struct slc_plan *plan = groups->setup.plan;
+    struct slc_cpu_group *group = &groups->group[d];
+    struct slc_mttkrp_job job = {.order = groups->order,
+                                 .mode = groups->mode,
+                                 .rank = groups->setup.rank,
+                                 .nnz = info_of(groups)->nnz,
+                                 .workers = groups->threads,
                                  .deterministic = plan->request.deterministic,
-                                 .partitions = plan->partitions[devices->mode],
-                                 .conflict = plan->choices[devices->mode].chosen,
-                                 .output = output_of(devices, d, devices->mode)};
+                                 .partitions = plan->partitions[groups->mode],
+                                 .conflict = plan->choices[groups->mode].chosen,
+                                 .output = output_of(groups, d, groups->mode)};
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
-    for (unsigned n = 0; n < devices->order; n++) {
-        job.factors[n] = &device->factors[n];
+    for (unsigned n = 0; n < groups->order; n++) {
+        job.factors[n] = &group->factors[n];
     }
-    status = device->backend->ops->mttkrp_begin(device->backend, &job, err);
-    device->stats.compute_seconds += slc_seconds_since(start_ns);
+    status = group->backend->ops->mttkrp_begin(group->backend, &job, err);
+    group->stats.compute_seconds += slc_seconds_since(start_ns);
     return status;
 }
 
-static void begin_device(void *context, unsigned d, unsigned count)
+static void begin_group(void *context, unsigned d, unsigned count)
 {
-    struct slc_devices *devices = context;
+    struct slc_cpu_groups *groups = context;
 
     (void)count;
-    devices->device[d].begun = begin_job(devices, d, &devices->workers[d].fault) == SLC_OK;
+    groups->group[d].begun = begin_job(groups, d, &groups->workers[d].fault) == SLC_OK;
 }
 
-static void end_device(void *context, unsigned d, unsigned count)
+static void end_group(void *context, unsigned d, unsigned count)
 {
-    struct slc_devices *devices = context;
-    struct slc_devices_member *device = &devices->device[d];
+    struct slc_cpu_groups *groups = context;
+    struct slc_cpu_group *group = &groups->group[d];
     const uint64_t start_ns = slc_clock_ns();
 
     (void)count;
-    if (device->begun) {
+    if (group->begun) {
         /* Its fault is kept with its message. */
-        (void)device->backend->ops->mttkrp_end(device->backend, &devices->workers[d].fault);
-        device->begun = false;
-        device->stats.compute_seconds += slc_seconds_since(start_ns);
+        (void)group->backend->ops->mttkrp_end(group->backend, &groups->workers[d].fault);
+        group->begun = false;
+        group->stats.compute_seconds += slc_seconds_since(start_ns);
     }
 }
 
 static enum slc_status
 add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
-    struct slc_devices *devices = context;
-    struct slc_backend *backend = devices->device[worker / devices->threads].backend;
+    struct slc_cpu_groups *groups = context;
+    struct slc_backend *backend = groups->group[worker / groups->threads].backend;
     const uint64_t start_ns = slc_clock_ns();
     const enum slc_status status =
-        backend->ops->mttkrp_tile(backend, worker % devices->threads, tile, err);
+        backend->ops->mttkrp_tile(backend, worker % groups->threads, tile, err);
 
-    devices->workers[worker].compute_ns += slc_clock_ns() - start_ns;
+    groups->workers[worker].compute_ns += slc_clock_ns() - start_ns;
     return status;
 }
 
 static void abort_jobs(void *context)
 {
-    struct slc_devices *devices = context;
+    struct slc_cpu_groups *groups = context;
 
-    for (unsigned d = 0; d < devices->count; d++) {
-        devices->device[d].backend->ops->mttkrp_abort(devices->device[d].backend);
+    for (unsigned d = 0; d < groups->count; d++) {
+        groups->group[d].backend->ops->mttkrp_abort(groups->group[d].backend);
     }
 }
 
 /* Adds the sums of every partition that continues a row to the row, at the owner of its first. */
-static void join_split_rows(struct slc_devices *devices)
+static void join_split_rows(struct slc_cpu_groups *groups)
 {
-    const unsigned mode = devices->mode;
+    const unsigned mode = groups->mode;
     const struct slc_reader *reader =
-        devices->setup.layouts->reader[devices->setup.plan->mode_layout[mode]];
+        groups->setup.layouts->reader[groups->setup.plan->mode_layout[mode]];
     struct slc_backend *first_owner = NULL;
 
-    for (uint64_t p = 0; p < devices->setup.plan->partitions[mode]; p++) {
+    for (uint64_t p = 0; p < groups->setup.plan->partitions[mode]; p++) {
         struct slc_partition partition;
         struct slc_backend *owner;
         uint64_t row;
 
         slc_reader_partition(reader, p, &partition);
-        owner = devices->device[devices->shares[mode].owner[partition.first_block]].backend;
+        owner = groups->group[groups->division[mode].owner[partition.first_block]].backend;
         if (!partition.continued) {
             first_owner = owner;
-        } else if (owner->ops->mttkrp_split_take(owner, p, &row, devices->split.data)) {
+        } else if (owner->ops->mttkrp_split_take(owner, p, &row, groups->split.data)) {
             assert(first_owner != NULL);
-            first_owner->ops->mttkrp_split_add(first_owner, row, devices->split.data);
+            first_owner->ops->mttkrp_split_add(first_owner, row, groups->split.data);
         }
     }
 }
 
-/* Adds what a pass has measured to the statistics of devices. */
-static void settle_pass(struct slc_devices *devices, double pass_seconds)
+/* Adds what a pass has measured to the statistics of groups. */
+static void settle_pass(struct slc_cpu_groups *groups, double pass_seconds)
 {
-    for (unsigned d = 0; d < devices->count; d++) {
-        struct slc_devices_stats *stats = &devices->device[d].stats;
+    for (unsigned d = 0; d < groups->count; d++) {
+        struct slc_member_stats *stats = &groups->group[d].stats;
         double busy_seconds = 0.0;
 
-        for (unsigned t = 0; t < devices->threads; t++) {
-            struct slc_device_worker *worker = &devices->workers[d * devices->threads + t];
+        for (unsigned t = 0; t < groups->threads; t++) {
+            struct slc_cpu_group_worker *worker = &groups->workers[d * groups->threads + t];
 
-            busy_seconds += (double)worker->compute_ns * 1e-9 / devices->threads;
+            busy_seconds += (double)worker->compute_ns * 1e-9 / groups->threads;
             worker->compute_ns = 0;
         }
-        stats->nnz += devices->shares[devices->mode].nnz[d];
-        stats->bytes += devices->shares[devices->mode].bytes[d];
+        stats->nnz += groups->division[groups->mode].nnz[d];
+        stats->bytes += groups->division[groups->mode].bytes[d];
         stats->compute_seconds += busy_seconds;
         stats->wait_seconds += pass_seconds > busy_seconds ? pass_seconds - busy_seconds : 0.0;
     }
 }
 
-enum slc_status slc_devices_mttkrp(struct slc_devices *devices,
-                                   struct slc_stream *stream,
-                                   unsigned mode,
-                                   const volatile int *stop,
-                                   void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                                   void *progress_context,
-                                   struct slc_error *err)
+enum slc_status slc_cpu_groups_mttkrp(struct slc_cpu_groups *groups,
+                                      struct slc_stream *stream,
+                                      unsigned mode,
+                                      const volatile int *stop,
+                                      void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                      void *progress_context,
+                                      struct slc_error *err)
 {
-    const struct slc_plan *plan = devices->setup.plan;
-    const struct slc_pass_division division = {.owner = devices->shares[mode].owner,
-                                               .order = devices->shares[mode].order,
-                                               .group_workers = devices->threads};
+    const struct slc_plan *plan = groups->setup.plan;
+    const struct slc_pass_division division = {.owner = groups->division[mode].owner,
+                                               .order = groups->division[mode].order,
+                                               .group_workers = groups->threads};
     const struct slc_pass pass = {.layout = plan->mode_layout[mode],
                                   .tile = add_tile,
                                   .abort = abort_jobs,
-                                  .context = devices,
+                                  .context = groups,
                                   .by_partition = plan->partitions[mode] > 0,
                                   .division = &division,
                                   .stop = stop,
@@ -447,30 +446,30 @@ enum slc_status slc_devices_mttkrp(struct slc_devices *devices,
     uint64_t start_ns;
 
     assert(is_computed(plan, mode));
-    devices->mode = mode;
-    status = slc_devices_run(devices, devices->count, begin_device, err);
+    groups->mode = mode;
+    status = slc_cpu_groups_run(groups, groups->count, begin_group, err);
     if (status == SLC_OK) {
         start_ns = slc_clock_ns();
         status = slc_stream_pass(stream, &pass, err);
-        settle_pass(devices, slc_seconds_since(start_ns));
+        settle_pass(groups, slc_seconds_since(start_ns));
     }
     if (status == SLC_OK) {
-        join_split_rows(devices);
+        join_split_rows(groups);
     }
     /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
-    ended = slc_devices_run(devices, devices->count, end_device, status == SLC_OK ? err : NULL);
+    ended = slc_cpu_groups_run(groups, groups->count, end_group, status == SLC_OK ? err : NULL);
     return status == SLC_OK ? ended : status;
 }
 
 const struct slc_matrix *
-slc_devices_factor(const struct slc_devices *devices, unsigned device, unsigned mode)
+slc_cpu_groups_factor(const struct slc_cpu_groups *groups, unsigned group, unsigned mode)
 {
-    return &devices->device[device].factors[mode];
+    return &groups->group[group].factors[mode];
 }
 
-void slc_devices_stats(const struct slc_devices *devices,
-                       unsigned device,
-                       struct slc_devices_stats *stats)
+void slc_cpu_groups_stats(const struct slc_cpu_groups *groups,
+                          unsigned group,
+                          struct slc_member_stats *stats)
 {
-    *stats = devices->device[device].stats;
+    *stats = groups->group[group].stats;
 }

@@ -1,16 +1,15 @@
 /*
- * A decomposition on several devices (AMPED): each has a copy of the factors in its own memory and
- * its own threads, computes the MTTKRP from the blocks it owns, solves for the rows of the factor
- * it owns, and sends them round a ring (engine/executor/exchange.h), so that all copies are equal
- * again.
+ * A decomposition by several groups of CPU workers that act as devices (AMPED): each group has a
+ * copy of the factors in memory of its own and its own threads, computes the MTTKRP from the blocks
+ * it owns, solves for the rows of the factor it owns, and sends them round a ring
+ * (engine/executor/exchange.h), so that all copies are equal again.
  *
- * One stream serves all devices: its ring of slots, its reader and its cache are what the machine's
- * memory and drive allow, however many devices there are. Its workers belong to devices, and take
- * tiles of their device's blocks alone. A device is a backend (base/backend.h): what differs
- * between devices of the CPU and others is behind that table, but for the dense algebra of rows.
+ * One stream serves all groups: its ring of slots, its reader and its cache are what the machine's
+ * memory and drive allow, however many groups there are. Its workers belong to groups, and take
+ * tiles of their group's blocks alone. A group is a backend (base/backend.h).
  */
-#ifndef SLC_ENGINE_DEVICES_H
-#define SLC_ENGINE_DEVICES_H
+#ifndef SLC_ENGINE_CPU_GROUPS_H
+#define SLC_ENGINE_CPU_GROUPS_H
 
 #include "base/backend.h"
 #include "cpu/dense/dense.h"
@@ -20,8 +19,11 @@
 
 #include <stdint.h>
 
-/* What one device has done since it was created. Seconds of threads are means over its threads. */
-struct slc_devices_stats {
+/*
+ * What one member of a group has done since it was created: a group of CPU workers, or a GPU of
+ * several (engine/executor/gpu_group.h). Seconds of threads are means over its threads.
+ */
+struct slc_member_stats {
     uint64_t nnz;           /* that it multiplied */
     uint64_t bytes;         /* of the blocks these lay in, encoded */
     double compute_seconds; /* of MTTKRPs, decoding included */
@@ -35,77 +37,81 @@ struct slc_devices_stats {
     double exchange_wait_seconds; /* waiting for a neighbour */
 };
 
-/* What devices are made of; everything is borrowed. */
-struct slc_devices_setup {
+/* What groups are made of; everything is borrowed. */
+struct slc_cpu_groups_setup {
     const struct slc_layouts *layouts;   /* of the stream */
-    const struct slc_plan *plan;         /* made for `devices` of 1 or more */
-    struct slc_backend *const *backends; /* plan->devices of them */
+    const struct slc_plan *plan;         /* made for `cpu_groups` of 1 or more */
+    struct slc_backend *const *backends; /* plan->cpu_groups of them */
     struct slc_dense *dense;             /* for plan->threads; NULL where nothing is solved */
-    struct slc_matrix *factors;          /* one per mode: the first device's, which works on it */
-    const struct slc_buffer *output;     /* the first device's, for the longest mode */
+    struct slc_matrix *factors;          /* one per mode: the first group's, which works on it */
+    const struct slc_buffer *output;     /* the first group's, for the longest mode */
     uint32_t rank;
 };
 
-struct slc_devices;
+struct slc_cpu_groups;
 
 /*
- * Divides the layouts of the modes that are computed and takes the other devices' memory.
- * Owns: slc_devices_destroy, which takes NULL. Errors: SLC_ERR_USAGE for a plan without devices;
+ * Divides the layouts of the modes that are computed and takes the other groups' memory.
+ * Owns: slc_cpu_groups_destroy, which takes NULL. Errors: SLC_ERR_USAGE for a plan without groups;
  * SLC_ERR_MEMORY.
  */
-enum slc_status slc_devices_create(const struct slc_devices_setup *setup,
-                                   struct slc_devices **devices,
-                                   struct slc_error *err) SLC_NODISCARD;
-void slc_devices_destroy(struct slc_devices *devices);
+enum slc_status slc_cpu_groups_create(const struct slc_cpu_groups_setup *setup,
+                                      struct slc_cpu_groups **groups,
+                                      struct slc_error *err) SLC_NODISCARD;
+void slc_cpu_groups_destroy(struct slc_cpu_groups *groups);
 /* What the above takes beside factors and outputs, for plans; UINT64_MAX on overflow. */
-uint64_t slc_devices_memory_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
+uint64_t slc_cpu_groups_memory_bytes(const struct slc_layouts *layouts,
+                                     const struct slc_plan *plan);
 
-/* Copies all factors of the first device to the others. Errors: those of rows_write. */
-enum slc_status slc_devices_load(struct slc_devices *devices, struct slc_error *err) SLC_NODISCARD;
+/* Copies all factors of the first group to the others. Errors: those of rows_write. */
+enum slc_status slc_cpu_groups_load(struct slc_cpu_groups *groups,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The MTTKRP of `mode` over the stream, each device its share into its own output. Order: with
- * SLC_SPLIT_PARTITIONS a row has, at its owner, the bits of an MTTKRP by one device, whatever the
- * number of devices and threads. Errors: those of the stream and of any backend, which end the pass
+ * The MTTKRP of `mode` over the stream, each group its share into its own output. Order: with
+ * SLC_SPLIT_PARTITIONS a row has, at its owner, the bits of an MTTKRP by one group, whatever the
+ * number of groups and threads. Errors: those of the stream and of any backend, which end the pass
  * for all; outputs are then undefined, factors as they were.
  */
-enum slc_status slc_devices_mttkrp(struct slc_devices *devices,
-                                   struct slc_stream *stream,
-                                   unsigned mode,
-                                   const volatile int *stop,
-                                   void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                                   void *progress_context,
-                                   struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_cpu_groups_mttkrp(struct slc_cpu_groups *groups,
+                                      struct slc_stream *stream,
+                                      unsigned mode,
+                                      const volatile int *stop,
+                                      void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                      void *progress_context,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
  * After it: slc_dense_update of every copy of factor `mode`, rows by their owners, and the
- * exchange. Order: with SLC_SPLIT_PARTITIONS the same bits for any number of devices and threads,
+ * exchange. Order: with SLC_SPLIT_PARTITIONS the same bits for any number of groups and threads,
  * and those of slc_dense_update but for sums->inner, which is added up by partitions, singular V,
  * and ranks beyond 64. Errors: SLC_ERR_SYSTEM for want of threads, those of copying rows; the
  * factor is then undefined.
  */
-enum slc_status slc_devices_update(struct slc_devices *devices,
-                                   const struct slc_solver *solver,
-                                   unsigned mode,
-                                   const struct slc_update_sums *sums,
-                                   struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_cpu_groups_update(struct slc_cpu_groups *groups,
+                                      const struct slc_solver *solver,
+                                      unsigned mode,
+                                      const struct slc_update_sums *sums,
+                                      struct slc_error *err) SLC_NODISCARD;
 
-/* After slc_devices_mttkrp: every device's output has all rows. Errors as above, of the output. */
-enum slc_status
-slc_devices_gather(struct slc_devices *devices, unsigned mode, struct slc_error *err) SLC_NODISCARD;
+/* After slc_cpu_groups_mttkrp: every group's output has all rows. Errors as above, of the output.
+ */
+enum slc_status slc_cpu_groups_gather(struct slc_cpu_groups *groups,
+                                      unsigned mode,
+                                      struct slc_error *err) SLC_NODISCARD;
 
 /* slc_dense_scale of every copy of a factor. */
-enum slc_status slc_devices_scale(struct slc_devices *devices,
-                                  unsigned mode,
-                                  const double *scale,
-                                  struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_cpu_groups_scale(struct slc_cpu_groups *groups,
+                                     unsigned mode,
+                                     const double *scale,
+                                     struct slc_error *err) SLC_NODISCARD;
 
-/* One device's copy of a factor. Borrowed; for tests. */
+/* One group's copy of a factor. Borrowed; for tests. */
 const struct slc_matrix *
-slc_devices_factor(const struct slc_devices *devices, unsigned device, unsigned mode);
+slc_cpu_groups_factor(const struct slc_cpu_groups *groups, unsigned group, unsigned mode);
 
-void slc_devices_stats(const struct slc_devices *devices,
-                       unsigned device,
-                       struct slc_devices_stats *stats);
+void slc_cpu_groups_stats(const struct slc_cpu_groups *groups,
+                          unsigned group,
+                          struct slc_member_stats *stats);
 
 #endif

@@ -1,6 +1,6 @@
-/* What the files of engine/devices*.c share; private to them. */
-#ifndef SLC_ENGINE_DEVICES_IMPL_H
-#define SLC_ENGINE_DEVICES_IMPL_H
+/* What cpu_groups.c and cpu_groups_update.c share; private to them. */
+#ifndef SLC_ENGINE_CPU_GROUPS_IMPL_H
+#define SLC_ENGINE_CPU_GROUPS_IMPL_H
 
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
@@ -8,33 +8,33 @@
 
 #include <stdatomic.h>
 
-/* One device. */
-struct slc_devices_member {
+/* One group. */
+struct slc_cpu_group {
     struct slc_backend *backend;
     struct slc_matrix *factors;              /* one per mode */
-    struct slc_matrix copies[SLC_MAX_ORDER]; /* what `factors` is, but for the first device */
-    struct slc_buffer output;                /* but for the first device */
+    struct slc_matrix copies[SLC_MAX_ORDER]; /* what `factors` is, but for the first group */
+    struct slc_buffer output;                /* but for the first group */
     struct slc_matrix view;                  /* of the output at hand */
-    struct slc_devices_stats stats;
+    struct slc_member_stats stats;
     bool begun;                 /* its backend has a job */
     _Atomic uint64_t next_unit; /* of its piece, to be taken */
 };
 
 /* What a worker of the team found; on cache lines of its own. */
-struct slc_device_worker {
+struct slc_cpu_group_worker {
     uint64_t compute_ns, reduce_ns, solve_ns;
     struct slc_error fault;
     uint64_t padding[8];
 };
 
-struct slc_devices {
-    struct slc_devices_setup setup;
+struct slc_cpu_groups {
+    struct slc_cpu_groups_setup setup;
     unsigned order;
     unsigned count;
-    unsigned threads; /* of each device */
-    struct slc_devices_member *device;
-    struct slc_device_worker *workers;
-    struct slc_device_shares shares[SLC_MAX_ORDER]; /* of modes that are computed */
+    unsigned threads; /* of each group */
+    struct slc_cpu_group *group;
+    struct slc_cpu_group_worker *workers;
+    struct slc_group_division division[SLC_MAX_ORDER]; /* of modes that are computed */
     struct slc_exchange *exchange;
     struct slc_buffer columns; /* of every unit of the mode with the most */
     struct slc_buffer staging; /* two units per worker (SLC_SPLIT_NNZ) */
@@ -46,10 +46,10 @@ struct slc_devices {
     const struct slc_solver *solver; /* NULL: rows are put together alone */
 };
 
-/* Runs a phase on all workers, or on one per device; the first fault by their numbers counts. */
-enum slc_status slc_devices_run(struct slc_devices *devices,
-                                unsigned workers,
-                                slc_team_fn *phase,
-                                struct slc_error *err) SLC_NODISCARD;
+/* Runs a phase on all workers, or on one per group; the first fault by their numbers counts. */
+enum slc_status slc_cpu_groups_run(struct slc_cpu_groups *groups,
+                                   unsigned workers,
+                                   slc_team_fn *phase,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 #endif

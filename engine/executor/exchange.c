@@ -144,12 +144,12 @@ void slc_exchange_destroy(struct slc_exchange *exchange)
 }
 
 /* Before and behind a device in the ring. */
-static unsigned before(const struct slc_exchange *exchange, unsigned device)
+static unsigned device_before(const struct slc_exchange *exchange, unsigned device)
 {
     return device == 0 ? exchange->devices - 1 : device - 1;
 }
 
-static unsigned behind(const struct slc_exchange *exchange, unsigned device)
+static unsigned device_after(const struct slc_exchange *exchange, unsigned device)
 {
     return device + 1 == exchange->devices ? 0 : device + 1;
 }
@@ -180,7 +180,7 @@ cursor_take(const struct slc_exchange *exchange, struct cursor *cursor, bool beg
             if (begun) {
                 return (struct slc_row_span){0, 0};
             }
-            cursor->piece = before(exchange, cursor->piece);
+            cursor->piece = device_before(exchange, cursor->piece);
             cursor->range = 0;
             continue;
         }
@@ -253,7 +253,7 @@ enum move { MOVE_RECEIVE, MOVE_SEND, MOVE_END };
 static enum move next_move(struct slc_exchange *exchange, unsigned device)
 {
     struct member *member = &exchange->members[device];
-    const struct link *in = &exchange->links[before(exchange, device)];
+    const struct link *in = &exchange->links[device_before(exchange, device)];
     const struct link *out = &exchange->links[device];
     enum move move = MOVE_END;
     uint64_t start_ns = 0;
@@ -281,7 +281,7 @@ static enum move next_move(struct slc_exchange *exchange, unsigned device)
 }
 
 /* A chunk has passed an end of a link: whoever is at the other one may go on. */
-static void tell(struct slc_exchange *exchange, unsigned device, uint64_t *counter)
+static void report_chunk(struct slc_exchange *exchange, unsigned device, uint64_t *counter)
 {
     pthread_mutex_lock(&exchange->mutex);
     (*counter)++;
@@ -292,7 +292,7 @@ static void tell(struct slc_exchange *exchange, unsigned device, uint64_t *count
 static void run_device(void *context, unsigned device, unsigned devices)
 {
     struct slc_exchange *exchange = context;
-    struct link *in = &exchange->links[before(exchange, device)];
+    struct link *in = &exchange->links[device_before(exchange, device)];
     struct link *out = &exchange->links[device];
 
     (void)devices;
@@ -311,9 +311,9 @@ static void run_device(void *context, unsigned device, unsigned devices)
             return;
         }
         if (move == MOVE_SEND) {
-            tell(exchange, behind(exchange, device), &out->filled);
+            report_chunk(exchange, device_after(exchange, device), &out->filled);
         } else {
-            tell(exchange, before(exchange, device), &in->emptied);
+            report_chunk(exchange, device_before(exchange, device), &in->emptied);
         }
     }
 }
@@ -344,9 +344,9 @@ enum slc_status slc_exchange_run(struct slc_exchange *exchange,
         struct member *member = &exchange->members[d];
 
         member->to_receive = all - member->own;
-        member->to_send = all - exchange->members[behind(exchange, d)].own;
+        member->to_send = all - exchange->members[device_after(exchange, d)].own;
         member->sending = (struct cursor){.piece = d};
-        member->receiving = (struct cursor){.piece = before(exchange, d)};
+        member->receiving = (struct cursor){.piece = device_before(exchange, d)};
         exchange->links[d].filled = 0;
         exchange->links[d].emptied = 0;
     }

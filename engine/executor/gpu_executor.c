@@ -16,12 +16,12 @@
 #include <math.h>
 #include <string.h>
 
-void slc_accelerator_problem(const struct slc_layouts *layouts,
-                             const struct slc_plan *plan,
-                             struct slc_device_problem *problem)
+void slc_gpu_executor_problem(const struct slc_layouts *layouts,
+                              const struct slc_plan *plan,
+                              struct slc_device_problem *problem)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
-    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const struct slc_plan_gpu *gpu = &plan->gpu;
 
     *problem = (struct slc_device_problem){
         .order = info->order,
@@ -29,22 +29,22 @@ void slc_accelerator_problem(const struct slc_layouts *layouts,
         .precision = plan->request.precision,
         .deterministic = plan->request.deterministic,
         .layout_count = layouts->count,
-        .streams = accelerator->streams,
-        .slot_bytes = accelerator->slot_bytes,
-        .expanded_bytes = accelerator->expanded_bytes,
-        .slot_tiles = accelerator->slot_tiles,
-        .resident_bytes = accelerator->kept_bytes + accelerator->kept_expanded_bytes,
-        .resident_tiles = accelerator->kept_tiles,
-        .unit_most = accelerator->unit_most,
-        .adds_host = plan->request.share.kind != SLC_SHARE_NONE,
+        .streams = gpu->streams,
+        .slot_bytes = gpu->slot_bytes,
+        .expanded_bytes = gpu->expanded_bytes,
+        .slot_tiles = gpu->slot_tiles,
+        .resident_bytes = gpu->kept_bytes + gpu->kept_expanded_bytes,
+        .resident_tiles = gpu->kept_tiles,
+        .unit_most = gpu->unit_most,
+        .adds_host = plan->request.hybrid.kind != SLC_HYBRID_NONE,
     };
     memcpy(problem->dims, info->dims, sizeof problem->dims);
 }
 
-enum slc_status slc_accelerator_open_device(struct slc_device *device,
-                                            const struct slc_layouts *layouts,
-                                            const struct slc_plan *plan,
-                                            struct slc_error *err)
+enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
+                                             const struct slc_layouts *layouts,
+                                             const struct slc_plan *plan,
+                                             struct slc_error *err)
 {
     struct slc_encoded_layout *described = slc_calloc(layouts->count, sizeof *described);
     struct slc_device_problem problem;
@@ -56,20 +56,20 @@ enum slc_status slc_accelerator_open_device(struct slc_device *device,
     for (unsigned l = 0; l < layouts->count; l++) {
         slc_describe_layout(slc_reader_info(layouts->reader[l]), &described[l]);
     }
-    slc_accelerator_problem(layouts, plan, &problem);
+    slc_gpu_executor_problem(layouts, plan, &problem);
     problem.layouts = described;
     status = device->ops->open(device, &problem, err);
     slc_free(described);
     return status;
 }
 
-enum slc_status slc_accelerator_open(struct slc_device *device,
-                                     const struct slc_layouts *layouts,
-                                     const struct slc_plan *plan,
-                                     struct slc_stream *stream,
-                                     struct slc_error *err)
+enum slc_status slc_gpu_executor_open(struct slc_device *device,
+                                      const struct slc_layouts *layouts,
+                                      const struct slc_plan *plan,
+                                      struct slc_stream *stream,
+                                      struct slc_error *err)
 {
-    enum slc_status status = slc_accelerator_open_device(device, layouts, plan, err);
+    enum slc_status status = slc_gpu_executor_open_device(device, layouts, plan, err);
 
     if (status != SLC_OK) {
         return status;
@@ -81,16 +81,16 @@ enum slc_status slc_accelerator_open(struct slc_device *device,
     return status;
 }
 
-void slc_accelerator_close(struct slc_device *device, struct slc_stream *stream)
+void slc_gpu_executor_close(struct slc_device *device, struct slc_stream *stream)
 {
     slc_stream_detach(stream);
     device->ops->close(device);
 }
 
-struct slc_device_job slc_accelerator_job(const struct slc_reader *reader,
-                                          const struct slc_plan *plan,
-                                          unsigned layout,
-                                          unsigned mode)
+struct slc_device_job slc_gpu_executor_job(const struct slc_reader *reader,
+                                           const struct slc_plan *plan,
+                                           unsigned layout,
+                                           unsigned mode)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
 
@@ -102,9 +102,9 @@ struct slc_device_job slc_accelerator_job(const struct slc_reader *reader,
     };
 }
 
-enum slc_status slc_accelerator_check_squares(const struct slc_reader *reader,
-                                              double squares,
-                                              struct slc_error *err)
+enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
+                                               double squares,
+                                               struct slc_error *err)
 {
     const double told = slc_reader_info(reader)->sum_of_squares;
 
@@ -129,7 +129,7 @@ static enum slc_status run_job(struct slc_device *device,
                                struct slc_error *err)
 {
     const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
-    const struct slc_device_job job = slc_accelerator_job(reader, plan, pass->layout, mode);
+    const struct slc_device_job job = slc_gpu_executor_job(reader, plan, pass->layout, mode);
     enum slc_status status = device->ops->mttkrp_begin(device, &job, err);
 
     if (status != SLC_OK) {
@@ -148,14 +148,14 @@ static enum slc_status run_job(struct slc_device *device,
     return status;
 }
 
-enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
-                                       struct slc_stream *stream,
-                                       const struct slc_plan *plan,
-                                       unsigned mode,
-                                       const volatile int *stop,
-                                       void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                                       void *progress_context,
-                                       struct slc_error *err)
+enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
+                                        struct slc_stream *stream,
+                                        const struct slc_plan *plan,
+                                        unsigned mode,
+                                        const volatile int *stop,
+                                        void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                        void *progress_context,
+                                        struct slc_error *err)
 {
     const struct slc_pass pass = {.layout = plan->mode_layout[mode],
                                   .device = device,
@@ -169,7 +169,7 @@ enum slc_status slc_accelerator_mttkrp(struct slc_device *device,
         struct slc_device_stats stats;
 
         device->ops->stats(device, &stats);
-        status = slc_accelerator_check_squares(reader, stats.squares, err);
+        status = slc_gpu_executor_check_squares(reader, stats.squares, err);
     }
     return status;
 }
@@ -179,7 +179,7 @@ static enum slc_status run_without_cpu(struct slc_device *device,
                                        struct slc_stream *stream,
                                        const struct slc_plan *plan,
                                        const struct slc_pass *pass,
-                                       const struct slc_accelerator_cpu *cpu,
+                                       const struct slc_hybrid_cpu *cpu,
                                        struct slc_error *err)
 {
     const uint64_t nnz = slc_reader_info(slc_stream_reader(stream, pass->layout))->nnz;
@@ -187,23 +187,23 @@ static enum slc_status run_without_cpu(struct slc_device *device,
     const enum slc_status status = run_job(device, stream, plan, pass, cpu->job->mode, err);
 
     if (status == SLC_OK) {
-        const struct slc_share_part parts[SLC_SHARE_SIDES] = {
-            [SLC_SHARE_DEVICE] = {nnz, slc_seconds_since(start_ns)}};
+        const struct slc_hybrid_part parts[SLC_HYBRID_SIDES] = {
+            [SLC_HYBRID_GPU] = {nnz, slc_seconds_since(start_ns)}};
 
-        slc_share_note(cpu->share, parts);
+        slc_hybrid_note(cpu->hybrid, parts);
     }
     return status;
 }
 
 enum slc_status
-slc_accelerator_mttkrp_shared(struct slc_device *device,
-                              struct slc_stream *stream,
-                              const struct slc_plan *plan,
-                              const struct slc_accelerator_cpu *cpu,
-                              const volatile int *stop,
-                              void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                              void *progress_context,
-                              struct slc_error *err)
+slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
+                               struct slc_stream *stream,
+                               const struct slc_plan *plan,
+                               const struct slc_hybrid_cpu *cpu,
+                               const volatile int *stop,
+                               void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                               void *progress_context,
+                               struct slc_error *err)
 {
     struct slc_backend *backend = cpu->backend;
     struct slc_pass pass = {.layout = plan->mode_layout[cpu->job->mode],
@@ -215,13 +215,13 @@ slc_accelerator_mttkrp_shared(struct slc_device *device,
     double cost = cpu->prepared_seconds;
     enum slc_status status;
 
-    if (slc_share_without_cpu(cpu->share)) {
+    if (slc_hybrid_without_cpu(cpu->hybrid)) {
         return run_without_cpu(device, stream, plan, &pass, cpu, err);
     }
     pass.tile = slc_mttkrp_stream_tile;
     pass.abort = slc_mttkrp_stream_abort;
     pass.context = backend;
-    pass.share = cpu->share;
+    pass.hybrid = cpu->hybrid;
     status = backend->ops->mttkrp_begin(backend, cpu->job, err);
     if (status != SLC_OK) {
         return status;
@@ -232,12 +232,12 @@ slc_accelerator_mttkrp_shared(struct slc_device *device,
         (void)backend->ops->mttkrp_end(backend, NULL);
         return status;
     }
-    slc_stream_share_end(stream);
+    slc_stream_hybrid_end(stream);
     start_ns = slc_clock_ns();
     status = backend->ops->mttkrp_end(backend, err);
-    if (status == SLC_OK && cpu->share->last[SLC_SHARE_CPU].nnz > 0) {
+    if (status == SLC_OK && cpu->hybrid->last[SLC_HYBRID_CPU].nnz > 0) {
         status = device->ops->output_add_host(device, cpu->job->output, err);
-        slc_share_note_cost(cpu->share, cost + slc_seconds_since(start_ns));
+        slc_hybrid_note_cost(cpu->hybrid, cost + slc_seconds_since(start_ns));
     }
     return status;
 }

@@ -21,30 +21,29 @@ static bool is_computed(const struct slc_plan *plan, unsigned mode)
     return plan->request.operation == SLC_OP_CPD || plan->request.mode == mode;
 }
 
-uint64_t slc_accelerators_units_most(const struct slc_layouts *layouts, const struct slc_plan *plan)
+uint64_t slc_gpu_group_units_most(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
-    const uint64_t row_bytes = slc_accelerators_row_bytes(plan);
+    const uint64_t row_bytes = slc_gpu_group_row_bytes(plan);
     uint64_t most = 0;
 
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
-            most = slc_max_u64(
-                most, slc_device_units_max(layouts->reader[plan->mode_layout[n]],
-                                           plan->request.accelerator_count, info->dims[n],
-                                           slc_device_unit_rows(row_bytes, info->dims[n])));
+            most = slc_max_u64(most,
+                               slc_group_units_max(layouts->reader[plan->mode_layout[n]],
+                                                   plan->request.gpu_count, info->dims[n],
+                                                   slc_group_unit_rows(row_bytes, info->dims[n])));
         }
     }
     return most;
 }
 
-uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
-                                       const struct slc_plan *plan)
+uint64_t slc_gpu_group_memory_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
-    const uint64_t units = slc_accelerators_units_most(layouts, plan);
-    const uint64_t row_bytes = slc_accelerators_row_bytes(plan);
-    uint64_t columns, sum = sizeof(struct slc_accelerators);
+    const uint64_t units = slc_gpu_group_units_most(layouts, plan);
+    const uint64_t row_bytes = slc_gpu_group_row_bytes(plan);
+    uint64_t columns, sum = sizeof(struct slc_gpu_group);
 
     if (!slc_mul_u64(units, 2 * (uint64_t)plan->request.rank * sizeof(double), &columns)) {
         return UINT64_MAX;
@@ -53,9 +52,9 @@ uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
            slc_buffer_footprint(units * sizeof(uint64_t), SLC_PAGES_SMALL);
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
-            sum += slc_device_shares_memory_bytes(layouts->reader[plan->mode_layout[n]],
-                                                  plan->request.accelerator_count, info->dims[n],
-                                                  slc_device_unit_rows(row_bytes, info->dims[n])) +
+            sum += slc_group_division_memory_bytes(layouts->reader[plan->mode_layout[n]],
+                                                   plan->request.gpu_count, info->dims[n],
+                                                   slc_group_unit_rows(row_bytes, info->dims[n])) +
                    slc_buffer_footprint(units * sizeof(struct slc_row_span), SLC_PAGES_SMALL);
         }
     }
@@ -65,17 +64,16 @@ uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
 /* ---- opening */
 
 /* The rows that each device owns, as few spans as can be. */
-static enum slc_status
-join_units(struct slc_accelerators *group, unsigned mode, struct slc_error *err)
+static enum slc_status join_units(struct slc_gpu_group *group, unsigned mode, struct slc_error *err)
 {
-    const struct slc_device_shares *shares = &group->shares[mode];
+    const struct slc_group_division *division = &group->division[mode];
     enum slc_status status =
-        slc_buffer_create(&group->spans[mode], shares->unit_count * sizeof(struct slc_row_span),
+        slc_buffer_create(&group->spans[mode], division->unit_count * sizeof(struct slc_row_span),
                           SLC_PAGES_SMALL, err);
     struct slc_row_span *next = group->spans[mode].data;
 
     for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
-        const struct slc_row_piece *units = &shares->pieces[d];
+        const struct slc_row_piece *units = &division->pieces[d];
         struct slc_row_piece *rows = &group->member[d].rows[mode];
 
         rows->ranges = next;
@@ -91,18 +89,18 @@ join_units(struct slc_accelerators *group, unsigned mode, struct slc_error *err)
     return status;
 }
 
-static enum slc_status divide_modes(struct slc_accelerators *group, struct slc_error *err)
+static enum slc_status divide_modes(struct slc_gpu_group *group, struct slc_error *err)
 {
     const struct slc_plan *plan = group->plan;
     const uint64_t *dims = slc_reader_info(group->layouts->reader[0])->dims;
     enum slc_status status = SLC_OK;
 
     for (unsigned n = 0; n < group->order && status == SLC_OK; n++) {
-        group->unit_rows[n] = slc_device_unit_rows(slc_accelerators_row_bytes(plan), dims[n]);
+        group->unit_rows[n] = slc_group_unit_rows(slc_gpu_group_row_bytes(plan), dims[n]);
         if (is_computed(plan, n)) {
-            status = slc_device_shares_create(group->layouts->reader[plan->mode_layout[n]],
-                                              plan->request.split, group->count, dims[n],
-                                              group->unit_rows[n], &group->shares[n], err);
+            status = slc_group_division_create(group->layouts->reader[plan->mode_layout[n]],
+                                               plan->request.split, group->count, dims[n],
+                                               group->unit_rows[n], &group->division[n], err);
             if (status == SLC_OK) {
                 status = join_units(group, n, err);
             }
@@ -111,42 +109,41 @@ static enum slc_status divide_modes(struct slc_accelerators *group, struct slc_e
     return status;
 }
 
-static enum slc_status open_devices(struct slc_accelerators *group, struct slc_error *err)
+static enum slc_status open_devices(struct slc_gpu_group *group, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
     for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
-        struct slc_accelerator_member *member = &group->member[d];
+        struct slc_gpu_member *member = &group->member[d];
 
-        member->device = group->plan->request.accelerators[d];
-        status = slc_accelerator_open_device(member->device, group->layouts, group->plan, err);
+        member->device = group->plan->request.gpus[d];
+        status = slc_gpu_executor_open_device(member->device, group->layouts, group->plan, err);
         member->open = status == SLC_OK;
     }
     return status;
 }
 
-enum slc_status slc_accelerators_open(const struct slc_layouts *layouts,
-                                      const struct slc_plan *plan,
-                                      struct slc_stream *stream,
-                                      struct slc_accelerators **result,
-                                      struct slc_error *err)
+enum slc_status slc_gpu_group_open(const struct slc_layouts *layouts,
+                                   const struct slc_plan *plan,
+                                   struct slc_stream *stream,
+                                   struct slc_gpu_group **result,
+                                   struct slc_error *err)
 {
-    const uint64_t units = plan->accelerator.unit_most;
-    struct slc_accelerators *group;
+    const uint64_t units = plan->gpu.unit_most;
+    struct slc_gpu_group *group;
     enum slc_status status;
 
-    if (plan->request.accelerator_count == 0) {
+    if (plan->request.gpu_count == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "the plan is not one for several devices");
     }
     group = slc_calloc(1, sizeof *group);
     if (group == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices",
-                        plan->request.accelerator_count);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", plan->request.gpu_count);
     }
     group->layouts = layouts;
     group->plan = plan;
     group->order = slc_reader_info(layouts->reader[0])->order;
-    group->count = plan->request.accelerator_count;
+    group->count = plan->request.gpu_count;
     status = divide_modes(group, err);
     if (status == SLC_OK) {
         status = slc_buffer_create(&group->columns, units * 2 * plan->request.rank * sizeof(double),
@@ -159,10 +156,10 @@ enum slc_status slc_accelerators_open(const struct slc_layouts *layouts,
         status = open_devices(group, err);
     }
     if (status == SLC_OK) {
-        status = slc_stream_attach(stream, plan->request.accelerators, group->count, err);
+        status = slc_stream_attach(stream, plan->request.gpus, group->count, err);
     }
     if (status != SLC_OK) {
-        slc_accelerators_close(group);
+        slc_gpu_group_close(group);
         return status;
     }
     group->stream = stream;
@@ -170,7 +167,7 @@ enum slc_status slc_accelerators_open(const struct slc_layouts *layouts,
     return SLC_OK;
 }
 
-void slc_accelerators_close(struct slc_accelerators *group)
+void slc_gpu_group_close(struct slc_gpu_group *group)
 {
     if (group == NULL) {
         return;
@@ -184,7 +181,7 @@ void slc_accelerators_close(struct slc_accelerators *group)
         }
     }
     for (unsigned n = 0; n < group->order; n++) {
-        slc_device_shares_destroy(&group->shares[n]);
+        slc_group_division_destroy(&group->division[n]);
         slc_buffer_destroy(&group->spans[n]);
     }
     slc_buffer_destroy(&group->columns);
@@ -195,7 +192,7 @@ void slc_accelerators_close(struct slc_accelerators *group)
 /* ---- phases */
 
 enum slc_status
-slc_accelerators_run(struct slc_accelerators *group, slc_team_fn *phase, struct slc_error *err)
+slc_gpu_group_run(struct slc_gpu_group *group, slc_team_fn *phase, struct slc_error *err)
 {
     enum slc_status status;
 
@@ -214,8 +211,8 @@ slc_accelerators_run(struct slc_accelerators *group, slc_team_fn *phase, struct 
 
 static void load_device(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = SLC_OK;
 
@@ -231,18 +228,18 @@ static void load_device(void *context, unsigned d, unsigned count)
     member->stats.copy_seconds += slc_seconds_since(start_ns);
 }
 
-enum slc_status slc_accelerators_load(struct slc_accelerators *group,
-                                      const struct slc_matrix *factors,
-                                      struct slc_error *err)
+enum slc_status slc_gpu_group_load(struct slc_gpu_group *group,
+                                   const struct slc_matrix *factors,
+                                   struct slc_error *err)
 {
     group->factors = factors;
-    return slc_accelerators_run(group, load_device, err);
+    return slc_gpu_group_run(group, load_device, err);
 }
 
-enum slc_status slc_accelerators_read(struct slc_accelerators *group,
-                                      unsigned mode,
-                                      struct slc_matrix *factor,
-                                      struct slc_error *err)
+enum slc_status slc_gpu_group_read(struct slc_gpu_group *group,
+                                   unsigned mode,
+                                   struct slc_matrix *factor,
+                                   struct slc_error *err)
 {
     struct slc_device *first = group->member[0].device;
 
@@ -253,8 +250,8 @@ enum slc_status slc_accelerators_read(struct slc_accelerators *group,
 
 static void begin_device(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
 
     (void)count;
     member->begun =
@@ -263,8 +260,8 @@ static void begin_device(void *context, unsigned d, unsigned count)
 
 static void end_device(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
 
     (void)count;
     if (member->begun) {
@@ -275,12 +272,12 @@ static void end_device(void *context, unsigned d, unsigned count)
 }
 
 /* Adds to rows of device `to` the pieces that others have of those that partitions split. */
-static enum slc_status add_split_rows(struct slc_accelerators *group, unsigned to)
+static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
 {
     const struct slc_reader *reader = group->layouts->reader[group->plan->mode_layout[group->mode]];
     const uint64_t partitions = slc_reader_info(reader)->partition_count;
-    const uint32_t *owners = group->shares[group->mode].owner;
-    struct slc_accelerator_member *member = &group->member[to];
+    const uint32_t *owners = group->division[group->mode].owner;
+    struct slc_gpu_member *member = &group->member[to];
     uint64_t added[SLC_MAX_DEVICES]; /* the last row that a device's pieces were added to */
     enum slc_status status = SLC_OK;
     uint32_t first_owner = 0;
@@ -309,8 +306,8 @@ static enum slc_status add_split_rows(struct slc_accelerators *group, unsigned t
 /* Completes the rows that a device owns. */
 static void complete_rows(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
     const bool all_rows = group->plan->request.split == SLC_SPLIT_NNZ;
     const struct slc_row_piece none = {NULL, 0};
     const struct slc_row_piece *rows = all_rows ? &member->rows[group->mode] : &none;
@@ -331,36 +328,36 @@ static void complete_rows(void *context, unsigned d, unsigned count)
 }
 
 /* Adds what a pass has measured to the statistics. */
-static void settle_pass(struct slc_accelerators *group, double pass_seconds)
+static void settle_pass(struct slc_gpu_group *group, double pass_seconds)
 {
-    const struct slc_device_shares *shares = &group->shares[group->mode];
+    const struct slc_group_division *division = &group->division[group->mode];
 
     for (unsigned d = 0; d < group->count; d++) {
-        struct slc_accelerator_member *member = &group->member[d];
+        struct slc_gpu_member *member = &group->member[d];
         struct slc_device_stats now;
         double busy_seconds;
 
         member->device->ops->stats(member->device, &now);
         busy_seconds = now.compute_seconds - member->stats.compute_seconds;
-        member->stats.nnz += shares->nnz[d];
-        member->stats.bytes += shares->bytes[d];
+        member->stats.nnz += division->nnz[d];
+        member->stats.bytes += division->bytes[d];
         member->stats.compute_seconds = now.compute_seconds;
         member->stats.wait_seconds += fmax(pass_seconds - busy_seconds, 0.0);
     }
 }
 
 static enum slc_status
-run_pass(struct slc_accelerators *group, const struct slc_pass *pass, struct slc_error *err)
+run_pass(struct slc_gpu_group *group, const struct slc_pass *pass, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status = slc_accelerators_run(group, begin_device, err);
+    enum slc_status status = slc_gpu_group_run(group, begin_device, err);
     enum slc_status ended;
 
     if (status == SLC_OK) {
         status = slc_stream_pass(group->stream, pass, err);
     }
     /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
-    ended = slc_accelerators_run(group, end_device, status == SLC_OK ? err : NULL);
+    ended = slc_gpu_group_run(group, end_device, status == SLC_OK ? err : NULL);
     if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));
     }
@@ -369,23 +366,24 @@ run_pass(struct slc_accelerators *group, const struct slc_pass *pass, struct slc
     if (status == SLC_OK && group->plan->request.deterministic) {
         struct slc_device_stats sum;
 
-        slc_accelerators_sum(group, &sum);
+        slc_gpu_group_sum(group, &sum);
         status =
-            slc_accelerator_check_squares(group->layouts->reader[pass->layout], sum.squares, err);
+            slc_gpu_executor_check_squares(group->layouts->reader[pass->layout], sum.squares, err);
     }
     return status;
 }
 
-enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
-                                        unsigned mode,
-                                        const volatile int *stop,
-                                        void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                                        void *progress_context,
-                                        struct slc_error *err)
+enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
+                                     unsigned mode,
+                                     const volatile int *stop,
+                                     void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                     void *progress_context,
+                                     struct slc_error *err)
 {
     const struct slc_plan *plan = group->plan;
-    const struct slc_pass_division division = {
-        .owner = group->shares[mode].owner, .order = group->shares[mode].order, .group_workers = 1};
+    const struct slc_pass_division division = {.owner = group->division[mode].owner,
+                                               .order = group->division[mode].order,
+                                               .group_workers = 1};
     const struct slc_pass pass = {.layout = plan->mode_layout[mode],
                                   .device = group->member[0].device,
                                   .division = &division,
@@ -393,7 +391,7 @@ enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
                                   .progress = progress,
                                   .progress_context = progress_context};
     const struct slc_device_job job =
-        slc_accelerator_job(group->layouts->reader[pass.layout], plan, pass.layout, mode);
+        slc_gpu_executor_job(group->layouts->reader[pass.layout], plan, pass.layout, mode);
     enum slc_status status;
 
     assert(is_computed(plan, mode));
@@ -401,7 +399,7 @@ enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
     group->job = &job;
     status = run_pass(group, &pass, err);
     if (status == SLC_OK && group->count > 1) {
-        status = slc_accelerators_run(group, complete_rows, err);
+        status = slc_gpu_group_run(group, complete_rows, err);
     }
     group->job = NULL;
     return status;
@@ -409,8 +407,8 @@ enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
 
 static void read_output(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
     const struct slc_row_piece *rows = &member->rows[group->mode];
 
     (void)count;
@@ -418,24 +416,23 @@ static void read_output(void *context, unsigned d, unsigned count)
                                            &member->fault);
 }
 
-enum slc_status slc_accelerators_output(struct slc_accelerators *group,
-                                        struct slc_matrix *output,
-                                        struct slc_error *err)
+enum slc_status
+slc_gpu_group_output(struct slc_gpu_group *group, struct slc_matrix *output, struct slc_error *err)
 {
     group->output = output;
-    return slc_accelerators_run(group, read_output, err);
+    return slc_gpu_group_run(group, read_output, err);
 }
 
 /* ---- statistics */
 
-void slc_accelerators_stats(const struct slc_accelerators *group,
-                            unsigned device,
-                            struct slc_devices_stats *stats)
+void slc_gpu_group_stats(const struct slc_gpu_group *group,
+                         unsigned device,
+                         struct slc_member_stats *stats)
 {
     *stats = group->member[device].stats;
 }
 
-void slc_accelerators_sum(const struct slc_accelerators *group, struct slc_device_stats *sum)
+void slc_gpu_group_sum(const struct slc_gpu_group *group, struct slc_device_stats *sum)
 {
     memset(sum, 0, sizeof *sum);
     for (unsigned d = 0; d < group->count; d++) {

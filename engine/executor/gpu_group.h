@@ -8,64 +8,62 @@
  * shares, owners and the order of blocks are the same. Neither factors nor outputs pass through the
  * host.
  */
-#ifndef SLC_ENGINE_ACCELERATORS_H
-#define SLC_ENGINE_ACCELERATORS_H
+#ifndef SLC_ENGINE_GPU_GROUP_H
+#define SLC_ENGINE_GPU_GROUP_H
 
 #include "base/device.h"
 #include "engine/executor/cpu_groups.h"
 
-struct slc_accelerators;
+struct slc_gpu_group;
 
 /*
  * Divides the layouts of the modes that are computed, opens the plan's devices for it and makes
- * them the stream's. Everything is borrowed until close. Owns: slc_accelerators_close, which takes
+ * them the stream's. Everything is borrowed until close. Owns: slc_gpu_group_close, which takes
  * NULL, before the stream is closed and the devices destroyed. Errors: SLC_ERR_USAGE for a plan
- * without devices, those of slc_device_shares_create, of opening a device and of
+ * without devices, those of slc_group_division_create, of opening a device and of
  * slc_stream_attach; all devices are closed then.
  */
-enum slc_status slc_accelerators_open(const struct slc_layouts *layouts,
-                                      const struct slc_plan *plan,
-                                      struct slc_stream *stream,
-                                      struct slc_accelerators **group,
-                                      struct slc_error *err) SLC_NODISCARD;
-void slc_accelerators_close(struct slc_accelerators *group);
+enum slc_status slc_gpu_group_open(const struct slc_layouts *layouts,
+                                   const struct slc_plan *plan,
+                                   struct slc_stream *stream,
+                                   struct slc_gpu_group **group,
+                                   struct slc_error *err) SLC_NODISCARD;
+void slc_gpu_group_close(struct slc_gpu_group *group);
 
 /* Units of rows of the mode with the most, and the host's memory for all the above; for plans. */
-uint64_t slc_accelerators_units_most(const struct slc_layouts *layouts,
-                                     const struct slc_plan *plan);
-uint64_t slc_accelerators_memory_bytes(const struct slc_layouts *layouts,
-                                       const struct slc_plan *plan);
+uint64_t slc_gpu_group_units_most(const struct slc_layouts *layouts, const struct slc_plan *plan);
+uint64_t slc_gpu_group_memory_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan);
 
 /* Gives every device factors, one per mode; one without memory is left out. */
-enum slc_status slc_accelerators_load(struct slc_accelerators *group,
-                                      const struct slc_matrix *factors,
-                                      struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_load(struct slc_gpu_group *group,
+                                   const struct slc_matrix *factors,
+                                   struct slc_error *err) SLC_NODISCARD;
 /* Brings a factor back, from the first. */
-enum slc_status slc_accelerators_read(struct slc_accelerators *group,
-                                      unsigned mode,
-                                      struct slc_matrix *factor,
-                                      struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_read(struct slc_gpu_group *group,
+                                   unsigned mode,
+                                   struct slc_matrix *factor,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
  * The MTTKRP of `mode`: each device's output then has the rows it owns, complete. Order: where the
  * plan is deterministic, bits depend on the layout alone, not on the number of devices or the way
  * of dividing. Errors: those of the stream and the devices, which end the pass for all; outputs are
  * then undefined, factors as they were, and all devices ready for another job,
- * as slc_accelerator_mttkrp says.
+ * as slc_gpu_executor_mttkrp says.
  */
-enum slc_status slc_accelerators_mttkrp(struct slc_accelerators *group,
-                                        unsigned mode,
-                                        const volatile int *stop,
-                                        void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                                        void *progress_context,
-                                        struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
+                                     unsigned mode,
+                                     const volatile int *stop,
+                                     void (*progress)(void *, uint64_t, uint64_t, uint64_t),
+                                     void *progress_context,
+                                     struct slc_error *err) SLC_NODISCARD;
 /* After it: the output, rows from their owners. */
-enum slc_status slc_accelerators_output(struct slc_accelerators *group,
-                                        struct slc_matrix *output,
-                                        struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_output(struct slc_gpu_group *group,
+                                     struct slc_matrix *output,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 /* Rows of factor `mode`, of which every device has a copy and each row is new on one device. */
-struct slc_accelerators_ring {
+struct slc_gpu_group_ring {
     unsigned count, mode;
     uint64_t row_bytes;                               /* of a row, for bytes_sent */
     struct slc_device *device[SLC_MAX_DEVICES];       /* open for one problem (unit_most) */
@@ -77,32 +75,32 @@ struct slc_accelerators_ring {
  * Sends all rows round the ring of devices, so that all copies are equal. Errors: those of
  * factor_copy, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; rows are undefined then but on their devices.
  */
-enum slc_status slc_accelerators_exchange(struct slc_accelerators_ring *ring,
-                                          struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_exchange(struct slc_gpu_group_ring *ring,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
- * After slc_accelerators_mttkrp: solves for the rows of factor `mode`, each by its owner, and sends
+ * After slc_gpu_group_mttkrp: solves for the rows of factor `mode`, each by its owner, and sends
  * them round. Order: the bits of the MTTKRP decide on those of the factor and its sums, in any
  * number of devices. Errors: those of the devices; the factor is then undefined.
  */
-enum slc_status slc_accelerators_update(struct slc_accelerators *group,
-                                        unsigned mode,
-                                        const struct slc_solver *solver,
-                                        const struct slc_update_sums *sums,
-                                        struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_update(struct slc_gpu_group *group,
+                                     unsigned mode,
+                                     const struct slc_solver *solver,
+                                     const struct slc_update_sums *sums,
+                                     struct slc_error *err) SLC_NODISCARD;
 /* Multiplies column r of every copy of a factor by scale[r]. */
-enum slc_status slc_accelerators_scale(struct slc_accelerators *group,
-                                       unsigned mode,
-                                       const double *scale,
-                                       struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_scale(struct slc_gpu_group *group,
+                                    unsigned mode,
+                                    const double *scale,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
  * What a device has done since it was opened, and what all have together. Seconds of computing are
  * those of its kernels; those of waiting the rest of its passes.
  */
-void slc_accelerators_stats(const struct slc_accelerators *group,
-                            unsigned device,
-                            struct slc_devices_stats *stats);
-void slc_accelerators_sum(const struct slc_accelerators *group, struct slc_device_stats *stats);
+void slc_gpu_group_stats(const struct slc_gpu_group *group,
+                         unsigned device,
+                         struct slc_member_stats *stats);
+void slc_gpu_group_sum(const struct slc_gpu_group *group, struct slc_device_stats *stats);
 
 #endif

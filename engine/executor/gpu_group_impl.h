@@ -1,31 +1,31 @@
-/* What the files of engine/accelerators*.c share; private to them. */
-#ifndef SLC_ENGINE_ACCELERATORS_IMPL_H
-#define SLC_ENGINE_ACCELERATORS_IMPL_H
+/* What gpu_group.c and gpu_group_update.c share; private to them. */
+#ifndef SLC_ENGINE_GPU_GROUP_IMPL_H
+#define SLC_ENGINE_GPU_GROUP_IMPL_H
 
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "engine/executor/gpu_group.h"
 
 /* One device. */
-struct slc_accelerator_member {
+struct slc_gpu_member {
     struct slc_device *device;
     struct slc_row_piece rows[SLC_MAX_ORDER]; /* that it owns: units that touch are one */
-    struct slc_devices_stats stats;
+    struct slc_member_stats stats;
     bool open, begun;
     struct slc_error fault; /* of the phase at hand */
 };
 
-struct slc_accelerators {
+struct slc_gpu_group {
     const struct slc_layouts *layouts;
     const struct slc_plan *plan;
     struct slc_stream *stream;
     unsigned order, count;
     uint64_t unit_rows[SLC_MAX_ORDER];
-    struct slc_device_shares shares[SLC_MAX_ORDER]; /* of modes that are computed */
-    struct slc_buffer spans[SLC_MAX_ORDER];         /* that the members' rows are made of */
-    struct slc_buffer columns;                      /* of all units, as the shares have them */
-    struct slc_buffer places;                       /* of units by rows: where their columns are */
-    struct slc_accelerator_member member[SLC_MAX_DEVICES];
+    struct slc_group_division division[SLC_MAX_ORDER]; /* of modes that are computed */
+    struct slc_buffer spans[SLC_MAX_ORDER];            /* that the members' rows are made of */
+    struct slc_buffer columns;                         /* of all units, as the shares have them */
+    struct slc_buffer places; /* of units by rows: where their columns are */
+    struct slc_gpu_member member[SLC_MAX_DEVICES];
 
     /* The phase at hand. */
     unsigned mode;
@@ -37,15 +37,15 @@ struct slc_accelerators {
 };
 
 /* Of a factor, as the host has it: what sizes of units and bytes sent are counted in. */
-static inline uint64_t slc_accelerators_row_bytes(const struct slc_plan *plan)
+static inline uint64_t slc_gpu_group_row_bytes(const struct slc_plan *plan)
 {
     return (uint64_t)slc_matrix_pitch(plan->request.precision, plan->request.rank) *
            slc_value_bytes(plan->request.precision);
 }
 
 /* Runs a phase on a thread for each device; the first fault by their numbers counts. */
-enum slc_status slc_accelerators_run(struct slc_accelerators *group,
-                                     slc_team_fn *phase,
-                                     struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_run(struct slc_gpu_group *group,
+                                  slc_team_fn *phase,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 #endif

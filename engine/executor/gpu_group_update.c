@@ -14,13 +14,13 @@
 
 static void solve_rows(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
-    const struct slc_device_shares *shares = &group->shares[group->mode];
-    const struct slc_row_piece *piece = &shares->pieces[d];
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
+    const struct slc_group_division *division = &group->division[group->mode];
+    const struct slc_row_piece *piece = &division->pieces[d];
     const struct slc_device_units units = {piece->ranges, (uint32_t)piece->count,
                                            group->unit_rows[group->mode]};
-    const uint64_t before = (uint64_t)(piece->ranges - shares->units);
+    const uint64_t before = (uint64_t)(piece->ranges - division->units);
     const uint64_t start_ns = slc_clock_ns();
 
     (void)count;
@@ -32,7 +32,7 @@ static void solve_rows(void *context, unsigned d, unsigned count)
 
 /* A ring at work. */
 struct ring_run {
-    struct slc_accelerators_ring *ring;
+    struct slc_gpu_group_ring *ring;
     unsigned step;
     struct slc_error *faults; /* of each device */
 };
@@ -40,7 +40,7 @@ struct ring_run {
 static void receive_rows(void *context, unsigned d, unsigned count)
 {
     struct ring_run *run = context;
-    struct slc_accelerators_ring *ring = run->ring;
+    struct slc_gpu_group_ring *ring = run->ring;
     const struct slc_row_piece *rows = &ring->rows[(d + count - run->step) % count];
     struct slc_device *device = ring->device[d];
     const uint64_t start_ns = slc_clock_ns();
@@ -62,7 +62,7 @@ static uint64_t rows_of(const struct slc_row_piece *piece)
 
 static enum slc_status run_step(struct ring_run *run, struct slc_error *err)
 {
-    struct slc_accelerators_ring *ring = run->ring;
+    struct slc_gpu_group_ring *ring = run->ring;
     const uint64_t start_ns = slc_clock_ns();
     double copied[SLC_MAX_DEVICES] = {0};
     enum slc_status status;
@@ -86,7 +86,7 @@ static enum slc_status run_step(struct ring_run *run, struct slc_error *err)
     return status;
 }
 
-enum slc_status slc_accelerators_exchange(struct slc_accelerators_ring *ring, struct slc_error *err)
+enum slc_status slc_gpu_group_exchange(struct slc_gpu_group_ring *ring, struct slc_error *err)
 {
     struct ring_run run = {.ring = ring, .step = 1};
     enum slc_status status = SLC_OK;
@@ -104,20 +104,20 @@ enum slc_status slc_accelerators_exchange(struct slc_accelerators_ring *ring, st
 }
 
 /* All rows of the group's factor. */
-static enum slc_status exchange_rows(struct slc_accelerators *group, struct slc_error *err)
+static enum slc_status exchange_rows(struct slc_gpu_group *group, struct slc_error *err)
 {
-    struct slc_accelerators_ring ring = {.count = group->count,
-                                         .mode = group->mode,
-                                         .row_bytes = slc_accelerators_row_bytes(group->plan)};
+    struct slc_gpu_group_ring ring = {.count = group->count,
+                                      .mode = group->mode,
+                                      .row_bytes = slc_gpu_group_row_bytes(group->plan)};
     enum slc_status status;
 
     for (unsigned d = 0; d < group->count; d++) {
         ring.device[d] = group->member[d].device;
         ring.rows[d] = group->member[d].rows[group->mode];
     }
-    status = slc_accelerators_exchange(&ring, err);
+    status = slc_gpu_group_exchange(&ring, err);
     for (unsigned d = 0; d < group->count; d++) {
-        struct slc_devices_stats *stats = &group->member[d].stats;
+        struct slc_member_stats *stats = &group->member[d].stats;
 
         stats->exchange_seconds += ring.stats[d].copy_seconds;
         stats->exchange_wait_seconds += ring.stats[d].wait_seconds;
@@ -127,18 +127,18 @@ static enum slc_status exchange_rows(struct slc_accelerators *group, struct slc_
 }
 
 /* Sums over columns from those of the units, by rows. */
-static void join_columns(struct slc_accelerators *group, const struct slc_update_sums *sums)
+static void join_columns(struct slc_gpu_group *group, const struct slc_update_sums *sums)
 {
-    const struct slc_device_shares *shares = &group->shares[group->mode];
+    const struct slc_group_division *division = &group->division[group->mode];
     const uint64_t rank = group->solver->rank;
     uint64_t *places = group->places.data;
 
     memset(sums->largest, 0, rank * sizeof *sums->largest);
     memset(sums->inner, 0, rank * sizeof *sums->inner);
-    for (uint64_t u = 0; u < shares->unit_count; u++) {
-        places[shares->ordinal[u]] = u;
+    for (uint64_t u = 0; u < division->unit_count; u++) {
+        places[division->ordinal[u]] = u;
     }
-    for (uint64_t u = 0; u < shares->unit_count; u++) {
+    for (uint64_t u = 0; u < division->unit_count; u++) {
         const double *columns = (const double *)group->columns.data + places[u] * 2 * rank;
 
         for (uint64_t r = 0; r < rank; r++) {
@@ -148,18 +148,18 @@ static void join_columns(struct slc_accelerators *group, const struct slc_update
     }
 }
 
-enum slc_status slc_accelerators_update(struct slc_accelerators *group,
-                                        unsigned mode,
-                                        const struct slc_solver *solver,
-                                        const struct slc_update_sums *sums,
-                                        struct slc_error *err)
+enum slc_status slc_gpu_group_update(struct slc_gpu_group *group,
+                                     unsigned mode,
+                                     const struct slc_solver *solver,
+                                     const struct slc_update_sums *sums,
+                                     struct slc_error *err)
 {
     struct slc_device *first = group->member[0].device;
     enum slc_status status;
 
     assert(mode == group->mode);
     group->solver = solver;
-    status = slc_accelerators_run(group, solve_rows, err);
+    status = slc_gpu_group_run(group, solve_rows, err);
     if (status == SLC_OK) {
         join_columns(group, sums);
         status = exchange_rows(group, err);
@@ -170,19 +170,19 @@ enum slc_status slc_accelerators_update(struct slc_accelerators *group,
 
 static void scale_device(void *context, unsigned d, unsigned count)
 {
-    struct slc_accelerators *group = context;
-    struct slc_accelerator_member *member = &group->member[d];
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
 
     (void)count;
     (void)member->device->ops->scale(member->device, group->mode, group->scale, &member->fault);
 }
 
-enum slc_status slc_accelerators_scale(struct slc_accelerators *group,
-                                       unsigned mode,
-                                       const double *scale,
-                                       struct slc_error *err)
+enum slc_status slc_gpu_group_scale(struct slc_gpu_group *group,
+                                    unsigned mode,
+                                    const double *scale,
+                                    struct slc_error *err)
 {
     group->mode = mode;
     group->scale = scale;
-    return slc_accelerators_run(group, scale_device, err);
+    return slc_gpu_group_run(group, scale_device, err);
 }

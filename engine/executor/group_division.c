@@ -24,7 +24,7 @@ enum {
     UNIT_ROWS_LEAST = 64
 };
 
-uint64_t slc_device_unit_rows(uint64_t row_bytes, uint64_t rows)
+uint64_t slc_group_unit_rows(uint64_t row_bytes, uint64_t rows)
 {
     const uint64_t steps = slc_min_u64(
         UNIT_BYTES / (row_bytes * UNIT_ROWS_STEP),
@@ -90,33 +90,33 @@ static enum slc_status make_items(const struct slc_reader *reader,
 /* Owners of blocks, and what each device has. */
 static void take_owners(const struct slc_reader *reader,
                         const struct items *items,
-                        struct slc_device_shares *shares)
+                        struct slc_group_division *division)
 {
-    for (uint64_t b = 0; b < shares->block_count; b++) {
+    for (uint64_t b = 0; b < division->block_count; b++) {
         struct slc_block_entry entry;
 
         slc_reader_entry(reader, b, &entry);
-        shares->owner[b] = items->device[item_of(items, &entry, b)];
-        shares->nnz[shares->owner[b]] += entry.nnz;
-        shares->bytes[shares->owner[b]] += entry.padded_bytes;
+        division->owner[b] = items->device[item_of(items, &entry, b)];
+        division->nnz[division->owner[b]] += entry.nnz;
+        division->bytes[division->owner[b]] += entry.padded_bytes;
     }
 }
 
 static enum slc_status make_order(const struct slc_reader *reader,
                                   const struct items *items,
-                                  struct slc_device_shares *shares,
+                                  struct slc_group_division *division,
                                   struct slc_error *err)
 {
-    struct placed_block *placed = slc_calloc(shares->block_count, sizeof *placed);
+    struct placed_block *placed = slc_calloc(division->block_count, sizeof *placed);
     uint64_t done[SLC_MAX_DEVICES] = {0};
     uint64_t last_item = UINT64_MAX;
 
     if (placed == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks",
-                        shares->block_count);
+                        division->block_count);
     }
-    for (uint64_t b = 0; b < shares->block_count; b++) {
-        const uint32_t owner = shares->owner[b];
+    for (uint64_t b = 0; b < division->block_count; b++) {
+        const uint32_t owner = division->owner[b];
         struct slc_block_entry entry;
         uint64_t item;
 
@@ -126,23 +126,23 @@ static enum slc_status make_order(const struct slc_reader *reader,
         if (item == last_item) {
             placed[b].done = placed[b - 1].done;
         } else {
-            placed[b].done = (double)done[owner] / (double)slc_max_u64(shares->nnz[owner], 1);
+            placed[b].done = (double)done[owner] / (double)slc_max_u64(division->nnz[owner], 1);
         }
         done[owner] += entry.nnz;
         last_item = item;
     }
-    if (shares->block_count > 0) {
-        qsort(placed, shares->block_count, sizeof *placed, earlier_first);
+    if (division->block_count > 0) {
+        qsort(placed, division->block_count, sizeof *placed, earlier_first);
     }
-    for (uint64_t i = 0; i < shares->block_count; i++) {
-        shares->order[i] = placed[i].block;
+    for (uint64_t i = 0; i < division->block_count; i++) {
+        division->order[i] = placed[i].block;
     }
     slc_free(placed);
     return SLC_OK;
 }
 
 /* Calls `add` for every run of rows with one owner, by rows. */
-typedef void add_rows_fn(struct slc_device_shares *shares,
+typedef void add_rows_fn(struct slc_group_division *division,
                          uint32_t owner,
                          uint64_t first,
                          uint64_t end,
@@ -152,7 +152,7 @@ static void each_run(const struct slc_reader *reader,
                      const struct items *items,
                      uint64_t rows,
                      uint64_t unit_rows,
-                     struct slc_device_shares *shares,
+                     struct slc_group_division *division,
                      add_rows_fn *add)
 {
     uint64_t first = 0;
@@ -160,12 +160,12 @@ static void each_run(const struct slc_reader *reader,
     if (!items->partitions) {
         const uint64_t units = slc_div_up_u64(rows, unit_rows);
 
-        for (unsigned d = 0; d < shares->devices; d++) {
+        for (unsigned d = 0; d < division->devices; d++) {
             const uint64_t end_unit =
-                units / shares->devices * (d + 1) + slc_min_u64(d + 1, units % shares->devices);
+                units / division->devices * (d + 1) + slc_min_u64(d + 1, units % division->devices);
             const uint64_t end = slc_min_u64(end_unit * unit_rows, rows);
 
-            add(shares, d, first, end, unit_rows);
+            add(division, d, first, end, unit_rows);
             first = end;
         }
         return;
@@ -181,12 +181,12 @@ static void each_run(const struct slc_reader *reader,
             }
         } while (p < items->count && next.continued);
         next.first_row = p < items->count ? next.first_row : rows;
-        add(shares, owner, first, next.first_row, unit_rows);
+        add(division, owner, first, next.first_row, unit_rows);
         first = next.first_row;
     }
 }
 
-static void count_units(struct slc_device_shares *shares,
+static void count_units(struct slc_group_division *division,
                         uint32_t owner,
                         uint64_t first,
                         uint64_t end,
@@ -194,24 +194,24 @@ static void count_units(struct slc_device_shares *shares,
 {
     const uint64_t units = slc_div_up_u64(end - first, unit_rows);
 
-    shares->pieces[owner].count += units;
-    shares->unit_count += units;
+    division->pieces[owner].count += units;
+    division->unit_count += units;
 }
 
 /* A unit's place is that of its device's units so far; pieces[].count is counted a second time. */
-static void add_units(struct slc_device_shares *shares,
+static void add_units(struct slc_group_division *division,
                       uint32_t owner,
                       uint64_t first,
                       uint64_t end,
                       uint64_t unit_rows)
 {
-    struct slc_row_piece *piece = &shares->pieces[owner];
+    struct slc_row_piece *piece = &division->pieces[owner];
 
     for (uint64_t row = first; row < end; row += unit_rows) {
-        const uint64_t at = (uint64_t)(piece->ranges - shares->units) + piece->count++;
+        const uint64_t at = (uint64_t)(piece->ranges - division->units) + piece->count++;
 
-        shares->units[at] = (struct slc_row_span){row, slc_min_u64(row + unit_rows, end)};
-        shares->ordinal[at] = shares->unit_count++;
+        division->units[at] = (struct slc_row_span){row, slc_min_u64(row + unit_rows, end)};
+        division->ordinal[at] = division->unit_count++;
     }
 }
 
@@ -219,117 +219,117 @@ static enum slc_status make_units(const struct slc_reader *reader,
                                   const struct items *items,
                                   uint64_t rows,
                                   uint64_t unit_rows,
-                                  struct slc_device_shares *shares,
+                                  struct slc_group_division *division,
                                   struct slc_error *err)
 {
     uint64_t before = 0;
 
-    each_run(reader, items, rows, unit_rows, shares, count_units);
-    shares->units = slc_calloc(shares->unit_count, sizeof *shares->units);
-    shares->ordinal = slc_calloc(shares->unit_count, sizeof *shares->ordinal);
-    if (shares->units == NULL || shares->ordinal == NULL) {
+    each_run(reader, items, rows, unit_rows, division, count_units);
+    division->units = slc_calloc(division->unit_count, sizeof *division->units);
+    division->ordinal = slc_calloc(division->unit_count, sizeof *division->ordinal);
+    if (division->units == NULL || division->ordinal == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " units of rows",
-                        shares->unit_count);
+                        division->unit_count);
     }
-    for (unsigned d = 0; d < shares->devices; d++) {
-        shares->pieces[d].ranges = shares->units + before;
-        before += shares->pieces[d].count;
-        shares->pieces[d].count = 0;
+    for (unsigned d = 0; d < division->devices; d++) {
+        division->pieces[d].ranges = division->units + before;
+        before += division->pieces[d].count;
+        division->pieces[d].count = 0;
     }
-    shares->unit_count = 0;
-    each_run(reader, items, rows, unit_rows, shares, add_units);
+    division->unit_count = 0;
+    each_run(reader, items, rows, unit_rows, division, add_units);
     return SLC_OK;
 }
 
-static enum slc_status divide(const struct slc_reader *reader,
-                              enum slc_split split,
-                              uint64_t rows,
-                              uint64_t unit_rows,
-                              struct items *items,
-                              struct slc_device_shares *shares,
-                              struct slc_error *err)
+static enum slc_status divide_layout(const struct slc_reader *reader,
+                                     enum slc_split split,
+                                     uint64_t rows,
+                                     uint64_t unit_rows,
+                                     struct items *items,
+                                     struct slc_group_division *division,
+                                     struct slc_error *err)
 {
     uint64_t loads[SLC_MAX_DEVICES];
     enum slc_status status = make_items(reader, split, items, err);
 
     if (status == SLC_OK) {
         status = items->partitions
-                     ? slc_assign_largest_first(items->nnz, items->count, shares->devices,
+                     ? slc_assign_largest_first(items->nnz, items->count, division->devices,
                                                 items->device, loads, err)
-                     : slc_assign_equal_shares(items->nnz, items->count, shares->devices,
+                     : slc_assign_equal_shares(items->nnz, items->count, division->devices,
                                                items->device, loads, err);
     }
     if (status != SLC_OK) {
         return status;
     }
-    shares->owner = slc_calloc(shares->block_count, sizeof *shares->owner);
-    shares->order = slc_calloc(shares->block_count, sizeof *shares->order);
-    if (shares->owner == NULL || shares->order == NULL) {
+    division->owner = slc_calloc(division->block_count, sizeof *division->owner);
+    division->order = slc_calloc(division->block_count, sizeof *division->order);
+    if (division->owner == NULL || division->order == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to divide %" PRIu64 " blocks",
-                        shares->block_count);
+                        division->block_count);
     }
-    take_owners(reader, items, shares);
-    status = make_order(reader, items, shares, err);
-    return status == SLC_OK ? make_units(reader, items, rows, unit_rows, shares, err) : status;
+    take_owners(reader, items, division);
+    status = make_order(reader, items, division, err);
+    return status == SLC_OK ? make_units(reader, items, rows, unit_rows, division, err) : status;
 }
 
-enum slc_status slc_device_shares_create(const struct slc_reader *reader,
-                                         enum slc_split split,
-                                         unsigned devices,
-                                         uint64_t rows,
-                                         uint64_t unit_rows,
-                                         struct slc_device_shares *shares,
-                                         struct slc_error *err)
+enum slc_status slc_group_division_create(const struct slc_reader *reader,
+                                          enum slc_split split,
+                                          unsigned devices,
+                                          uint64_t rows,
+                                          uint64_t unit_rows,
+                                          struct slc_group_division *division,
+                                          struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     struct items items = {0};
     enum slc_status status;
 
-    memset(shares, 0, sizeof *shares);
+    memset(division, 0, sizeof *division);
     if (split == SLC_SPLIT_PARTITIONS && info->partition_count == 0 && info->nnz > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%s has no partitions that devices could own: it is not sorted by a mode",
                         slc_reader_path(reader));
     }
-    shares->devices = devices;
-    shares->block_count = info->block_count;
-    status = divide(reader, split, rows, unit_rows, &items, shares, err);
+    division->devices = devices;
+    division->block_count = info->block_count;
+    status = divide_layout(reader, split, rows, unit_rows, &items, division, err);
     slc_free(items.nnz);
     slc_free(items.device);
     if (status != SLC_OK) {
-        slc_device_shares_destroy(shares);
+        slc_group_division_destroy(division);
     }
     return status;
 }
 
-void slc_device_shares_destroy(struct slc_device_shares *shares)
+void slc_group_division_destroy(struct slc_group_division *division)
 {
-    slc_free(shares->owner);
-    slc_free(shares->order);
-    slc_free(shares->units);
-    slc_free(shares->ordinal);
-    memset(shares, 0, sizeof *shares);
+    slc_free(division->owner);
+    slc_free(division->order);
+    slc_free(division->units);
+    slc_free(division->ordinal);
+    memset(division, 0, sizeof *division);
 }
 
-uint64_t slc_device_units_max(const struct slc_reader *reader,
-                              unsigned devices,
-                              uint64_t rows,
-                              uint64_t unit_rows)
+uint64_t slc_group_units_max(const struct slc_reader *reader,
+                             unsigned devices,
+                             uint64_t rows,
+                             uint64_t unit_rows)
 {
     /* Each run of rows has one unit that is not full; rows and runs are far below 2^63. */
     return rows / unit_rows + slc_max_u64(slc_reader_info(reader)->partition_count, devices);
 }
 
-uint64_t slc_device_shares_memory_bytes(const struct slc_reader *reader,
-                                        unsigned devices,
-                                        uint64_t rows,
-                                        uint64_t unit_rows)
+uint64_t slc_group_division_memory_bytes(const struct slc_reader *reader,
+                                         unsigned devices,
+                                         uint64_t rows,
+                                         uint64_t unit_rows)
 {
     const uint64_t blocks = slc_reader_info(reader)->block_count;
     const uint64_t per_block = 2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + /* with its item */
                                sizeof(struct placed_block);
     const uint64_t per_unit = sizeof(struct slc_row_span) + sizeof(uint64_t);
 
-    return sizeof(struct slc_device_shares) + blocks * per_block +
-           slc_device_units_max(reader, devices, rows, unit_rows) * per_unit;
+    return sizeof(struct slc_group_division) + blocks * per_block +
+           slc_group_units_max(reader, devices, rows, unit_rows) * per_unit;
 }

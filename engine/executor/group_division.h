@@ -2,8 +2,8 @@
  * What each of several devices has to do for one mode: the blocks it computes from, and the rows of
  * the factor that it solves for.
  */
-#ifndef SLC_ENGINE_DEVICE_SHARES_H
-#define SLC_ENGINE_DEVICE_SHARES_H
+#ifndef SLC_ENGINE_GROUP_DIVISION_H
+#define SLC_ENGINE_GROUP_DIVISION_H
 
 #include "base/error/error.h"
 #include "engine/executor/assign.h"
@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-struct slc_device_shares {
+struct slc_group_division {
     unsigned devices;
     uint64_t block_count;
     uint32_t *owner; /* of each block */
@@ -22,7 +22,7 @@ struct slc_device_shares {
      */
     uint64_t *order;
     /*
-     * Rows in units of at most slc_device_unit_rows, those of a device together. They follow from
+     * Rows in units of at most slc_group_unit_rows, those of a device together. They follow from
      * the layout alone; with SLC_SPLIT_NNZ from the number of rows.
      */
     uint64_t unit_count;
@@ -39,33 +39,33 @@ struct slc_device_shares {
  * dense algebra takes at once, but few enough for several units to go to each of many devices.
  * More in a longer mode, and whatever the number of devices.
  */
-uint64_t slc_device_unit_rows(uint64_t row_bytes, uint64_t rows);
+uint64_t slc_group_unit_rows(uint64_t row_bytes, uint64_t rows);
 
 /*
  * Divides the blocks of a layout and the `rows` rows of the mode. PARTITIONS takes a layout sorted
  * by the mode; a row that several partitions share is of the owner of the first of them, and a row
  * without nonzeros of somebody.
- * Owns: slc_device_shares_destroy, which takes an all-zero struct. Order: follows from the layout
+ * Owns: slc_group_division_destroy, which takes an all-zero struct. Order: follows from the layout
  * and the number of devices alone. Errors: SLC_ERR_USAGE for numbers of devices that cannot be, and
  * for PARTITIONS without any; SLC_ERR_MEMORY.
  */
-enum slc_status slc_device_shares_create(const struct slc_reader *reader,
-                                         enum slc_split split,
-                                         unsigned devices,
-                                         uint64_t rows,
-                                         uint64_t unit_rows,
-                                         struct slc_device_shares *shares,
-                                         struct slc_error *err) SLC_NODISCARD;
-void slc_device_shares_destroy(struct slc_device_shares *shares);
+enum slc_status slc_group_division_create(const struct slc_reader *reader,
+                                          enum slc_split split,
+                                          unsigned devices,
+                                          uint64_t rows,
+                                          uint64_t unit_rows,
+                                          struct slc_group_division *division,
+                                          struct slc_error *err) SLC_NODISCARD;
+void slc_group_division_destroy(struct slc_group_division *division);
 
 /* The most units, and the most that the above holds, working memory included. For plans. */
-uint64_t slc_device_units_max(const struct slc_reader *reader,
-                              unsigned devices,
-                              uint64_t rows,
-                              uint64_t unit_rows);
-uint64_t slc_device_shares_memory_bytes(const struct slc_reader *reader,
-                                        unsigned devices,
-                                        uint64_t rows,
-                                        uint64_t unit_rows);
+uint64_t slc_group_units_max(const struct slc_reader *reader,
+                             unsigned devices,
+                             uint64_t rows,
+                             uint64_t unit_rows);
+uint64_t slc_group_division_memory_bytes(const struct slc_reader *reader,
+                                         unsigned devices,
+                                         uint64_t rows,
+                                         uint64_t unit_rows);
 
 #endif

@@ -12,16 +12,16 @@ enum { DIGITS_MOST = 15 };
 /* Trials of a side without a part are this factor apart. */
 enum { TRIAL_FACTOR = 4 };
 
-const char *slc_share_kind_name(enum slc_share_kind kind)
+const char *slc_hybrid_kind_name(enum slc_hybrid_kind kind)
 {
     switch (kind) {
-    case SLC_SHARE_NONE:
+    case SLC_HYBRID_NONE:
         return "none";
-    case SLC_SHARE_STATIC:
+    case SLC_HYBRID_STATIC:
         return static_word;
-    case SLC_SHARE_ADAPTIVE:
+    case SLC_HYBRID_ADAPTIVE:
         return "adaptive";
-    case SLC_SHARE_QUEUE:
+    case SLC_HYBRID_QUEUE:
         return "queue";
     }
     return "?";
@@ -54,12 +54,12 @@ static bool parse_fraction(const char *text, double *fraction)
     return any && *fraction <= 1;
 }
 
-bool slc_share_known(const char *text)
+bool slc_hybrid_known(const char *text)
 {
     const size_t length = strcspn(text, "=");
 
-    for (enum slc_share_kind kind = SLC_SHARE_STATIC; kind <= SLC_SHARE_QUEUE; kind++) {
-        const char *name = slc_share_kind_name(kind);
+    for (enum slc_hybrid_kind kind = SLC_HYBRID_STATIC; kind <= SLC_HYBRID_QUEUE; kind++) {
+        const char *name = slc_hybrid_kind_name(kind);
 
         if (strlen(name) == length && strncmp(text, name, length) == 0) {
             return true;
@@ -69,10 +69,10 @@ bool slc_share_known(const char *text)
 }
 
 enum slc_status
-slc_share_parse(const char *text, struct slc_share_wish *wish, struct slc_error *err)
+slc_hybrid_parse(const char *text, struct slc_hybrid_wish *wish, struct slc_error *err)
 {
     const size_t length = sizeof static_word - 1;
-    struct slc_share_wish found = {SLC_SHARE_STATIC, 0};
+    struct slc_hybrid_wish found = {SLC_HYBRID_STATIC, 0};
 
     if (strncmp(text, static_word, length) == 0 && (text[length] == '=' || text[length] == '\0')) {
         if (text[length] == '\0' || !parse_fraction(text + length + 1, &found.fraction)) {
@@ -81,10 +81,10 @@ slc_share_parse(const char *text, struct slc_share_wish *wish, struct slc_error 
                             "with F from 0 to 1 and at most %d digits, as static=0.7",
                             text, (int)DIGITS_MOST);
         }
-    } else if (strcmp(text, slc_share_kind_name(SLC_SHARE_ADAPTIVE)) == 0) {
-        found.kind = SLC_SHARE_ADAPTIVE;
-    } else if (strcmp(text, slc_share_kind_name(SLC_SHARE_QUEUE)) == 0) {
-        found.kind = SLC_SHARE_QUEUE;
+    } else if (strcmp(text, slc_hybrid_kind_name(SLC_HYBRID_ADAPTIVE)) == 0) {
+        found.kind = SLC_HYBRID_ADAPTIVE;
+    } else if (strcmp(text, slc_hybrid_kind_name(SLC_HYBRID_QUEUE)) == 0) {
+        found.kind = SLC_HYBRID_QUEUE;
     } else {
         return slc_fail(err, SLC_ERR_USAGE,
                         "'%s' is not a way to share work between CPU and GPU: static=F (F from 0 "
@@ -95,20 +95,20 @@ slc_share_parse(const char *text, struct slc_share_wish *wish, struct slc_error 
     return SLC_OK;
 }
 
-const char *slc_share_name(const struct slc_share_wish *wish, struct slc_share_text *out)
+const char *slc_hybrid_name(const struct slc_hybrid_wish *wish, struct slc_hybrid_text *out)
 {
-    if (wish->kind == SLC_SHARE_STATIC) {
+    if (wish->kind == SLC_HYBRID_STATIC) {
         (void)snprintf(out->text, sizeof out->text, "%s=%.*g", static_word, (int)DIGITS_MOST,
                        wish->fraction);
     } else {
-        (void)snprintf(out->text, sizeof out->text, "%s", slc_share_kind_name(wish->kind));
+        (void)snprintf(out->text, sizeof out->text, "%s", slc_hybrid_kind_name(wish->kind));
     }
     return out->text;
 }
 
-void slc_share_rates_note(struct slc_share_rates *rates,
-                          enum slc_share_side side,
-                          const struct slc_share_part *part)
+void slc_hybrid_rates_note(struct slc_hybrid_rates *rates,
+                           enum slc_hybrid_side side,
+                           const struct slc_hybrid_part *part)
 {
     if (part->nnz == 0 || !(part->seconds > 0)) {
         return;
@@ -124,83 +124,84 @@ void slc_share_rates_note(struct slc_share_rates *rates,
     rates->seconds[side] += part->seconds;
 }
 
-double slc_share_rate(const struct slc_share_rates *rates, enum slc_share_side side)
+double slc_hybrid_rate(const struct slc_hybrid_rates *rates, enum slc_hybrid_side side)
 {
     return rates->seconds[side] > 0 ? rates->nnz[side] / rates->seconds[side] : 0;
 }
 
-double slc_share_rates_fraction(const struct slc_share_rates *rates)
+double slc_hybrid_rates_fraction(const struct slc_hybrid_rates *rates)
 {
-    const double cpu = slc_share_rate(rates, SLC_SHARE_CPU);
-    const double device = slc_share_rate(rates, SLC_SHARE_DEVICE);
+    const double cpu = slc_hybrid_rate(rates, SLC_HYBRID_CPU);
+    const double device = slc_hybrid_rate(rates, SLC_HYBRID_GPU);
 
     return cpu > 0 && device > 0 ? device / (cpu + device) : -1;
 }
 
-void slc_share_note_cost(struct slc_share *share, double seconds)
+void slc_hybrid_note_cost(struct slc_hybrid *hybrid, double seconds)
 {
     /* The first pass also touches its memory for the first time: the lower one counts at once. */
-    share->cost_seconds = share->cost_seconds > 0 && seconds > share->cost_seconds
-                              ? (share->cost_seconds + seconds) / 2
-                              : seconds;
+    hybrid->cost_seconds = hybrid->cost_seconds > 0 && seconds > hybrid->cost_seconds
+                               ? (hybrid->cost_seconds + seconds) / 2
+                               : seconds;
 }
 
-bool slc_share_tries_again(const struct slc_share *share)
+bool slc_hybrid_tries_again(const struct slc_hybrid *hybrid)
 {
     uint64_t turn = 1;
 
-    while (turn < share->passes) {
+    while (turn < hybrid->passes) {
         turn *= TRIAL_FACTOR;
     }
-    return turn == share->passes;
+    return turn == hybrid->passes;
 }
 
-bool slc_share_without_cpu(const struct slc_share *share)
+bool slc_hybrid_without_cpu(const struct slc_hybrid *hybrid)
 {
-    const double cpu = slc_share_rate(&share->rates, SLC_SHARE_CPU);
-    const double device = slc_share_rate(&share->rates, SLC_SHARE_DEVICE);
+    const double cpu = slc_hybrid_rate(&hybrid->rates, SLC_HYBRID_CPU);
+    const double device = slc_hybrid_rate(&hybrid->rates, SLC_HYBRID_GPU);
     const double nnz =
-        (double)share->last[SLC_SHARE_CPU].nnz + (double)share->last[SLC_SHARE_DEVICE].nnz;
+        (double)hybrid->last[SLC_HYBRID_CPU].nnz + (double)hybrid->last[SLC_HYBRID_GPU].nnz;
 
-    if (share->wish.kind != SLC_SHARE_ADAPTIVE || !(cpu > 0) || !(device > 0) ||
-        nnz / (cpu + device) + share->cost_seconds < nnz / device) {
+    if (hybrid->wish.kind != SLC_HYBRID_ADAPTIVE || !(cpu > 0) || !(device > 0) ||
+        nnz / (cpu + device) + hybrid->cost_seconds < nnz / device) {
         return false;
     }
-    return !slc_share_tries_again(share) ||
-           share->cost_seconds > SLC_SHARE_TRIAL_COST * (nnz / device);
+    return !slc_hybrid_tries_again(hybrid) ||
+           hybrid->cost_seconds > SLC_HYBRID_TRIAL_COST * (nnz / device);
 }
 
-double slc_share_planned(const struct slc_share *share)
+double slc_hybrid_planned(const struct slc_hybrid *hybrid)
 {
-    switch (share->wish.kind) {
-    case SLC_SHARE_NONE:
+    switch (hybrid->wish.kind) {
+    case SLC_HYBRID_NONE:
         return 1;
-    case SLC_SHARE_STATIC:
-        return share->wish.fraction;
-    case SLC_SHARE_ADAPTIVE:
-        return slc_share_rates_fraction(&share->rates);
-    case SLC_SHARE_QUEUE:
+    case SLC_HYBRID_STATIC:
+        return hybrid->wish.fraction;
+    case SLC_HYBRID_ADAPTIVE:
+        return slc_hybrid_rates_fraction(&hybrid->rates);
+    case SLC_HYBRID_QUEUE:
         break;
     }
     return -1;
 }
 
-double slc_share_fraction(const struct slc_share_part parts[SLC_SHARE_SIDES])
+double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_SIDES])
 {
-    const double device = (double)parts[SLC_SHARE_DEVICE].nnz;
-    const double all = (double)parts[SLC_SHARE_CPU].nnz + device;
+    const double device = (double)parts[SLC_HYBRID_GPU].nnz;
+    const double all = (double)parts[SLC_HYBRID_CPU].nnz + device;
 
     return all > 0 ? device / all : -1;
 }
 
-void slc_share_note(struct slc_share *share, const struct slc_share_part parts[SLC_SHARE_SIDES])
+void slc_hybrid_note(struct slc_hybrid *hybrid,
+                     const struct slc_hybrid_part parts[SLC_HYBRID_SIDES])
 {
-    for (enum slc_share_side side = 0; side < SLC_SHARE_SIDES; side++) {
-        slc_share_rates_note(&share->rates, side, &parts[side]);
-        share->parts[side].nnz += parts[side].nnz;
-        share->parts[side].seconds += parts[side].seconds;
-        share->last[side] = parts[side];
+    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_SIDES; side++) {
+        slc_hybrid_rates_note(&hybrid->rates, side, &parts[side]);
+        hybrid->parts[side].nnz += parts[side].nnz;
+        hybrid->parts[side].seconds += parts[side].seconds;
+        hybrid->last[side] = parts[side];
     }
-    share->passes++;
-    share->passes_alone += parts[SLC_SHARE_CPU].nnz == 0;
+    hybrid->passes++;
+    hybrid->passes_alone += parts[SLC_HYBRID_CPU].nnz == 0;
 }

@@ -7,154 +7,156 @@
 /* An adaptive pass is a queue for one tile in so many. */
 enum { MEASURED_PART = 10 };
 
-void slc_sides_init(struct slc_sides *sides, const struct slc_sides_options *options)
+void slc_hybrid_tiles_init(struct slc_hybrid_tiles *queue,
+                           const struct slc_hybrid_tiles_options *options)
 {
-    assert(options->seats[SLC_SHARE_DEVICE] + options->seats[SLC_SHARE_CPU] > 0);
-    *sides = (struct slc_sides){.options = *options, .fraction = -1};
-    if (options->wish.kind == SLC_SHARE_STATIC) {
-        sides->fraction = options->wish.fraction;
+    assert(options->places[SLC_HYBRID_GPU] + options->places[SLC_HYBRID_CPU] > 0);
+    *queue = (struct slc_hybrid_tiles){.options = *options, .fraction = -1};
+    if (options->wish.kind == SLC_HYBRID_STATIC) {
+        queue->fraction = options->wish.fraction;
     }
-    for (unsigned s = 0; s < SLC_SHARE_SIDES; s++) {
-        assert(options->seats[s] <= SLC_MAX_THREADS);
-        sides->side[s].free = options->seats[s];
-        for (unsigned i = 0; i < options->seats[s]; i++) {
-            sides->side[s].numbers[i] = (uint16_t)i;
+    for (unsigned s = 0; s < SLC_HYBRID_SIDES; s++) {
+        assert(options->places[s] <= SLC_MAX_THREADS);
+        queue->side[s].free = options->places[s];
+        for (unsigned i = 0; i < options->places[s]; i++) {
+            queue->side[s].numbers[i] = (uint16_t)i;
         }
     }
-    pthread_mutex_init(&sides->mutex, NULL);
-    pthread_cond_init(&sides->changed, NULL);
+    pthread_mutex_init(&queue->mutex, NULL);
+    pthread_cond_init(&queue->changed, NULL);
 }
 
-void slc_sides_destroy(struct slc_sides *sides)
+void slc_hybrid_tiles_destroy(struct slc_hybrid_tiles *queue)
 {
-    pthread_cond_destroy(&sides->changed);
-    pthread_mutex_destroy(&sides->mutex);
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->mutex);
 }
 
 /* Of an adaptive pass: the fraction, once enough has been measured. Under the mutex, as what
  * follows. */
-static void settle_fraction(struct slc_sides *sides)
+static void settle_fraction(struct slc_hybrid_tiles *queue)
 {
-    struct slc_share_rates rates = {{0}, {0}};
+    struct slc_hybrid_rates rates = {{0}, {0}};
 
-    if (sides->options.wish.kind != SLC_SHARE_ADAPTIVE || sides->fraction >= 0 ||
-        sides->asked < sides->options.tiles / MEASURED_PART) {
+    if (queue->options.wish.kind != SLC_HYBRID_ADAPTIVE || queue->fraction >= 0 ||
+        queue->asked < queue->options.tiles / MEASURED_PART) {
         return;
     }
-    for (unsigned s = 0; s < SLC_SHARE_SIDES; s++) {
-        if (sides->options.seats[s] > 0) {
-            const struct slc_share_part part = {.nnz = sides->side[s].nnz,
-                                                .seconds = (double)sides->side[s].busy_ns * 1e-9 /
-                                                           sides->options.seats[s]};
+    for (unsigned s = 0; s < SLC_HYBRID_SIDES; s++) {
+        if (queue->options.places[s] > 0) {
+            const struct slc_hybrid_part part = {.nnz = queue->side[s].nnz,
+                                                 .seconds = (double)queue->side[s].busy_ns * 1e-9 /
+                                                            queue->options.places[s]};
 
-            slc_share_rates_note(&rates, (enum slc_share_side)s, &part);
+            slc_hybrid_rates_note(&rates, (enum slc_hybrid_side)s, &part);
         }
     }
-    sides->fraction = slc_share_rates_fraction(&rates);
+    queue->fraction = slc_hybrid_rates_fraction(&rates);
 }
 
 /* The side of tile `k` of those that a fraction divides, as evenly as whole tiles can be. */
-static enum slc_share_side side_of(double fraction, uint64_t k)
+static enum slc_hybrid_side side_of(double fraction, uint64_t k)
 {
     const bool steps = floor((double)(k + 1) * fraction) > floor((double)k * fraction);
 
-    return steps ? SLC_SHARE_DEVICE : SLC_SHARE_CPU;
+    return steps ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
 }
 
-static bool any_free(const struct slc_sides *sides)
+static bool any_free(const struct slc_hybrid_tiles *queue)
 {
-    return sides->side[SLC_SHARE_DEVICE].free > 0 || sides->side[SLC_SHARE_CPU].free > 0;
+    return queue->side[SLC_HYBRID_GPU].free > 0 || queue->side[SLC_HYBRID_CPU].free > 0;
 }
 
-/* The side of a tile whose turn it is to have one. Waits for a seat where any will do. */
-static enum slc_share_side choose(struct slc_sides *sides, uint64_t ordinal)
+/* The side of a tile whose turn it is to have one. Waits for a place where any will do. */
+static enum slc_hybrid_side choose_side(struct slc_hybrid_tiles *queue, uint64_t ordinal)
 {
-    settle_fraction(sides);
-    if (sides->fraction >= 0) {
-        return side_of(sides->fraction,
-                       sides->options.wish.kind == SLC_SHARE_STATIC ? ordinal : sides->divided++);
+    settle_fraction(queue);
+    if (queue->fraction >= 0) {
+        return side_of(queue->fraction,
+                       queue->options.wish.kind == SLC_HYBRID_STATIC ? ordinal : queue->divided++);
     }
-    while (!any_free(sides) && !sides->aborted) {
-        pthread_cond_wait(&sides->changed, &sides->mutex);
+    while (!any_free(queue) && !queue->aborted) {
+        pthread_cond_wait(&queue->changed, &queue->mutex);
     }
-    return sides->side[SLC_SHARE_DEVICE].free > 0 ? SLC_SHARE_DEVICE : SLC_SHARE_CPU;
+    return queue->side[SLC_HYBRID_GPU].free > 0 ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
 }
 
-/* Waits for a seat on a side, behind those who came before. */
-static void wait_for_seat(struct slc_sides *sides, enum slc_share_side s)
+/* Waits for a place on a side, behind those who came before. */
+static void wait_for_place(struct slc_hybrid_tiles *queue, enum slc_hybrid_side s)
 {
-    const uint64_t ticket = sides->side[s].tickets++;
+    const uint64_t ticket = queue->side[s].tickets++;
 
-    while ((sides->side[s].serving != ticket || sides->side[s].free == 0) && !sides->aborted) {
-        pthread_cond_wait(&sides->changed, &sides->mutex);
+    while ((queue->side[s].serving != ticket || queue->side[s].free == 0) && !queue->aborted) {
+        pthread_cond_wait(&queue->changed, &queue->mutex);
     }
 }
 
-enum slc_status slc_sides_take(struct slc_sides *sides,
-                               uint64_t ordinal,
-                               struct slc_seat *seat,
-                               struct slc_error *err)
+enum slc_status slc_hybrid_tiles_take(struct slc_hybrid_tiles *queue,
+                                      uint64_t ordinal,
+                                      struct slc_hybrid_place *place,
+                                      struct slc_error *err)
 {
     bool aborted;
 
-    pthread_mutex_lock(&sides->mutex);
-    while (sides->options.in_order && sides->asked != ordinal && !sides->aborted) {
-        pthread_cond_wait(&sides->changed, &sides->mutex);
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->options.in_order && queue->asked != ordinal && !queue->aborted) {
+        pthread_cond_wait(&queue->changed, &queue->mutex);
     }
-    if (!sides->aborted) {
-        seat->side = choose(sides, ordinal);
-        sides->asked++;
-        /* Whose turn it is to have a side need not wait for this one's seat. */
-        pthread_cond_broadcast(&sides->changed);
-        wait_for_seat(sides, seat->side);
+    if (!queue->aborted) {
+        place->side = choose_side(queue, ordinal);
+        queue->asked++;
+        /* Whose turn it is to have a side need not wait for this one's place. */
+        pthread_cond_broadcast(&queue->changed);
+        wait_for_place(queue, place->side);
     }
-    aborted = sides->aborted;
+    aborted = queue->aborted;
     if (!aborted) {
-        assert(sides->options.seats[seat->side] > 0);
-        sides->side[seat->side].serving++;
-        seat->number = sides->side[seat->side].numbers[--sides->side[seat->side].free];
-        pthread_cond_broadcast(&sides->changed);
+        assert(queue->options.places[place->side] > 0);
+        queue->side[place->side].serving++;
+        place->number = queue->side[place->side].numbers[--queue->side[place->side].free];
+        pthread_cond_broadcast(&queue->changed);
     }
-    pthread_mutex_unlock(&sides->mutex);
+    pthread_mutex_unlock(&queue->mutex);
     return aborted ? slc_fail(err, SLC_ERR_INTERRUPTED,
                               "the computation was stopped while a tile waited to be computed")
                    : SLC_OK;
 }
 
-void slc_sides_computed(struct slc_sides *sides,
-                        const struct slc_seat *seat,
-                        uint64_t nnz,
-                        uint64_t busy_ns)
+void slc_hybrid_tiles_computed(struct slc_hybrid_tiles *queue,
+                               const struct slc_hybrid_place *place,
+                               uint64_t nnz,
+                               uint64_t busy_ns)
 {
-    pthread_mutex_lock(&sides->mutex);
-    sides->side[seat->side].tiles += nnz > 0;
-    sides->side[seat->side].nnz += nnz;
-    sides->side[seat->side].busy_ns += busy_ns;
-    pthread_mutex_unlock(&sides->mutex);
+    pthread_mutex_lock(&queue->mutex);
+    queue->side[place->side].tiles += nnz > 0;
+    queue->side[place->side].nnz += nnz;
+    queue->side[place->side].busy_ns += busy_ns;
+    pthread_mutex_unlock(&queue->mutex);
 }
 
-void slc_sides_leave(struct slc_sides *sides, const struct slc_seat *seat)
+void slc_hybrid_tiles_leave(struct slc_hybrid_tiles *queue, const struct slc_hybrid_place *place)
 {
-    pthread_mutex_lock(&sides->mutex);
-    sides->side[seat->side].numbers[sides->side[seat->side].free++] = (uint16_t)seat->number;
-    pthread_cond_broadcast(&sides->changed);
-    pthread_mutex_unlock(&sides->mutex);
+    pthread_mutex_lock(&queue->mutex);
+    queue->side[place->side].numbers[queue->side[place->side].free++] = (uint16_t)place->number;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
 }
 
-void slc_sides_abort(struct slc_sides *sides)
+void slc_hybrid_tiles_abort(struct slc_hybrid_tiles *queue)
 {
-    pthread_mutex_lock(&sides->mutex);
-    sides->aborted = true;
-    pthread_cond_broadcast(&sides->changed);
-    pthread_mutex_unlock(&sides->mutex);
+    pthread_mutex_lock(&queue->mutex);
+    queue->aborted = true;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
 }
 
-void slc_sides_report(const struct slc_sides *sides, struct slc_sides_report *report)
+void slc_hybrid_tiles_report(const struct slc_hybrid_tiles *queue,
+                             struct slc_hybrid_tiles_report *report)
 {
-    *report = (struct slc_sides_report){.fraction = sides->fraction};
-    for (unsigned s = 0; s < SLC_SHARE_SIDES; s++) {
-        report->tiles[s] = sides->side[s].tiles;
-        report->nnz[s] = sides->side[s].nnz;
-        report->seconds[s] = (double)sides->side[s].busy_ns * 1e-9;
+    *report = (struct slc_hybrid_tiles_report){.fraction = queue->fraction};
+    for (unsigned s = 0; s < SLC_HYBRID_SIDES; s++) {
+        report->tiles[s] = queue->side[s].tiles;
+        report->nnz[s] = queue->side[s].nnz;
+        report->seconds[s] = (double)queue->side[s].busy_ns * 1e-9;
     }
 }

@@ -122,8 +122,8 @@ slc_plan_check_order(unsigned order, const unsigned *mode_order, struct slc_erro
 /* Of a layout, in a pass. */
 static uint64_t copied_bytes(const struct slc_plan *plan, const struct slc_plan_layout *layout)
 {
-    const struct slc_share_wish *share = &plan->request.share;
-    const double part = share->kind == SLC_SHARE_STATIC ? share->fraction : 1;
+    const struct slc_hybrid_wish *hybrid = &plan->request.hybrid;
+    const double part = hybrid->kind == SLC_HYBRID_STATIC ? hybrid->fraction : 1;
     const uint64_t computed =
         part < 1 ? (uint64_t)(part * (double)layout->store_bytes) : layout->store_bytes;
 
@@ -132,16 +132,15 @@ static uint64_t copied_bytes(const struct slc_plan *plan, const struct slc_plan_
 
 uint64_t slc_plan_pass_copied(const struct slc_plan *plan, unsigned mode)
 {
-    return plan->request.accelerator != NULL
-               ? copied_bytes(plan, &plan->layouts[plan->mode_layout[mode]])
-               : 0;
+    return plan->request.gpu != NULL ? copied_bytes(plan, &plan->layouts[plan->mode_layout[mode]])
+                                     : 0;
 }
 
 uint64_t slc_plan_iteration_copied(const struct slc_plan *plan)
 {
     uint64_t bytes = 0;
 
-    for (unsigned l = 0; l < plan->layout_count && plan->request.accelerator != NULL; l++) {
+    for (unsigned l = 0; l < plan->layout_count && plan->request.gpu != NULL; l++) {
         /* On a device each pass is for one mode: there are no halves. */
         bytes = slc_plan_plus(bytes, slc_plan_times((uint64_t)plan->layouts[l].passes,
                                                     copied_bytes(plan, &plan->layouts[l])));
@@ -171,8 +170,7 @@ unsigned slc_plan_slots_wanted(const struct slc_plan *plan, uint64_t blocks)
 {
     const uint64_t flight = slc_div_up_u64(FLIGHT_BYTES, plan->slot_bytes);
     const uint64_t depth = slc_min_u64(slc_max_u64(flight, SLC_PLAN_SLOTS_MIN), SLC_PLAN_SLOTS_MAX);
-    const uint64_t copied =
-        (uint64_t)plan->accelerator.streams * slc_max_u64(plan->request.accelerator_count, 1);
+    const uint64_t copied = (uint64_t)plan->gpu.streams * slc_max_u64(plan->request.gpu_count, 1);
     const uint64_t busy = plan->fusion.modes != 0
                               ? (uint64_t)plan->threads * slc_plan_slots_least(plan)
                               : slc_min_u64(plan->threads + copied, depth);

@@ -74,7 +74,7 @@ struct slc_plan_request {
     uint32_t rank;                 /* of TTM: columns of the matrix */
     enum slc_value_type precision; /* of factors, or of a product's matrix; sums are f64 */
     unsigned threads;              /* 0: all; of each device where there are several */
-    unsigned devices;              /* engine/executor/cpu_groups.h; 0: none, the backend alone */
+    unsigned cpu_groups;           /* engine/executor/cpu_groups.h; 0: none, the backend alone */
     enum slc_split split;          /* between them */
     bool deterministic;
     enum slc_io_kind io;
@@ -97,18 +97,18 @@ struct slc_plan_request {
      * copies are held and passes update two modes, and layouts are chosen, is then not left open:
      * they are not, and `blco` is read unless sorted ones are asked for. Borrowed.
      */
-    const struct slc_device *accelerator;
+    const struct slc_device *gpu;
     /*
      * Several such devices, of which that is the first; `split` says what is divided between them,
      * of the layouts that are read (engine/executor/gpu_group.h). 0: it computes alone.
      * Borrowed.
      */
-    struct slc_device *const *accelerators;
-    unsigned accelerator_count;
+    struct slc_device *const *gpus;
+    unsigned gpu_count;
     unsigned streams; /* of each, 1 to SLC_DEVICE_STREAMS; 0: chosen */
     /* Whether it shares the work with the CPU, and how. Not with several of them, nor, but for TTM,
      * where the bits are to be the same every time. */
-    struct slc_share_wish share;
+    struct slc_hybrid_wish hybrid;
     /*
      * Of TTM with lanes of a device, as slc_ttm_plan sets them for slc_plan_make: how many of the
      * threads wait for lanes, where that device computes, and what all lanes take of the host's
@@ -128,14 +128,14 @@ struct slc_plan_request {
 struct slc_plan_layout {
     double passes;            /* over it per iteration, halves; 0: it is open, but not read */
     uint64_t store_bytes;     /* padded bytes of all its blocks */
-    uint64_t resident_blocks; /* how many stay in the accelerator's memory (slc_plan_keeps) */
+    uint64_t resident_blocks; /* how many stay in the GPU's memory (slc_plan_keeps) */
     uint64_t resident_bytes;  /* padded bytes of these */
     uint64_t cached_blocks;   /* how many others are kept; slc_plan_caches says which */
     uint64_t cache_bytes;     /* of these, encoded */
 };
 
-/* What an accelerator, or each of several, holds in its own memory. */
-struct slc_plan_accelerator {
+/* What a GPU, or each of several, holds in its own memory. */
+struct slc_plan_gpu {
     char name[128]; /* "": there is none */
     /* As struct slc_device_info has it, of the first. */
     bool described;
@@ -163,15 +163,15 @@ struct slc_plan_accelerator {
 /* Why passes update two modes, or do not. */
 enum slc_fusion_reason {
     SLC_FUSION_TAKEN,
-    SLC_FUSION_NOT_ASKED,   /* plain passes were asked for, or there is one mode to compute */
-    SLC_FUSION_FIXED_BITS,  /* deterministic: what the budget decides may not decide the bits */
-    SLC_FUSION_COPIES,      /* copies per mode will serve */
-    SLC_FUSION_DEVICES,     /* devices update one mode at a time, together */
-    SLC_FUSION_ACCELERATOR, /* whole blocks go to a device */
-    SLC_FUSION_NO_RANGES,   /* no layout has ranges of rows that the ring could hold */
-    SLC_FUSION_FEW_RANGES,  /* those have fewer ranges than there are threads */
-    SLC_FUSION_NO_MEMORY,   /* for the slots of a range and a second output */
-    SLC_FUSION_NO_GAIN      /* as much would be read, or more */
+    SLC_FUSION_NOT_ASKED,  /* plain passes were asked for, or there is one mode to compute */
+    SLC_FUSION_FIXED_BITS, /* deterministic: what the budget decides may not decide the bits */
+    SLC_FUSION_COPIES,     /* copies per mode will serve */
+    SLC_FUSION_CPU_GROUPS, /* devices update one mode at a time, together */
+    SLC_FUSION_GPU,        /* whole blocks go to a device */
+    SLC_FUSION_NO_RANGES,  /* no layout has ranges of rows that the ring could hold */
+    SLC_FUSION_FEW_RANGES, /* those have fewer ranges than there are threads */
+    SLC_FUSION_NO_MEMORY,  /* for the slots of a range and a second output */
+    SLC_FUSION_NO_GAIN     /* as much would be read, or more */
 };
 
 /* Passes that update two modes. */
@@ -193,8 +193,8 @@ struct slc_plan_fusion {
 struct slc_plan {
     struct slc_plan_request request; /* with defaults filled in; io may still be AUTO */
     unsigned threads;                /* of all devices */
-    unsigned devices;                /* 0: none */
-    unsigned device_threads;         /* of each; of the backend where there are none */
+    unsigned cpu_groups;             /* 0: none */
+    unsigned group_threads;          /* of each; of the backend where there are none */
     struct slc_placement placement;  /* of the threads */
     enum slc_schedule schedule;      /* never AUTO */
     /* Per mode that will be computed: its strategy, and what is tried against it in a first pass.
@@ -208,7 +208,7 @@ struct slc_plan {
     /* MTTKRP output, the largest, of every device; of TTM, rows and buffers (ttm.h) */
     uint64_t output_bytes;
     uint64_t dense_bytes; /* dense algebra, R x R matrices */
-    /* Of several devices: the ring that rows travel, who owns what. Of an accelerator: descriptions
+    /* Of several devices: the ring that rows travel, who owns what. Of a GPU: descriptions
      * of blocks, and what else it needs of the host's memory. */
     uint64_t device_bytes;
     uint64_t scratch_bytes; /* kernels, the largest over modes, of every device */
@@ -230,7 +230,7 @@ struct slc_plan {
     uint64_t total_bytes; /* sum of what is held */
     uint64_t budget_bytes;
     uint64_t minimum_bytes; /* smallest budget this request works with */
-    struct slc_plan_accelerator accelerator;
+    struct slc_plan_gpu gpu;
     unsigned mode_order[SLC_MAX_ORDER]; /* of CP-ALS */
     struct slc_plan_fusion fusion;
     double passes; /* per iteration of CP-ALS: N, or down to N/2 by fusion; 1 for MTTKRP */
@@ -258,7 +258,7 @@ enum slc_status slc_plan_check_order(unsigned order,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Padded bytes of the blocks that a pass for `mode` copies to accelerators, once those that stay
+ * Padded bytes of the blocks that a pass for `mode` copies to GPUs, once those that stay
  * there have come; and that all passes of an iteration copy. The most, if the CPU shares the work.
  */
 uint64_t slc_plan_pass_copied(const struct slc_plan *plan, unsigned mode);
@@ -283,7 +283,7 @@ static inline bool slc_plan_keeps(uint64_t kept, uint64_t count, uint64_t block)
 }
 
 /*
- * The same of what is cached beside the blocks that stay in an accelerator's memory: among the
+ * The same of what is cached beside the blocks that stay in a GPU's memory: among the
  * others, which are counted without them.
  */
 static inline bool

@@ -1,6 +1,6 @@
 /*
- * Which blocks a plan keeps from pass to pass: in the host's memory, and before that in an
- * accelerator's.
+ * Which blocks a plan keeps from pass to pass: in the host's memory, and before that in a
+ * GPU's.
  *
  * Cost: a look at every index entry for each step of the bisection, of which there are as many as
  * the number of blocks has bits.
@@ -153,14 +153,14 @@ void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, ui
 
 void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room)
 {
-    struct slc_plan_accelerator *accelerator = &plan->accelerator;
-    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
+    struct slc_plan_gpu *gpu = &plan->gpu;
+    const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
 
     divide(layouts, plan, ON_DEVICE, room);
-    accelerator->kept_bytes = 0;
-    accelerator->kept_expanded_bytes = 0;
-    accelerator->kept_blocks = 0;
-    accelerator->kept_tiles = 0;
+    gpu->kept_bytes = 0;
+    gpu->kept_expanded_bytes = 0;
+    gpu->kept_blocks = 0;
+    gpu->kept_tiles = 0;
     for (unsigned l = 0; l < plan->layout_count; l++) {
         const struct slc_layout_info *info = slc_reader_info(layouts->reader[l]);
 
@@ -169,17 +169,16 @@ void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan
 
             if (slc_plan_keeps(plan->layouts[l].resident_blocks, info->block_count, b)) {
                 slc_reader_entry(layouts->reader[l], b, &entry);
-                accelerator->kept_bytes += device_bytes(info, &entry);
-                accelerator->kept_expanded_bytes =
-                    slc_plan_plus(accelerator->kept_expanded_bytes, unknown_bytes(info, &entry));
-                accelerator->kept_tiles += entry.tile_count;
-                accelerator->kept_blocks++;
+                gpu->kept_bytes += device_bytes(info, &entry);
+                gpu->kept_expanded_bytes =
+                    slc_plan_plus(gpu->kept_expanded_bytes, unknown_bytes(info, &entry));
+                gpu->kept_tiles += entry.tile_count;
+                gpu->kept_blocks++;
             }
         }
     }
     /* Even shares: where a device owns more of these blocks, it reads some in every pass. */
-    accelerator->kept_bytes = in_lines(slc_div_up_u64(accelerator->kept_bytes, count));
-    accelerator->kept_expanded_bytes =
-        in_lines(slc_div_up_u64(accelerator->kept_expanded_bytes, count));
-    accelerator->kept_tiles = (uint32_t)slc_div_up_u64(accelerator->kept_tiles, count);
+    gpu->kept_bytes = in_lines(slc_div_up_u64(gpu->kept_bytes, count));
+    gpu->kept_expanded_bytes = in_lines(slc_div_up_u64(gpu->kept_expanded_bytes, count));
+    gpu->kept_tiles = (uint32_t)slc_div_up_u64(gpu->kept_tiles, count);
 }

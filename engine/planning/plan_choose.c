@@ -26,7 +26,7 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     bool sorted_fits, alone_fits, take_sorted;
 
     *layout_count = layouts->count;
-    if (request->accelerator != NULL && request->layouts != SLC_LAYOUTS_SORTED) {
+    if (request->gpu != NULL && request->layouts != SLC_LAYOUTS_SORTED) {
         *layout_count = 1;
         return slc_plan_make(&blco, request, plan, err);
     }
@@ -126,9 +126,8 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
         status = insist_on_fused(layouts, request, plan, &layout_count, err);
     } else {
         status = choose_plain(layouts, request, plan, &layout_count, err);
-        if (status == SLC_OK && many && (request->devices > 0 || request->accelerator != NULL)) {
-            plan->fusion.reason =
-                request->devices > 0 ? SLC_FUSION_DEVICES : SLC_FUSION_ACCELERATOR;
+        if (status == SLC_OK && many && (request->cpu_groups > 0 || request->gpu != NULL)) {
+            plan->fusion.reason = request->cpu_groups > 0 ? SLC_FUSION_CPU_GROUPS : SLC_FUSION_GPU;
         } else if (status == SLC_OK && many) {
             status = consider_fused(layouts, request, plan, &layout_count, err);
         }

@@ -68,23 +68,22 @@ static struct largest find_largest(const struct slc_layouts *layouts)
 static void
 take_slots(struct slc_plan *plan, const struct largest *largest, unsigned streams, uint64_t blocks)
 {
-    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    struct slc_plan_gpu *gpu = &plan->gpu;
 
     /* Places begin at whole lines; what expands is a little of a block, or one of few tiles. */
-    accelerator->streams = streams;
-    accelerator->slot_bytes =
-        blocks * slc_div_up_u64(largest->bytes, SLC_DEVICE_ALIGN) * SLC_DEVICE_ALIGN;
-    accelerator->expanded_bytes = slc_plan_times(
-        blocks * SLC_DEVICE_ALIGN, slc_div_up_u64(largest->expanded_bytes, SLC_DEVICE_ALIGN));
-    accelerator->slot_tiles = (uint32_t)slc_min_u64(blocks * largest->tiles, UINT32_MAX);
+    gpu->streams = streams;
+    gpu->slot_bytes = blocks * slc_div_up_u64(largest->bytes, SLC_DEVICE_ALIGN) * SLC_DEVICE_ALIGN;
+    gpu->expanded_bytes = slc_plan_times(blocks * SLC_DEVICE_ALIGN,
+                                         slc_div_up_u64(largest->expanded_bytes, SLC_DEVICE_ALIGN));
+    gpu->slot_tiles = (uint32_t)slc_min_u64(blocks * largest->tiles, UINT32_MAX);
 }
 
 static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
-    const struct slc_device *device = plan->request.accelerator;
+    const struct slc_device *device = plan->request.gpu;
     struct slc_device_problem problem;
 
-    slc_accelerator_problem(layouts, plan, &problem);
+    slc_gpu_executor_problem(layouts, plan, &problem);
     return device->ops->memory_bytes(device, &problem);
 }
 
@@ -92,10 +91,10 @@ static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc
 static void
 widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const struct largest *largest)
 {
-    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    struct slc_plan_gpu *gpu = &plan->gpu;
     const unsigned asked = plan->request.streams;
-    const uint64_t minimum = accelerator->minimum_bytes;
-    const uint64_t allowed = (accelerator->budget_bytes - minimum) / SLOTS_SHARE;
+    const uint64_t minimum = gpu->minimum_bytes;
+    const uint64_t allowed = (gpu->budget_bytes - minimum) / SLOTS_SHARE;
     const uint64_t blocks_most =
         slc_max_u64(slc_min_u64(SLOT_BYTES, plan->layouts[0].store_bytes) / largest->bytes, 1);
 
@@ -120,17 +119,16 @@ widen_slots(const struct slc_layouts *layouts, struct slc_plan *plan, const stru
 static void
 leave_room_to_expand(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t wanted)
 {
-    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    struct slc_plan_gpu *gpu = &plan->gpu;
     uint64_t taken = device_bytes(layouts, plan);
 
-    accelerator->kept_expanded_bytes = slc_min_u64(wanted, accelerator->budget_bytes - taken);
-    for (taken = device_bytes(layouts, plan); taken > accelerator->budget_bytes;
+    gpu->kept_expanded_bytes = slc_min_u64(wanted, gpu->budget_bytes - taken);
+    for (taken = device_bytes(layouts, plan); taken > gpu->budget_bytes;
          taken = device_bytes(layouts, plan)) {
         /* In whole lines: a device may round what it takes. */
-        const uint64_t lines = slc_div_up_u64(taken - accelerator->budget_bytes, SLC_DEVICE_ALIGN);
+        const uint64_t lines = slc_div_up_u64(taken - gpu->budget_bytes, SLC_DEVICE_ALIGN);
 
-        accelerator->kept_expanded_bytes -=
-            slc_min_u64(lines * SLC_DEVICE_ALIGN, accelerator->kept_expanded_bytes);
+        gpu->kept_expanded_bytes -= slc_min_u64(lines * SLC_DEVICE_ALIGN, gpu->kept_expanded_bytes);
     }
 }
 
@@ -139,55 +137,56 @@ leave_room_to_expand(const struct slc_layouts *layouts, struct slc_plan *plan, u
  * stays: the device's fraction, or, where that is to be found out, so much that the CPU can show
  * what it does. What it leaves the device gets by a copy.
  */
-static uint64_t share_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
+static uint64_t hybrid_bytes(const struct slc_layouts *layouts, const struct slc_plan *plan)
 {
-    const struct slc_share_wish *share = &plan->request.share;
-    const double fraction = share->kind == SLC_SHARE_STATIC ? share->fraction : MEASURED_FRACTION;
+    const struct slc_hybrid_wish *hybrid = &plan->request.hybrid;
+    const double fraction =
+        hybrid->kind == SLC_HYBRID_STATIC ? hybrid->fraction : MEASURED_FRACTION;
     uint64_t bytes = 0;
 
     for (unsigned l = 0; l < plan->layout_count; l++) {
         if (plan->layouts[l].passes > 0) {
             /* A layout of one block is not shared. */
-            const bool whole = share->kind != SLC_SHARE_STATIC &&
+            const bool whole = hybrid->kind != SLC_HYBRID_STATIC &&
                                slc_reader_info(layouts->reader[l])->block_count < 2;
             const double part = (whole ? 1 : fraction) * (double)plan->layouts[l].store_bytes;
 
             bytes = slc_plan_plus(bytes, (uint64_t)part);
         }
     }
-    return share->kind == SLC_SHARE_NONE || fraction == 1 ? UINT64_MAX : bytes;
+    return hybrid->kind == SLC_HYBRID_NONE || fraction == 1 ? UINT64_MAX : bytes;
 }
 
 /* Blocks that stay, in all that is left. */
 static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
-    struct slc_plan_accelerator *accelerator = &plan->accelerator;
-    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
-    uint64_t room = slc_min_u64(accelerator->budget_bytes - device_bytes(layouts, plan),
-                                share_bytes(layouts, plan));
+    struct slc_plan_gpu *gpu = &plan->gpu;
+    const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
+    uint64_t room =
+        slc_min_u64(gpu->budget_bytes - device_bytes(layouts, plan), hybrid_bytes(layouts, plan));
 
     for (unsigned i = 0; i < CORRECTIONS; i++) {
         uint64_t taken, unknown;
 
         slc_plan_residents(layouts, plan, slc_plan_times(room, count));
-        unknown = accelerator->kept_expanded_bytes;
-        accelerator->kept_expanded_bytes = 0;
+        unknown = gpu->kept_expanded_bytes;
+        gpu->kept_expanded_bytes = 0;
         taken = device_bytes(layouts, plan);
-        if (taken <= accelerator->budget_bytes) {
+        if (taken <= gpu->budget_bytes) {
             leave_room_to_expand(layouts, plan, unknown);
             return;
         }
-        room -= slc_min_u64(taken - accelerator->budget_bytes, room);
+        room -= slc_min_u64(taken - gpu->budget_bytes, room);
     }
     slc_plan_residents(layouts, plan, 0);
 }
 
 static enum slc_status fail_accelerator(const struct slc_plan *plan, struct slc_error *err)
 {
-    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const struct slc_plan_gpu *gpu = &plan->gpu;
     const uint64_t mib = UINT64_C(1) << 20;
 
-    if (accelerator->minimum_bytes == UINT64_MAX) {
+    if (gpu->minimum_bytes == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_BUDGET,
                         "the factors of this rank need more memory than a device can have; use a "
                         "smaller rank");
@@ -195,79 +194,75 @@ static enum slc_status fail_accelerator(const struct slc_plan *plan, struct slc_
     return slc_fail(err, SLC_ERR_BUDGET,
                     "rank %" PRIu32 " with slots of %" PRIu64 " KiB on %s needs --device-memory "
                     "%" PRIu64 "MiB or more; %" PRIu64 " MiB may be used",
-                    plan->request.rank, slc_div_up_u64(accelerator->slot_bytes, 1024),
-                    accelerator->name, slc_div_up_u64(accelerator->minimum_bytes, mib),
-                    accelerator->budget_bytes / mib);
+                    plan->request.rank, slc_div_up_u64(gpu->slot_bytes, 1024), gpu->name,
+                    slc_div_up_u64(gpu->minimum_bytes, mib), gpu->budget_bytes / mib);
 }
 
 /* What there is; where there are several devices each gets what the smallest has room for. */
 static void look_at_devices(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
     const struct slc_plan_request *request = &plan->request;
-    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    struct slc_plan_gpu *gpu = &plan->gpu;
     struct slc_device_info info;
 
-    request->accelerator->ops->info(request->accelerator, &info);
-    memcpy(accelerator->name, info.name, sizeof accelerator->name);
-    accelerator->described = info.described;
-    accelerator->multiprocessors = info.multiprocessors;
-    accelerator->shared_bytes = info.shared_bytes;
-    accelerator->device_total_bytes = info.total_bytes;
-    accelerator->budget_bytes = info.free_bytes;
-    for (unsigned d = 0; d < request->accelerator_count; d++) {
-        request->accelerators[d]->ops->info(request->accelerators[d], &info);
-        accelerator->budget_bytes = slc_min_u64(accelerator->budget_bytes, info.free_bytes);
+    request->gpu->ops->info(request->gpu, &info);
+    memcpy(gpu->name, info.name, sizeof gpu->name);
+    gpu->described = info.described;
+    gpu->multiprocessors = info.multiprocessors;
+    gpu->shared_bytes = info.shared_bytes;
+    gpu->device_total_bytes = info.total_bytes;
+    gpu->budget_bytes = info.free_bytes;
+    for (unsigned d = 0; d < request->gpu_count; d++) {
+        request->gpus[d]->ops->info(request->gpus[d], &info);
+        gpu->budget_bytes = slc_min_u64(gpu->budget_bytes, info.free_bytes);
     }
-    if (request->accelerator_count > 0) {
-        accelerator->unit_most =
-            (uint32_t)slc_min_u64(slc_accelerators_units_most(layouts, plan), UINT32_MAX);
+    if (request->gpu_count > 0) {
+        gpu->unit_most = (uint32_t)slc_min_u64(slc_gpu_group_units_most(layouts, plan), UINT32_MAX);
     }
 }
 
 /* What the host has to hold for the devices as they are planned. */
 static void count_host_bytes(const struct slc_layouts *layouts, struct slc_plan *plan)
 {
-    const struct slc_device *device = plan->request.accelerator;
-    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
+    const struct slc_device *device = plan->request.gpu;
+    const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
     struct slc_device_problem problem;
 
-    slc_accelerator_problem(layouts, plan, &problem);
+    slc_gpu_executor_problem(layouts, plan, &problem);
     plan->device_bytes =
         slc_plan_plus(slc_stream_device_bytes(layouts, plan),
                       slc_plan_times(device->ops->host_bytes(device, &problem), count));
-    if (plan->request.accelerator_count > 0) {
+    if (plan->request.gpu_count > 0) {
         plan->device_bytes =
-            slc_plan_plus(plan->device_bytes, slc_accelerators_memory_bytes(layouts, plan));
+            slc_plan_plus(plan->device_bytes, slc_gpu_group_memory_bytes(layouts, plan));
     }
 }
 
-enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
-                                          struct slc_plan *plan,
-                                          struct slc_error *err)
+enum slc_status
+slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, struct slc_error *err)
 {
-    struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    struct slc_plan_gpu *gpu = &plan->gpu;
     const struct largest largest = find_largest(layouts);
     uint64_t slots;
 
     look_at_devices(layouts, plan);
     take_slots(plan, &largest, plan->request.streams != 0 ? plan->request.streams : 1, 1);
-    accelerator->minimum_bytes = device_bytes(layouts, plan);
-    accelerator->total_bytes = accelerator->minimum_bytes;
-    accelerator->factor_bytes = accelerator->minimum_bytes;
+    gpu->minimum_bytes = device_bytes(layouts, plan);
+    gpu->total_bytes = gpu->minimum_bytes;
+    gpu->factor_bytes = gpu->minimum_bytes;
     /* Also where the device's budget fails: the smallest of the host's is named then, too. */
     count_host_bytes(layouts, plan);
-    if (accelerator->minimum_bytes > accelerator->budget_bytes ||
-        accelerator->minimum_bytes == UINT64_MAX) {
+    if (gpu->minimum_bytes > gpu->budget_bytes || gpu->minimum_bytes == UINT64_MAX) {
         return fail_accelerator(plan, err);
     }
     widen_slots(layouts, plan, &largest);
     slots = device_bytes(layouts, plan);
-    accelerator->slots_bytes = slots - accelerator->minimum_bytes;
+    gpu->slots_bytes = slots - gpu->minimum_bytes;
     if (plan->request.cache) {
         keep_residents(layouts, plan);
     }
-    accelerator->total_bytes = device_bytes(layouts, plan);
-    accelerator->resident_bytes = accelerator->total_bytes - slots;
+    gpu->total_bytes = device_bytes(layouts, plan);
+    gpu->resident_bytes = gpu->total_bytes - slots;
     count_host_bytes(layouts, plan);
     return SLC_OK;
 }

@@ -117,13 +117,13 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
     struct slc_mttkrp_job job = {.order = info->order,
                                  .rank = request->rank,
                                  .nnz = info->nnz,
-                                 .workers = plan->device_threads,
+                                 .workers = plan->group_threads,
                                  .deterministic = request->deterministic};
     /* More would rather keep blocks than copies of an output. */
     const uint64_t room = frugal ? 0 : plan->budget_bytes / 8;
-    const unsigned devices = plan->devices > 0 ? plan->devices : 1;
+    const unsigned devices = plan->cpu_groups > 0 ? plan->cpu_groups : 1;
     /* Who computes some of the tiles alone: nothing is tried, and nobody gets all of them. */
-    const unsigned parts = request->accelerator != NULL ? 1 : plan->devices;
+    const unsigned parts = request->gpu != NULL ? 1 : plan->cpu_groups;
     unsigned first, end;
 
     for (unsigned n = 0; n < info->order; n++) {
@@ -132,7 +132,7 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
     }
     plan->scratch_bytes = 0;
     plan->fusion.scratch_bytes = 0;
-    if (request->accelerator != NULL && request->share.kind == SLC_SHARE_NONE) {
+    if (request->gpu != NULL && request->hybrid.kind == SLC_HYBRID_NONE) {
         return;
     }
     slc_plan_modes(info, request, &first, &end);

@@ -40,7 +40,7 @@
 /* Who hold factors, outputs and scratch. */
 static unsigned device_count(const struct slc_plan *plan)
 {
-    return plan->devices > 0 ? plan->devices : 1;
+    return plan->cpu_groups > 0 ? plan->cpu_groups : 1;
 }
 
 void slc_plan_modes(const struct slc_layout_info *info,
@@ -97,8 +97,8 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
             rows_max = slc_max_u64(rows_max, info->dims[n]);
         }
     }
-    if (request->accelerator != NULL && request->operation == SLC_OP_CPD &&
-        request->share.kind == SLC_SHARE_NONE) {
+    if (request->gpu != NULL && request->operation == SLC_OP_CPD &&
+        request->hybrid.kind == SLC_HYBRID_NONE) {
         plan->output_bytes = 0; /* it never leaves the device */
     }
     if (request->operation == SLC_OP_CPD) {
@@ -108,8 +108,8 @@ static void plan_matrices(const struct slc_layouts *layouts, struct slc_plan *pl
     }
     plan->factor_bytes = slc_plan_times(plan->factor_bytes, device_count(plan));
     plan->output_bytes = slc_plan_times(plan->output_bytes, device_count(plan));
-    if (plan->devices > 0) {
-        plan->device_bytes = slc_devices_memory_bytes(layouts, plan);
+    if (plan->cpu_groups > 0) {
+        plan->device_bytes = slc_cpu_groups_memory_bytes(layouts, plan);
     }
 }
 
@@ -198,8 +198,8 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
     struct slc_tensor_shape shape;
 
     if (request->operation != SLC_OP_CPD || request->copies == SLC_COPIES_NEVER ||
-        request->deterministic || !request->cache || request->devices > 0 ||
-        request->accelerator != NULL) {
+        request->deterministic || !request->cache || request->cpu_groups > 0 ||
+        request->gpu != NULL) {
         return UINT64_MAX;
     }
     /* A tile's place in the copies follows from its number: all but the last have to be full. */
@@ -298,7 +298,7 @@ static void plan_layouts(const struct slc_layouts *layouts, struct slc_plan *pla
         plan->mode_layout[n] = slc_layouts_sorted_by(layouts, n);
         /* A device takes blocks in any order, whatever rows they have. */
         plan->partitions[n] =
-            plan->request.accelerator != NULL
+            plan->request.gpu != NULL
                 ? 0
                 : slc_layout_partitions(slc_reader_info(layouts->reader[plan->mode_layout[n]]), n);
     }
@@ -344,19 +344,19 @@ static void plan_fixed(const struct slc_layouts *layouts,
         plan->mode_order[k] = mode_order != NULL ? mode_order[k] : plan->mode_order[k];
     }
     plan->request = *request;
-    plan->devices = request->devices;
-    plan->device_threads = request->threads;
+    plan->cpu_groups = request->cpu_groups;
+    plan->group_threads = request->threads;
     if (request->threads == 0) {
-        plan->device_threads =
+        plan->group_threads =
             (unsigned)slc_max_u64(slc_team_default_workers() / device_count(plan), 1);
     }
-    plan->request.threads = plan->device_threads;
-    plan->threads = plan->device_threads * device_count(plan);
+    plan->request.threads = plan->group_threads;
+    plan->threads = plan->group_threads * device_count(plan);
     slc_placement_choose(&plan->placement, request->pin, plan->threads);
     plan->schedule = request->schedule;
     if (plan->schedule == SLC_SCHEDULE_AUTO) {
-        /* What an accelerator adds up does not depend on the order where that is asked for. */
-        const bool fixed = request->deterministic && request->accelerator == NULL;
+        /* What a GPU adds up does not depend on the order where that is asked for. */
+        const bool fixed = request->deterministic && request->gpu == NULL;
 
         plan->schedule = fixed || slc_plan_blocks_near_equal(layouts->reader[0])
                              ? SLC_SCHEDULE_FILE
@@ -407,8 +407,8 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
     }
     plan_fixed(layouts, request, fusion, mode_order, plan);
     plan->slot_count = slc_plan_slots_least(plan);
-    if (request->accelerator != NULL) {
-        status = slc_plan_accelerator_make(layouts, plan, err);
+    if (request->gpu != NULL) {
+        status = slc_plan_gpu_make(layouts, plan, err);
     }
 
     /* The frugal plan sets the minimum; the usual one is taken when it fits. */

@@ -8,23 +8,23 @@
 /* What several devices cannot do. */
 static enum slc_status check_devices(const struct slc_plan_request *request, struct slc_error *err)
 {
-    if (request->devices > SLC_MAX_DEVICES) {
+    if (request->cpu_groups > SLC_MAX_DEVICES) {
         return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
-                        request->devices, (int)SLC_MAX_DEVICES);
+                        request->cpu_groups, (int)SLC_MAX_DEVICES);
     }
-    if ((uint64_t)request->devices * request->threads > SLC_MAX_THREADS) {
+    if ((uint64_t)request->cpu_groups * request->threads > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%u devices with %u threads each are asked for; at most %d threads can be "
                         "used",
-                        request->devices, request->threads, (int)SLC_MAX_THREADS);
+                        request->cpu_groups, request->threads, (int)SLC_MAX_THREADS);
     }
-    if (request->devices > 0 && request->split == SLC_SPLIT_NNZ && request->deterministic) {
+    if (request->cpu_groups > 0 && request->split == SLC_SPLIT_NNZ && request->deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "equal shares of nonzeros are added up by device, so that bits depend on "
                         "their number: divide partitions (--split partitions), or do not ask for "
                         "deterministic");
     }
-    if (request->devices > 0 && request->copies == SLC_COPIES_ALWAYS) {
+    if (request->cpu_groups > 0 && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "copies per mode are for one device: ask for copies auto or never, or not "
                         "for devices");
@@ -35,10 +35,10 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
 /* Of MTTKRPs: lanes of a TTM are planned by themselves. */
 static enum slc_status check_share(const struct slc_plan_request *request, struct slc_error *err)
 {
-    if (request->share.kind == SLC_SHARE_NONE || request->operation == SLC_OP_TTM) {
+    if (request->hybrid.kind == SLC_HYBRID_NONE || request->operation == SLC_OP_TTM) {
         return SLC_OK;
     }
-    if (request->accelerator == NULL || request->accelerator_count > 0) {
+    if (request->gpu == NULL || request->gpu_count > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "work is shared between the CPU and one device with memory of its own: ask "
                         "for one, or for no share");
@@ -60,24 +60,24 @@ static enum slc_status check_accelerator(const struct slc_plan_request *request,
                         "%u streams of a device are asked for; at most %d are possible",
                         request->streams, (int)SLC_DEVICE_STREAMS);
     }
-    if (request->accelerator == NULL) {
+    if (request->gpu == NULL) {
         return SLC_OK;
     }
     if (request->operation == SLC_OP_TTM) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "products with a matrix are computed by the CPU: ask for no other device");
     }
-    if (request->accelerator_count > SLC_MAX_DEVICES) {
+    if (request->gpu_count > SLC_MAX_DEVICES) {
         return slc_fail(err, SLC_ERR_USAGE, "%u devices are asked for; at most %d are possible",
-                        request->accelerator_count, (int)SLC_MAX_DEVICES);
+                        request->gpu_count, (int)SLC_MAX_DEVICES);
     }
-    if (request->accelerator_count > 0 && request->split == SLC_SPLIT_PARTITIONS &&
+    if (request->gpu_count > 0 && request->split == SLC_SPLIT_PARTITIONS &&
         request->layouts != SLC_LAYOUTS_SORTED) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "devices divide the partitions of sorted layouts: ask for these, or for "
                         "equal shares of nonzeros (--split nnz)");
     }
-    if (request->devices > 0) {
+    if (request->cpu_groups > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "work is divided between devices of the CPU alone: leave --devices out, or "
                         "ask for --device cpu");
@@ -114,7 +114,7 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
         request->passes != SLC_PASSES_FUSED) {
         return slc_fail(err, SLC_ERR_USAGE, "passes can be asked for as auto, plain or fused");
     }
-    if (request->passes == SLC_PASSES_FUSED && request->devices > 0) {
+    if (request->passes == SLC_PASSES_FUSED && request->cpu_groups > 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "passes that update two modes are for one device: leave --devices out, or "
                         "ask for --passes plain or auto");
@@ -175,7 +175,7 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
         }
     }
     if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST &&
-        request->accelerator == NULL) {
+        request->gpu == NULL) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "deterministic passes take blocks in file order; use the schedule file or "
                         "auto");

@@ -22,19 +22,19 @@ struct planning {
     const struct slc_layouts *layouts;
     const struct slc_device *device; /* NULL: none */
     struct slc_products_shape shape;
-    struct slc_plan_accelerator accelerator;
+    struct slc_plan_gpu gpu;
     struct slc_plan_request request; /* for slc_plan_make */
     unsigned threads;                /* that compute by themselves */
     unsigned asked_threads;          /* 0: as many as there are processors */
 };
 
-/* Plans for the lanes of planning->accelerator. */
+/* Plans for the lanes of planning->GPU. */
 static enum slc_status
 plan_for_lanes(struct planning *planning, struct slc_plan *plan, struct slc_error *err)
 {
     if (planning->device != NULL) {
-        planning->request.product_lanes = planning->accelerator.streams;
-        planning->request.threads = planning->threads + planning->accelerator.streams;
+        planning->request.product_lanes = planning->gpu.streams;
+        planning->request.threads = planning->threads + planning->gpu.streams;
     }
     return slc_plan_make(planning->layouts, &planning->request, plan, err);
 }
@@ -62,8 +62,8 @@ plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_er
     const struct slc_reader *reader = planning->layouts->reader[0];
     uint64_t *host_bytes = &planning->request.product_bytes;
     enum slc_status status = slc_products_plan(planning->device, reader, &planning->shape, asked,
-                                               &planning->accelerator, host_bytes, err);
-    const struct slc_plan_accelerator least = planning->accelerator;
+                                               &planning->gpu, host_bytes, err);
+    const struct slc_plan_gpu least = planning->gpu;
     const uint64_t least_host = *host_bytes;
     uint64_t minimum, left;
 
@@ -71,7 +71,7 @@ plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_er
     if (status == SLC_OK) {
         status = plan_for_lanes(planning, plan, err);
     }
-    plan->accelerator = least;
+    plan->gpu = least;
     if (status != SLC_OK) {
         return status;
     }
@@ -82,20 +82,20 @@ plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_er
          most >= least.streams && status == SLC_ERR_BUDGET; most--) {
         struct slc_error refused = SLC_ERROR_INIT;
 
-        planning->accelerator = least;
+        planning->gpu = least;
         *host_bytes = least_host;
         slc_products_widen(planning->device, reader, &planning->shape, least.streams, most,
-                           slc_plan_plus(least_host, left), &planning->accelerator, host_bytes);
+                           slc_plan_plus(least_host, left), &planning->gpu, host_bytes);
         status = plan_for_lanes(planning, plan, &refused);
     }
     if (status != SLC_OK) {
-        planning->accelerator = least;
+        planning->gpu = least;
         *host_bytes = least_host;
         status = plan_for_lanes(planning, plan, err);
     }
     plan->minimum_bytes = minimum;
-    plan->accelerator = planning->accelerator;
-    plan->request.accelerator = planning->device;
+    plan->gpu = planning->gpu;
+    plan->request.gpu = planning->device;
     return status;
 }
 
@@ -109,12 +109,12 @@ make_plan(struct planning *planning, struct slc_plan *plan, struct slc_error *er
 enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
                              const struct slc_plan_request *request,
                              struct slc_plan *plan,
-                             struct slc_ttm_share *share,
+                             struct slc_ttm_division *division,
                              struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     struct planning planning = {.layouts = layouts,
-                                .device = request->accelerator,
+                                .device = request->gpu,
                                 .asked_threads = request->threads,
                                 .shape = {.modes = UINT32_C(1) << request->mode,
                                           .columns = request->rank,
@@ -125,8 +125,8 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
     planning.request.operation = SLC_OP_TTM;
     planning.request.schedule = SLC_SCHEDULE_FILE;
     planning.request.cache = false;
-    planning.request.accelerator = NULL;
-    if (planning.device != NULL && request->share.kind != SLC_SHARE_NONE) {
+    planning.request.gpu = NULL;
+    if (planning.device != NULL && request->hybrid.kind != SLC_HYBRID_NONE) {
         /* Each lane has a thread, too. */
         planning.threads = (unsigned)slc_min_u64(
             request->threads != 0 ? request->threads : slc_team_default_workers(),
@@ -144,8 +144,8 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
         const unsigned outputs = plan->threads - plan->request.product_lanes;
         const uint64_t others = plan->total_bytes - plan->output_bytes;
 
-        slc_ttm_divide(&job, plan->threads, outputs, plan->budget_bytes - others, share);
-        plan->output_bytes = slc_ttm_memory_bytes(&job, plan->threads, share);
+        slc_ttm_divide(&job, plan->threads, outputs, plan->budget_bytes - others, division);
+        plan->output_bytes = slc_ttm_memory_bytes(&job, plan->threads, division);
         plan->total_bytes = others + plan->output_bytes;
     }
     return status;

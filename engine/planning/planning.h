@@ -33,20 +33,20 @@ enum slc_status slc_plan_choose(struct slc_layouts *layouts,
                                 struct slc_plan *plan,
                                 struct slc_error *err) SLC_NODISCARD;
 
-struct slc_ttm_share; /* engine/product/ttm.h */
+struct slc_ttm_division; /* engine/product/ttm.h */
 
 /*
  * Plans a product over the only layout of `layouts`: the request's rank is the number of columns,
  * blocks are taken in file order and not kept. What the budget leaves goes to *share, and
  * plan->output_bytes and total_bytes count it.
- * With request->accelerator its lanes take a part of the budget, too, and plan->threads are the
+ * With request->GPU its lanes take a part of the budget, too, and plan->threads are the
  * request's, where these have a share, and one for each lane. Errors: as slc_plan_make, and
  * SLC_ERR_BUDGET naming the --device-memory that is enough.
  */
 enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
                              const struct slc_plan_request *request,
                              struct slc_plan *plan,
-                             struct slc_ttm_share *share,
+                             struct slc_ttm_division *division,
                              struct slc_error *err) SLC_NODISCARD;
 
 #endif

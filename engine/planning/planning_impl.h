@@ -1,6 +1,6 @@
 /* What the files of the planner share. Private to engine/planning. */
-#ifndef SLC_ENGINE_PLAN_IMPL_H
-#define SLC_ENGINE_PLAN_IMPL_H
+#ifndef SLC_ENGINE_PLANNING_IMPL_H
+#define SLC_ENGINE_PLANNING_IMPL_H
 
 #include "base/memory/checked.h"
 #include "engine/plan/plan_sizes.h"
@@ -57,18 +57,18 @@ void slc_plan_kernels(const struct slc_layouts *layouts, struct slc_plan *plan, 
 uint64_t slc_plan_store_bytes(const struct slc_reader *reader);
 
 /*
- * Keeps as many blocks of the plan's layouts in the accelerator's memory as `room` has place for,
+ * Keeps as many blocks of the plan's layouts in the GPU's memory as `room` has place for,
  * and sets how much their values may need beyond.
  */
 void slc_plan_residents(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);
 
 /*
- * Divides what may be used of the accelerator's memory. Errors: SLC_ERR_BUDGET, naming the smallest
+ * Divides what may be used of the GPU's memory. Errors: SLC_ERR_BUDGET, naming the smallest
  * that works, which *plan holds then too.
  */
-enum slc_status slc_plan_accelerator_make(const struct slc_layouts *layouts,
-                                          struct slc_plan *plan,
-                                          struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_plan_gpu_make(const struct slc_layouts *layouts,
+                                  struct slc_plan *plan,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 /* Keeps as many blocks of the plan's layouts as `room` has place for. */
 void slc_plan_cache(const struct slc_layouts *layouts, struct slc_plan *plan, uint64_t room);

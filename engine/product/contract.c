@@ -174,7 +174,7 @@ void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes)
     }
 }
 
-static void tell(const struct slc_contract_run *run, uint64_t done)
+static void report_progress(const struct slc_contract_run *run, uint64_t done)
 {
     if (run->options->progress != NULL) {
         run->options->progress(run->options->context, "multiply", done, run->info->tile_count);
@@ -190,7 +190,7 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
     enum slc_status status;
 
     /* The first worker, which tells the rest, may come when the others have taken every tile. */
-    tell(run, run->tiles_done);
+    report_progress(run, run->tiles_done);
     if (supply != NULL) {
         status = supply->run(supply->self, run->reader, run->workers,
                              supply->memory_bytes(supply->self, run->reader, run->workers, true) +
@@ -341,7 +341,7 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
     enum slc_status status = SLC_OK;
 
     if (worker == 0) {
-        tell(run, done);
+        report_progress(run, done);
     }
     if (run->products != NULL) {
         status = run->products->take(run->products->self, worker, tile, &given.fibers, err);
@@ -508,7 +508,7 @@ static uint64_t most_sums(const struct slc_contract_run *c)
     return slc_min_u64(most, cells);
 }
 
-static enum slc_status contract(struct slc_contract_run *c, struct slc_error *err)
+static enum slc_status contract_store(struct slc_contract_run *c, struct slc_error *err)
 {
     struct slc_key_layout layout;
     bool keeps_order;
@@ -583,7 +583,7 @@ enum slc_status slc_contract(const struct slc_contract_options *options,
         c->reader = c->store.reader;
         c->info = slc_reader_info(c->reader);
         report->nnz = c->info->nnz;
-        status = contract(c, err);
+        status = contract_store(c, err);
         slc_contract_release(c);
         slc_store_close_layout(&c->store, c->reader);
         slc_store_close(&c->store);

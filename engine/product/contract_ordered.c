@@ -161,7 +161,7 @@ sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     return slc_contract_one(ordering->run, worker, tile, take_sums, ordering, err);
 }
 
-static bool reserve(void *context, unsigned worker)
+static bool reserve_piece(void *context, unsigned worker)
 {
     struct ordering *ordering = context;
     struct piece *piece = &ordering->pieces[worker];
@@ -180,7 +180,7 @@ static bool reserve(void *context, unsigned worker)
     return go_on;
 }
 
-static void deliver(void *context, unsigned worker)
+static void deliver_piece(void *context, unsigned worker)
 {
     const struct ordering *ordering = context;
     const struct piece *piece = &ordering->pieces[worker];
@@ -257,17 +257,19 @@ static enum slc_status open_output(struct ordering *ordering, struct slc_error *
     return status;
 }
 
-static enum slc_status scan(struct ordering *ordering, struct slc_error *err)
+static enum slc_status scan_tiles(struct ordering *ordering, struct slc_error *err)
 {
-    const struct slc_tile_steps steps = {
-        .context = ordering, .decode = sum_tile, .in_turn = reserve, .deliver = deliver};
+    const struct slc_tile_steps steps = {.context = ordering,
+                                         .decode = sum_tile,
+                                         .in_turn = reserve_piece,
+                                         .deliver = deliver_piece};
     const enum slc_status status = slc_contract_scan(ordering->run, &steps, err);
 
     return status == SLC_OK ? slc_tiles_status(ordering->tiles, err) : status;
 }
 
 /* The rest of the sums, the end of the block file and the manifest; publishes the store. */
-static enum slc_status finish(struct ordering *ordering, struct slc_error *err)
+static enum slc_status finish_store(struct ordering *ordering, struct slc_error *err)
 {
     struct slc_contract_run *run = ordering->run;
     struct slc_builder_report *report = &run->report->build;
@@ -309,7 +311,7 @@ static enum slc_status finish(struct ordering *ordering, struct slc_error *err)
     return status == SLC_OK ? slc_build_folder_publish(&ordering->folder, err) : status;
 }
 
-static void release(struct ordering *ordering)
+static void release_memory(struct ordering *ordering)
 {
     slc_ordered_destroy(ordering->ordered);
     slc_tiles_destroy(ordering->tiles);
@@ -345,11 +347,11 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
         status = open_output(&ordering, err);
     }
     if (status == SLC_OK) {
-        status = scan(&ordering, err);
+        status = scan_tiles(&ordering, err);
     }
     if (status == SLC_OK) {
-        status = finish(&ordering, err);
+        status = finish_store(&ordering, err);
     }
-    release(&ordering);
+    release_memory(&ordering);
     return status;
 }

@@ -159,7 +159,7 @@ static enum slc_status give_sample(struct sorting *sorting, struct slc_error *er
     return status;
 }
 
-static enum slc_status scan(struct sorting *sorting, struct slc_error *err)
+static enum slc_status scan_tiles(struct sorting *sorting, struct slc_error *err)
 {
     return slc_contract_scan(
         sorting->run, &(struct slc_tile_steps){.context = sorting, .decode = push_tile}, err);
@@ -203,7 +203,7 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
         status = give_sample(&sorting, err);
     }
     if (status == SLC_OK) {
-        status = scan(&sorting, err);
+        status = scan_tiles(&sorting, err);
     }
     if (status != SLC_OK) {
         slc_builder_abandon(sorting.builder);

@@ -79,7 +79,7 @@ index_of(const struct slc_tile_view *tile, const uint32_t *index, unsigned mode,
 }
 
 /* Multiplies the terms by what the vectors have for them, all but vector number `done`. */
-static void multiply(struct work *work, const struct terms *terms, unsigned done)
+static void multiply_terms(struct work *work, const struct terms *terms, unsigned done)
 {
     const struct slc_contraction *contraction = work->contraction;
 
@@ -103,7 +103,7 @@ static enum slc_status next_nonzeros(struct work *work, struct terms *terms, str
         terms->count = chunk.nnz;
         memcpy(terms->offset, chunk.offset, work->tile->order * sizeof *terms->offset);
         memcpy(work->product, chunk.values, chunk.nnz * sizeof *work->product);
-        multiply(work, terms, SLC_MAX_ORDER);
+        multiply_terms(work, terms, SLC_MAX_ORDER);
     }
     return status;
 }
@@ -123,7 +123,7 @@ static enum slc_status next_runs(struct work *work, struct terms *terms, struct 
         assert(fibers.mode == contraction->vector_mode[k]);
         contraction->dots(&fibers, contraction->vector[k] + work->tile->corner[fibers.mode],
                           work->product);
-        multiply(work, terms, k);
+        multiply_terms(work, terms, k);
     }
     return status;
 }
@@ -178,7 +178,7 @@ static void find_runs(struct work *work, const struct terms *terms)
 }
 
 /* The fiber of sum `row`, counting from 1, with a star for each mode that is contracted. */
-static void describe(const struct work *work, uint32_t row, char *text)
+static void describe_fiber(const struct work *work, uint32_t row, char *text)
 {
     const struct slc_contraction *contraction = work->contraction;
     size_t used = 0;
@@ -219,7 +219,7 @@ static enum slc_status close_run(struct work *work, struct slc_error *err)
     if (!isfinite(sum)) {
         char fiber[FIBER_BYTES];
 
-        describe(work, work->count, fiber);
+        describe_fiber(work, work->count, fiber);
         return slc_fail(err, SLC_ERR_INPUT,
                         "the products at (%s), counting from 1, add up to %g, beyond the range of "
                         "f64: scale the vectors",

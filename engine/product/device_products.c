@@ -62,7 +62,7 @@ static enum slc_status plan_products(void *self,
         slc_products_widen(own->device, reader, &shape, own->plan.streams, most, UINT64_MAX,
                            &own->plan, &plan->host_bytes);
     }
-    own->workers = own->share.kind != SLC_SHARE_NONE
+    own->workers = own->hybrid.kind != SLC_HYBRID_NONE
                        ? own->threads + own->plan.streams
                        : (unsigned)slc_max_u64(own->threads, own->plan.streams);
     own->workers = (unsigned)slc_min_u64(own->workers, SLC_MAX_THREADS);
@@ -78,7 +78,7 @@ static enum slc_status open_products(void *self,
     struct slc_products_options options = {.device = own->device,
                                            .plan = &own->plan,
                                            .reader = own->reader,
-                                           .share = own->share,
+                                           .hybrid = own->hybrid,
                                            .threads = own->threads,
                                            .workers = own->workers};
     struct slc_error refused = SLC_ERROR_INIT;

@@ -11,14 +11,14 @@
 /* What computes, and what it has done. */
 struct slc_device_products {
     struct slc_device *device; /* NULL: every tile is the worker's own */
-    struct slc_share_wish share;
+    struct slc_hybrid_wish hybrid;
     unsigned streams; /* 1 to SLC_DEVICE_STREAMS; 0: chosen */
     bool optional; /* a device that has too little memory, or cannot be opened, is done without */
 
     /* Of the last plan. */
     bool used;            /* the device computes */
     struct slc_error why; /* where it does not, but was to: why */
-    struct slc_plan_accelerator plan;
+    struct slc_plan_gpu plan;
     struct slc_products_report report; /* once closed */
 
     /* Private. */

@@ -148,11 +148,11 @@ static uint64_t row_bytes(const struct slc_npy_pair *pair, unsigned file)
     return pair->header[file].shape[1] * pair->header[file].item_bytes;
 }
 
-static enum slc_status put(struct slc_npy_pair *pair,
-                           unsigned file,
-                           uint64_t first,
-                           const struct slc_output_rows *rows,
-                           struct slc_error *err)
+static enum slc_status put_part(struct slc_npy_pair *pair,
+                                unsigned file,
+                                uint64_t first,
+                                const struct slc_output_rows *rows,
+                                struct slc_error *err)
 {
     return slc_output_ring_fill_rows(pair->ring[file],
                                      SLC_NPY_STORED_BYTES + first * rows->row_bytes, rows, err);
@@ -168,7 +168,7 @@ enum slc_status slc_npy_pair_put_coords(struct slc_npy_pair *pair,
     const struct slc_output_rows rows = {
         .first = coords, .count = count, .row_bytes = bytes, .stride_bytes = bytes};
 
-    return put(pair, COORDS, first, &rows, err);
+    return put_part(pair, COORDS, first, &rows, err);
 }
 
 enum slc_status slc_npy_pair_put_rows(struct slc_npy_pair *pair,
@@ -183,7 +183,7 @@ enum slc_status slc_npy_pair_put_rows(struct slc_npy_pair *pair,
                                          .row_bytes = row_bytes(pair, ROWS),
                                          .stride_bytes = stride_bytes};
 
-    return put(pair, ROWS, first, &view, err);
+    return put_part(pair, ROWS, first, &view, err);
 }
 
 void slc_npy_pair_abort(struct slc_npy_pair *pair)

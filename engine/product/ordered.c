@@ -239,12 +239,12 @@ static bool has_slot(const struct slc_ordered *ordered, uint64_t at)
 }
 
 /* Copies `count` nonzeros, which are `at` and the following in the file. */
-static void put(struct slc_ordered *ordered,
-                unsigned worker,
-                uint64_t at,
-                const struct slc_ordered_piece *piece,
-                uint32_t begin,
-                uint32_t count)
+static void put_nonzeros(struct slc_ordered *ordered,
+                         unsigned worker,
+                         uint64_t at,
+                         const struct slc_ordered_piece *piece,
+                         uint32_t begin,
+                         uint32_t count)
 {
     struct slc_tiles *tiles = ordered->tiles;
 
@@ -290,7 +290,7 @@ put_head(struct slc_ordered *ordered, unsigned worker, const struct slc_ordered_
                                            .values = &place->head_value};
 
     if (place->has_head) {
-        put(ordered, worker, place->at, &head, 0, 1);
+        put_nonzeros(ordered, worker, place->at, &head, 0, 1);
     }
 }
 
@@ -300,8 +300,8 @@ void slc_ordered_deliver(struct slc_ordered *ordered,
                          const struct slc_ordered_place *place)
 {
     put_head(ordered, worker, place);
-    put(ordered, worker, place->at + place->has_head, piece, place->begin,
-        place->end - place->begin);
+    put_nonzeros(ordered, worker, place->at + place->has_head, piece, place->begin,
+                 place->end - place->begin);
     /* Encoding keeps up with what comes in. */
     slc_tiles_lock(ordered->tiles);
     (void)slc_tiles_encode_next(ordered->tiles, worker);

@@ -160,7 +160,7 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
 }
 
 /* Parses the next rows of the piece; with coordinates alone the last index is a number yet. */
-static enum slc_status parse(struct predict *predict, size_t *position, struct slc_error *err)
+static enum slc_status parse_rows(struct predict *predict, size_t *position, struct slc_error *err)
 {
     slc_text_rows_clear(&predict->rows);
     return slc_row_source_parse(predict->source, &predict->piece, position, &predict->rows, err);
@@ -190,7 +190,7 @@ static enum slc_status settle_by_indices(struct predict *predict, struct slc_err
     bool zero = false, at_length = false;
 
     while (position < predict->piece.bytes) {
-        const enum slc_status status = parse(predict, &position, err);
+        const enum slc_status status = parse_rows(predict, &position, err);
 
         if (status != SLC_OK) {
             slc_error_clear(err); /* told again in its turn, with the rows before it */
@@ -280,7 +280,7 @@ static enum slc_status bad_index(struct predict *predict,
     predict->rows.lines = lines;
     predict->rows.capacity = 1;
     for (uint32_t i = 0; i <= row; i++) {
-        if (parse(predict, &position, NULL) != SLC_OK || predict->rows.count == 0) {
+        if (parse_rows(predict, &position, NULL) != SLC_OK || predict->rows.count == 0) {
             break;
         }
     }
@@ -367,7 +367,7 @@ static size_t store_row(const struct predict *predict, uint32_t row, char *bytes
     return count * sizeof numbers[0];
 }
 
-static void compute(void *context, uint64_t begin, uint64_t end, unsigned worker)
+static void compute_rows(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     struct predict *predict = context;
     char *text = predict->text + begin * predict->row_bytes;
@@ -409,7 +409,7 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
     const struct slc_stop stop = {.flag = predict->options->stop};
     struct slc_error fault = SLC_ERROR_INIT;
     /* The rows before a fault are looked at first: what is wrong with them comes before it. */
-    const enum slc_status parsed = parse(predict, &predict->piece.position, &fault);
+    const enum slc_status parsed = parse_rows(predict, &predict->piece.position, &fault);
     enum slc_status status = take_indices(predict, begin, lines, err);
 
     if (status == SLC_OK && parsed != SLC_OK) {
@@ -419,8 +419,8 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
         return parsed;
     }
     if (status == SLC_OK) {
-        status = slc_team_for(predict->options->threads, predict->rows.count, GRAIN_ROWS, compute,
-                              predict, err);
+        status = slc_team_for(predict->options->threads, predict->rows.count, GRAIN_ROWS,
+                              compute_rows, predict, err);
     }
     if (status == SLC_OK) {
         add_errors(predict);

@@ -38,7 +38,7 @@ static enum slc_status check_indices(const struct slc_model_view *model,
     return SLC_OK;
 }
 
-static void compute(void *context, uint64_t begin, uint64_t end, unsigned worker)
+static void compute_values(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct values *values = context;
     uint64_t index[SLC_MAX_ORDER];
@@ -68,7 +68,7 @@ enum slc_status slc_predict_values(const struct slc_model_view *model,
         status = slc_stop_wanted(&stop)
                      ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")
                      : slc_team_for(threads, slc_min_u64(BATCH, count - batch.first), GRAIN,
-                                    compute, &batch, err);
+                                    compute_values, &batch, err);
     }
     return status;
 }

@@ -32,7 +32,7 @@ struct product {
 
 static void describe_product(const struct slc_reader *reader,
                              const struct slc_products_shape *shape,
-                             const struct slc_plan_accelerator *plan,
+                             const struct slc_plan_gpu *plan,
                              struct product *product)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
@@ -57,7 +57,7 @@ static void describe_product(const struct slc_reader *reader,
 static uint64_t device_bytes(const struct slc_device *device,
                              const struct slc_reader *reader,
                              const struct slc_products_shape *shape,
-                             const struct slc_plan_accelerator *plan,
+                             const struct slc_plan_gpu *plan,
                              uint64_t *host_bytes)
 {
     struct product product;
@@ -79,7 +79,7 @@ enum slc_status slc_products_plan(const struct slc_device *device,
                                   const struct slc_reader *reader,
                                   const struct slc_products_shape *shape,
                                   unsigned streams,
-                                  struct slc_plan_accelerator *plan,
+                                  struct slc_plan_gpu *plan,
                                   uint64_t *host_bytes,
                                   struct slc_error *err)
 {
@@ -88,7 +88,7 @@ enum slc_status slc_products_plan(const struct slc_device *device,
     struct slc_device_info about;
 
     device->ops->info(device, &about);
-    *plan = (struct slc_plan_accelerator){
+    *plan = (struct slc_plan_gpu){
         .budget_bytes = about.free_bytes,
         .streams = streams != 0 ? streams : 1,
         /* Without nonzeros, which take nothing, there is a lane all the same. */
@@ -122,10 +122,10 @@ void slc_products_widen(const struct slc_device *device,
                         unsigned lanes_least,
                         unsigned lanes_most,
                         uint64_t host_most,
-                        struct slc_plan_accelerator *plan,
+                        struct slc_plan_gpu *plan,
                         uint64_t *host_bytes)
 {
-    struct slc_plan_accelerator wider = *plan;
+    struct slc_plan_gpu wider = *plan;
     uint64_t host;
 
     for (uint32_t fibers = fibers_most(reader); fibers >= plan->fibers; fibers /= 2) {
@@ -149,13 +149,13 @@ void slc_products_widen(const struct slc_device *device,
 
 /* What a worker has, written by it alone. */
 struct worker {
-    struct slc_seat seat;
+    struct slc_hybrid_place place;
     uint64_t nnz; /* of its tile */
 };
 
 struct slc_products {
     struct slc_device *device;
-    struct slc_sides sides;
+    struct slc_hybrid_tiles queue;
     struct worker *workers;
 };
 
@@ -187,10 +187,11 @@ enum slc_status slc_products_open(const struct slc_products_options *options,
                                   struct slc_products **products,
                                   struct slc_error *err)
 {
-    const struct slc_sides_options sides = {
-        .wish = options->share,
-        .seats = {[SLC_SHARE_CPU] = options->share.kind == SLC_SHARE_NONE ? 0 : options->threads,
-                  [SLC_SHARE_DEVICE] = options->plan->streams},
+    const struct slc_hybrid_tiles_options queue = {
+        .wish = options->hybrid,
+        .places = {[SLC_HYBRID_CPU] =
+                       options->hybrid.kind == SLC_HYBRID_NONE ? 0 : options->threads,
+                   [SLC_HYBRID_GPU] = options->plan->streams},
         .tiles = slc_reader_info(options->reader)->tile_count,
         .in_order = options->in_order};
     struct slc_products *made = slc_calloc(1, sizeof *made);
@@ -210,17 +211,17 @@ enum slc_status slc_products_open(const struct slc_products_options *options,
         return status;
     }
     made->device = options->device;
-    slc_sides_init(&made->sides, &sides);
+    slc_hybrid_tiles_init(&made->queue, &queue);
     *products = made;
     return SLC_OK;
 }
 
 /* Has a lane multiply the tile. */
-static enum slc_status multiply(struct slc_products *products,
-                                const struct worker *worker,
-                                struct slc_tile_view *tile,
-                                struct slc_device_fibers *fibers,
-                                struct slc_error *err)
+static enum slc_status multiply_tile(struct slc_products *products,
+                                     const struct worker *worker,
+                                     struct slc_tile_view *tile,
+                                     struct slc_device_fibers *fibers,
+                                     struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
     struct slc_encoded_block block;
@@ -231,11 +232,12 @@ static enum slc_status multiply(struct slc_products *products,
     }
     status = tile->describe(tile, &block, err);
     if (status == SLC_OK) {
-        status = products->device->ops->product_tile(products->device, worker->seat.number, &block,
+        status = products->device->ops->product_tile(products->device, worker->place.number, &block,
                                                      fibers, err);
     }
     if (status == SLC_OK) {
-        slc_sides_computed(&products->sides, &worker->seat, tile->nnz, slc_clock_ns() - start_ns);
+        slc_hybrid_tiles_computed(&products->queue, &worker->place, tile->nnz,
+                                  slc_clock_ns() - start_ns);
     }
     return status;
 }
@@ -248,19 +250,20 @@ enum slc_status slc_products_take(struct slc_products *products,
                                   struct slc_error *err)
 {
     struct worker *own = &products->workers[worker];
-    enum slc_status status = slc_sides_take(&products->sides, tile->ordinal, &own->seat, err);
+    enum slc_status status =
+        slc_hybrid_tiles_take(&products->queue, tile->ordinal, &own->place, err);
 
     fibers->count = 0;
     if (status != SLC_OK) {
         return status;
     }
     own->nnz = tile->nnz;
-    *number = own->seat.number;
-    if (own->seat.side == SLC_SHARE_DEVICE) {
-        status = multiply(products, own, tile, fibers, err);
+    *number = own->place.number;
+    if (own->place.side == SLC_HYBRID_GPU) {
+        status = multiply_tile(products, own, tile, fibers, err);
     }
     if (status != SLC_OK) {
-        slc_sides_leave(&products->sides, &own->seat);
+        slc_hybrid_tiles_leave(&products->queue, &own->place);
     }
     return status;
 }
@@ -270,13 +273,13 @@ enum slc_status slc_products_more(struct slc_products *products,
                                   struct slc_device_fibers *fibers,
                                   struct slc_error *err)
 {
-    const struct slc_seat *seat = &products->workers[worker].seat;
+    const struct slc_hybrid_place *place = &products->workers[worker].place;
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
-    assert(seat->side == SLC_SHARE_DEVICE && fibers->more);
-    status = products->device->ops->product_more(products->device, seat->number, fibers, err);
-    slc_sides_computed(&products->sides, seat, 0, slc_clock_ns() - start_ns);
+    assert(place->side == SLC_HYBRID_GPU && fibers->more);
+    status = products->device->ops->product_more(products->device, place->number, fibers, err);
+    slc_hybrid_tiles_computed(&products->queue, place, 0, slc_clock_ns() - start_ns);
     return status;
 }
 
@@ -284,23 +287,23 @@ void slc_products_computed(struct slc_products *products, unsigned worker, uint6
 {
     const struct worker *own = &products->workers[worker];
 
-    assert(own->seat.side == SLC_SHARE_CPU);
-    slc_sides_computed(&products->sides, &own->seat, own->nnz, busy_ns);
+    assert(own->place.side == SLC_HYBRID_CPU);
+    slc_hybrid_tiles_computed(&products->queue, &own->place, own->nnz, busy_ns);
 }
 
 void slc_products_leave(struct slc_products *products, unsigned worker)
 {
-    slc_sides_leave(&products->sides, &products->workers[worker].seat);
+    slc_hybrid_tiles_leave(&products->queue, &products->workers[worker].place);
 }
 
 void slc_products_abort(struct slc_products *products)
 {
-    slc_sides_abort(&products->sides);
+    slc_hybrid_tiles_abort(&products->queue);
 }
 
 void slc_products_report(const struct slc_products *products, struct slc_products_report *report)
 {
-    slc_sides_report(&products->sides, &report->sides);
+    slc_hybrid_tiles_report(&products->queue, &report->sides);
     products->device->ops->stats(products->device, &report->device);
 }
 
@@ -310,7 +313,7 @@ void slc_products_close(struct slc_products *products)
         return;
     }
     products->device->ops->close(products->device);
-    slc_sides_destroy(&products->sides);
+    slc_hybrid_tiles_destroy(&products->queue);
     slc_free(products->workers);
     slc_free(products);
 }

@@ -29,7 +29,7 @@ enum slc_status slc_products_plan(const struct slc_device *device,
                                   const struct slc_reader *reader,
                                   const struct slc_products_shape *shape,
                                   unsigned streams,
-                                  struct slc_plan_accelerator *plan,
+                                  struct slc_plan_gpu *plan,
                                   uint64_t *host_bytes,
                                   struct slc_error *err) SLC_NODISCARD;
 /*
@@ -42,18 +42,18 @@ void slc_products_widen(const struct slc_device *device,
                         unsigned lanes_least,
                         unsigned lanes_most,
                         uint64_t host_most,
-                        struct slc_plan_accelerator *plan,
+                        struct slc_plan_gpu *plan,
                         uint64_t *host_bytes);
 
 struct slc_products_options {
     struct slc_device *device;
-    const struct slc_plan_accelerator *plan;
+    const struct slc_plan_gpu *plan;
     const struct slc_reader *reader;                  /* of the layout whose tiles are multiplied */
     const struct slc_matrix *matrices[SLC_MAX_ORDER]; /* NULL: the mode stays */
-    struct slc_share_wish share;
+    struct slc_hybrid_wish hybrid;
     unsigned threads; /* that multiply by themselves, at a time */
     unsigned workers; /* that take tiles */
-    bool in_order;    /* as in struct slc_sides_options */
+    bool in_order;    /* as in struct slc_hybrid_tiles_options */
 };
 
 struct slc_products;
@@ -67,9 +67,9 @@ enum slc_status slc_products_open(const struct slc_products_options *options,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Gives the worker's tile a seat, and has it multiplied where that is a lane: *fibers has the first
- * of what it made. On the CPU's side fibers->count is 0, the worker multiplies, and says so by
- * slc_products_computed. *number: the seat's, among those of its side. Errors:
+ * Gives the worker's tile a place, and has it multiplied where that is a lane: *fibers has the
+ * first of what it made. On the CPU's side fibers->count is 0, the worker multiplies, and says so
+ * by slc_products_computed. *number: the place's, among those of its side. Errors:
  * SLC_ERR_INTERRUPTED after slc_products_abort, SLC_ERR_UNSUPPORTED for a tile that cannot be
  * described, those of product_tile; there is nothing to leave then.
  */
@@ -86,14 +86,14 @@ enum slc_status slc_products_more(struct slc_products *products,
                                   struct slc_error *err) SLC_NODISCARD;
 /* The worker has multiplied its tile in so much time. */
 void slc_products_computed(struct slc_products *products, unsigned worker, uint64_t busy_ns);
-/* The worker needs its seat no longer. */
+/* The worker needs its place no longer. */
 void slc_products_leave(struct slc_products *products, unsigned worker);
 
-/* Wakes whoever waits for a seat. Any thread. */
+/* Wakes whoever waits for a place. Any thread. */
 void slc_products_abort(struct slc_products *products);
 
 struct slc_products_report {
-    struct slc_sides_report sides;
+    struct slc_hybrid_tiles_report sides;
     struct slc_device_stats device;
 };
 /* Not while tiles are multiplied. */

@@ -417,7 +417,7 @@ static void divide_memory(struct run *run)
 static enum slc_status take_memory(struct run *run, struct slc_error *err)
 {
     const struct slc_ttm_options *options = run->options;
-    const unsigned outputs = options->share.outputs;
+    const unsigned outputs = options->division.outputs;
     enum slc_status status = slc_buffer_create(
         &run->memory, slc_ttm_small_bytes(run->job, options->workers), SLC_PAGES_SMALL, err);
 
@@ -431,7 +431,7 @@ static enum slc_status take_memory(struct run *run, struct slc_error *err)
     }
     divide_memory(run);
     for (unsigned w = 0; w < outputs && status == SLC_OK; w++) {
-        status = slc_ttm_output_create(&run->outputs[w], run->job, options->share.room, err);
+        status = slc_ttm_output_create(&run->outputs[w], run->job, options->division.room, err);
     }
     return status;
 }
@@ -441,7 +441,7 @@ open_products(struct run *run, const struct slc_stream *stream, struct slc_error
 {
     const struct slc_ttm_options *options = run->options;
     struct slc_products_options products = {.device = options->device,
-                                            .threads = options->share.outputs,
+                                            .threads = options->division.outputs,
                                             .workers = options->workers,
                                             .reader = slc_stream_reader(stream, options->layout),
                                             .in_order = true};
@@ -449,16 +449,16 @@ open_products(struct run *run, const struct slc_stream *stream, struct slc_error
     if (options->device == NULL) {
         return SLC_OK;
     }
-    products.plan = &options->plan->accelerator;
-    products.share = options->plan->request.share;
+    products.plan = &options->plan->gpu;
+    products.hybrid = options->plan->request.hybrid;
     products.matrices[run->job->mode] = run->job->matrix;
     return slc_products_open(&products, &run->products, err);
 }
 
-static void release(struct run *run)
+static void release_memory(struct run *run)
 {
     slc_products_close(run->products);
-    for (unsigned w = 0; w < run->options->share.outputs && run->outputs != NULL; w++) {
+    for (unsigned w = 0; w < run->options->division.outputs && run->outputs != NULL; w++) {
         slc_ttm_output_destroy(&run->outputs[w]);
     }
     slc_free(run->outputs);
@@ -469,7 +469,8 @@ static void release(struct run *run)
 }
 
 /* The pass, and the fiber that its last tile has carried on. */
-static enum slc_status multiply(struct run *run, struct slc_stream *stream, struct slc_error *err)
+static enum slc_status
+multiply_layout(struct run *run, struct slc_stream *stream, struct slc_error *err)
 {
     const struct slc_ttm_options *options = run->options;
     const struct slc_pass pass = {.tile = multiply_tile,
@@ -500,13 +501,13 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
                                                 .modes = options->job.order - 1,
                                                 .cols = options->job.matrix->cols,
                                                 .type = options->job.matrix->type,
-                                                .buffer_bytes = options->share.buffer_bytes,
-                                                .coord_buffers = options->share.coord_buffers,
-                                                .row_buffers = options->share.row_buffers};
+                                                .buffer_bytes = options->division.buffer_bytes,
+                                                .coord_buffers = options->division.coord_buffers,
+                                                .row_buffers = options->division.row_buffers};
     struct run run = {.options = options, .job = &options->job};
     enum slc_status status;
 
-    assert(options->job.mode < options->job.order && options->share.room > 0);
+    assert(options->job.mode < options->job.order && options->division.room > 0);
     pthread_mutex_init(&run.mutex, NULL);
     pthread_cond_init(&run.changed, NULL);
     memset(report, 0, sizeof *report);
@@ -519,7 +520,7 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
         status = slc_npy_pair_create(&output, &run.pair, err);
     }
     if (status == SLC_OK) {
-        status = multiply(&run, stream, err);
+        status = multiply_layout(&run, stream, err);
     }
     for (unsigned w = 0; run.workers != NULL && w < options->workers; w++) {
         report->turn_seconds += (double)run.workers[w].turn_ns * 1e-9;
@@ -528,7 +529,7 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
     if (run.products != NULL) {
         slc_products_report(run.products, &report->products);
     }
-    release(&run);
+    release_memory(&run);
     if (status == SLC_OK) {
         status = slc_npy_pair_finish(run.pair, report->fibers, err);
     }

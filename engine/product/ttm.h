@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 /* How the memory of a product is divided, beside the matrix, the stream and lanes of a device. */
-struct slc_ttm_share {
+struct slc_ttm_division {
     unsigned outputs; /* tiles that the CPU multiplies at a time: 0 where a device has them all */
     uint64_t room;    /* fibers of each of these */
     uint32_t buffer_bytes;
@@ -42,7 +42,7 @@ struct slc_ttm_share {
 uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, unsigned outputs);
 uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
                               unsigned workers,
-                              const struct slc_ttm_share *share);
+                              const struct slc_ttm_division *division);
 /*
  * Divides `bytes` (slc_ttm_memory_min and more) between rows of the outputs, up to those of a whole
  * tile, and buffers of the result. Takes no more than helps: the share may need less.
@@ -51,14 +51,14 @@ void slc_ttm_divide(const struct slc_ttm_job *job,
                     unsigned workers,
                     unsigned outputs,
                     uint64_t bytes,
-                    struct slc_ttm_share *share);
+                    struct slc_ttm_division *division);
 
 struct slc_ttm_options {
     /* The matrix is of the stream's precision, its rows in the order of the store. */
     struct slc_ttm_job job;
     unsigned workers; /* of the stream */
     unsigned layout;  /* of the stream; read in file order */
-    struct slc_ttm_share share;
+    struct slc_ttm_division division;
     struct slc_device *device;            /* beside the CPU, or in its place; NULL: the CPU alone */
     const struct slc_plan *plan;          /* with a device: slc_ttm_plan's */
     const uint32_t *index[SLC_MAX_ORDER]; /* of the input by that of the store; NULL: the same */

@@ -20,14 +20,14 @@ enum {
 
 uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
                               unsigned workers,
-                              const struct slc_ttm_share *share)
+                              const struct slc_ttm_division *division)
 {
     const uint64_t parts[] = {
         slc_buffer_footprint(slc_ttm_small_bytes(job, workers), SLC_PAGES_SMALL),
-        slc_output_ring_memory_bytes(share->buffer_bytes, share->coord_buffers),
-        slc_output_ring_memory_bytes(share->buffer_bytes, share->row_buffers)};
+        slc_output_ring_memory_bytes(division->buffer_bytes, division->coord_buffers),
+        slc_output_ring_memory_bytes(division->buffer_bytes, division->row_buffers)};
     uint64_t bytes;
-    bool fits = slc_mul_u64(share->outputs, slc_ttm_output_bytes(job, share->room), &bytes);
+    bool fits = slc_mul_u64(division->outputs, slc_ttm_output_bytes(job, division->room), &bytes);
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         fits = fits && slc_add_u64(bytes, parts[i], &bytes);
@@ -35,32 +35,33 @@ uint64_t slc_ttm_memory_bytes(const struct slc_ttm_job *job,
     return fits ? bytes : UINT64_MAX;
 }
 
-static struct slc_ttm_share least_share(unsigned outputs)
+static struct slc_ttm_division least_division(unsigned outputs)
 {
-    return (struct slc_ttm_share){.outputs = outputs,
-                                  .room = SLC_TTM_CHUNK_FIBERS + 1,
-                                  .buffer_bytes = BUFFER_BYTES,
-                                  .coord_buffers = SLC_OUTPUT_RING_BUFFERS_MIN,
-                                  .row_buffers = SLC_OUTPUT_RING_BUFFERS_MIN};
+    return (struct slc_ttm_division){.outputs = outputs,
+                                     .room = SLC_TTM_CHUNK_FIBERS + 1,
+                                     .buffer_bytes = BUFFER_BYTES,
+                                     .coord_buffers = SLC_OUTPUT_RING_BUFFERS_MIN,
+                                     .row_buffers = SLC_OUTPUT_RING_BUFFERS_MIN};
 }
 
 uint64_t slc_ttm_memory_min(const struct slc_ttm_job *job, unsigned workers, unsigned outputs)
 {
-    const struct slc_ttm_share share = least_share(outputs);
+    const struct slc_ttm_division division = least_division(outputs);
 
-    return slc_ttm_memory_bytes(job, workers, &share);
+    return slc_ttm_memory_bytes(job, workers, &division);
 }
 
 /* More room for fibers, from half of `bytes`: for the rest, workers wait while the drive is behind.
  */
-static void widen_room(const struct slc_ttm_job *job, uint64_t bytes, struct slc_ttm_share *share)
+static void
+widen_room(const struct slc_ttm_job *job, uint64_t bytes, struct slc_ttm_division *division)
 {
     const uint64_t fiber_bytes = (job->matrix->pitch + job->order - UINT64_C(1)) * sizeof(double);
-    const uint64_t most = share->outputs > 0 ? bytes / 2 / share->outputs / fiber_bytes : 0;
+    const uint64_t most = division->outputs > 0 ? bytes / 2 / division->outputs / fiber_bytes : 0;
 
     /* An output rounds its room up to eights, and its memory to whole pages. */
     if (most > 2 * SLC_PAGE_BYTES / fiber_bytes + 8) {
-        share->room = slc_min_u64(share->room + most / 8 * 8, ROOM_MAX);
+        division->room = slc_min_u64(division->room + most / 8 * 8, ROOM_MAX);
     }
 }
 
@@ -68,20 +69,21 @@ void slc_ttm_divide(const struct slc_ttm_job *job,
                     unsigned workers,
                     unsigned outputs,
                     uint64_t bytes,
-                    struct slc_ttm_share *share)
+                    struct slc_ttm_division *division)
 {
     const uint64_t least = slc_ttm_memory_min(job, workers, outputs);
     const uint64_t row = (uint64_t)job->matrix->cols * slc_value_bytes(job->matrix->type);
     const uint64_t coords = (job->order - UINT64_C(1)) * sizeof(int64_t);
     uint64_t buffers;
 
-    *share = least_share(outputs);
+    *division = least_division(outputs);
     if (bytes <= least) {
         return;
     }
-    widen_room(job, bytes - least, share);
-    assert(slc_ttm_memory_bytes(job, workers, share) <= bytes);
-    buffers = (bytes - slc_ttm_memory_bytes(job, workers, share)) / BUFFER_BYTES;
-    share->row_buffers += (uint32_t)slc_min_u64(buffers * row / (row + coords), BUFFERS_MAX);
-    share->coord_buffers += (uint32_t)slc_min_u64(buffers * coords / (row + coords), BUFFERS_MAX);
+    widen_room(job, bytes - least, division);
+    assert(slc_ttm_memory_bytes(job, workers, division) <= bytes);
+    buffers = (bytes - slc_ttm_memory_bytes(job, workers, division)) / BUFFER_BYTES;
+    division->row_buffers += (uint32_t)slc_min_u64(buffers * row / (row + coords), BUFFERS_MAX);
+    division->coord_buffers +=
+        (uint32_t)slc_min_u64(buffers * coords / (row + coords), BUFFERS_MAX);
 }

@@ -6,18 +6,18 @@
 
 #include <string.h>
 
-enum slc_status slc_device_wish_share(const struct slc_device_wish *wish,
-                                      bool deterministic,
-                                      struct slc_share_wish *share,
-                                      struct slc_error *err)
+enum slc_status slc_device_wish_hybrid(const struct slc_device_wish *wish,
+                                       bool deterministic,
+                                       struct slc_hybrid_wish *hybrid,
+                                       struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
 
-    *share = (struct slc_share_wish){SLC_SHARE_NONE, 0};
-    if (wish->split == NULL || !slc_share_known(wish->split)) {
+    *hybrid = (struct slc_hybrid_wish){SLC_HYBRID_NONE, 0};
+    if (wish->split == NULL || !slc_hybrid_known(wish->split)) {
         return SLC_OK;
     }
-    if (slc_share_parse(wish->split, share, &refused) != SLC_OK) {
+    if (slc_hybrid_parse(wish->split, hybrid, &refused) != SLC_OK) {
         return slc_fail(err, SLC_ERR_USAGE, "--split: %s", refused.message);
     }
     if (wish->kind == SLC_DEVICE_CPU) {
@@ -91,21 +91,21 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                         "give the number of devices of the CPU",
                         wish->count);
     }
-    request->devices = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
-    status = slc_device_wish_share(wish, request->deterministic, &request->share, err);
+    request->cpu_groups = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
+    status = slc_device_wish_hybrid(wish, request->deterministic, &request->hybrid, err);
     if (status != SLC_OK) {
         return status;
     }
-    request->accelerator_count = gpu && request->share.kind == SLC_SHARE_NONE ? wish->count : 0;
-    if (wish->split != NULL && request->share.kind == SLC_SHARE_NONE &&
+    request->gpu_count = gpu && request->hybrid.kind == SLC_HYBRID_NONE ? wish->count : 0;
+    if (wish->split != NULL && request->hybrid.kind == SLC_HYBRID_NONE &&
         !slc_split_parse(wish->split, &request->split)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--split: '%s' is none of partitions, nnz (between several devices), "
                         "static=F, adaptive, queue (between the CPU and a GPU)",
                         wish->split);
     }
-    if (request->devices == 0 && request->accelerator_count == 0) {
-        return wish->split == NULL || request->share.kind != SLC_SHARE_NONE
+    if (request->cpu_groups == 0 && request->gpu_count == 0) {
+        return wish->split == NULL || request->hybrid.kind != SLC_HYBRID_NONE
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_USAGE,
                               "--split %s divides between devices, and there is one: name several "
@@ -315,10 +315,10 @@ enum slc_status slc_products_choose(const struct slc_device_wish *wish,
     enum slc_status status;
 
     memset(choice, 0, sizeof *choice);
-    if (wish->split != NULL && !slc_share_known(wish->split)) {
-        return slc_share_parse(wish->split, &choice->share, err);
+    if (wish->split != NULL && !slc_hybrid_known(wish->split)) {
+        return slc_hybrid_parse(wish->split, &choice->hybrid, err);
     }
-    status = slc_device_wish_share(wish, false, &choice->share, err);
+    status = slc_device_wish_hybrid(wish, false, &choice->hybrid, err);
     if (status == SLC_OK) {
         status = slc_device_set_make(wish, maker, NULL, &choice->set, &choice->refused, err);
     }

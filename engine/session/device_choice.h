@@ -46,14 +46,14 @@ struct slc_device_set {
 };
 
 /*
- * Whether, and how, wish->split shares the work between CPU and GPU: *share is SLC_SHARE_NONE where
- * it is not given or divides something else. Errors: SLC_ERR_USAGE for what is not understood, and
- * where other wishes do not go with it.
+ * Whether, and how, wish->split shares the work between CPU and GPU: *share is SLC_HYBRID_NONE
+ * where it is not given or divides something else. Errors: SLC_ERR_USAGE for what is not
+ * understood, and where other wishes do not go with it.
  */
-enum slc_status slc_device_wish_share(const struct slc_device_wish *wish,
-                                      bool deterministic,
-                                      struct slc_share_wish *share,
-                                      struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_device_wish_hybrid(const struct slc_device_wish *wish,
+                                       bool deterministic,
+                                       struct slc_hybrid_wish *hybrid,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Fills in what a request says of devices: how many, what is divided or shared, and the layouts
@@ -93,10 +93,10 @@ void slc_device_set_drop(struct slc_device_set *set);
 /* The device that multiplies tiles (engine/product/products.h), one at most. */
 struct slc_products_choice {
     struct slc_device_set set;
-    struct slc_device *device;   /* NULL: the CPU alone */
-    bool optional;               /* the CPU may do without it */
-    struct slc_share_wish share; /* between both */
-    struct slc_error refused;    /* why SLC_DEVICE_AUTO took the CPU; SLC_OK: it did not */
+    struct slc_device *device;     /* NULL: the CPU alone */
+    bool optional;                 /* the CPU may do without it */
+    struct slc_hybrid_wish hybrid; /* between both */
+    struct slc_error refused;      /* why SLC_DEVICE_AUTO took the CPU; SLC_OK: it did not */
 };
 
 /*

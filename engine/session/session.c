@@ -11,12 +11,12 @@
 static void drop_accelerators(struct slc_session *session)
 {
     slc_device_set_drop(&session->set);
-    session->accelerator = NULL;
+    session->gpu = NULL;
 }
 
-unsigned slc_plan_device_count(const struct slc_plan *plan)
+unsigned slc_plan_group_size(const struct slc_plan *plan)
 {
-    return plan->devices > 0 ? plan->devices : plan->request.accelerator_count;
+    return plan->cpu_groups > 0 ? plan->cpu_groups : plan->request.gpu_count;
 }
 
 /* Plans for the device that is asked for; with `auto` for the CPU where that plan cannot be. */
@@ -29,17 +29,17 @@ static enum slc_status plan_for_device(struct slc_session *session,
     enum slc_status status;
 
     status = slc_device_set_make(&session->wish, session->maker, request, &session->set,
-                                 &session->no_accelerator, err);
-    session->accelerator = session->set.count > 0 ? session->set.devices[0] : NULL;
+                                 &session->no_gpu, err);
+    session->gpu = session->set.count > 0 ? session->set.devices[0] : NULL;
     if (status != SLC_OK) {
         return status;
     }
-    if (session->accelerator == NULL) {
-        request->share.kind = SLC_SHARE_NONE; /* there is nobody to share with */
+    if (session->gpu == NULL) {
+        request->hybrid.kind = SLC_HYBRID_NONE; /* there is nobody to share with */
         return slc_plan_choose(&session->layouts, request, &session->plan, err);
     }
-    request->accelerator = session->accelerator;
-    request->accelerators = session->set.devices;
+    request->gpu = session->gpu;
+    request->gpus = session->set.devices;
     request->streams = session->wish.streams;
     /* One pass would fill a cache that nobody reads, in memory that is registered with the device.
      */
@@ -51,10 +51,10 @@ static enum slc_status plan_for_device(struct slc_session *session,
     if (session->wish.kind == SLC_DEVICE_AUTO) {
         drop_accelerators(session);
         request->cache = cache;
-        session->no_accelerator = refused;
-        request->accelerator = NULL;
+        session->no_gpu = refused;
+        request->gpu = NULL;
         request->streams = 0;
-        request->share.kind = SLC_SHARE_NONE;
+        request->hybrid.kind = SLC_HYBRID_NONE;
         return slc_plan_choose(&session->layouts, request, &session->plan, err);
     }
     if (err != NULL) {
@@ -99,23 +99,23 @@ enum slc_status slc_session_plan(struct slc_session *session,
     return plan_wish(session, request->resident_bytes, err);
 }
 
-static enum slc_status start(struct slc_session *session, struct slc_error *err)
+static enum slc_status start_session(struct slc_session *session, struct slc_error *err)
 {
-    const unsigned count = session->plan.devices > 0 ? session->plan.devices : 1;
+    const unsigned count = session->plan.cpu_groups > 0 ? session->plan.cpu_groups : 1;
     enum slc_status status;
 
     slc_placement_enter(&session->plan.placement);
     status = slc_stream_open(session->store.files, &session->layouts, &session->plan,
                              &session->stream, err);
-    if (status == SLC_OK && session->plan.request.accelerator_count > 0) {
-        return slc_accelerators_open(&session->layouts, &session->plan, session->stream,
-                                     &session->group, err);
+    if (status == SLC_OK && session->plan.request.gpu_count > 0) {
+        return slc_gpu_group_open(&session->layouts, &session->plan, session->stream,
+                                  &session->group, err);
     }
-    if (status == SLC_OK && session->plan.request.accelerator != NULL) {
-        status = slc_accelerator_open(session->accelerator, &session->layouts, &session->plan,
-                                      session->stream, err);
-        session->accelerator_open = status == SLC_OK;
-        if (session->plan.request.share.kind == SLC_SHARE_NONE) {
+    if (status == SLC_OK && session->plan.request.gpu != NULL) {
+        status = slc_gpu_executor_open(session->gpu, &session->layouts, &session->plan,
+                                       session->stream, err);
+        session->gpu_open = status == SLC_OK;
+        if (session->plan.request.hybrid.kind == SLC_HYBRID_NONE) {
             return status;
         }
     }
@@ -128,10 +128,9 @@ static enum slc_status start(struct slc_session *session, struct slc_error *err)
 
 enum slc_status slc_session_start(struct slc_session *session, struct slc_error *err)
 {
-    const bool can_do_without =
-        session->accelerator != NULL && session->wish.kind == SLC_DEVICE_AUTO;
+    const bool can_do_without = session->gpu != NULL && session->wish.kind == SLC_DEVICE_AUTO;
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status = start(session, &refused);
+    enum slc_status status = start_session(session, &refused);
 
     if (status == SLC_OK) {
         return SLC_OK;
@@ -145,15 +144,15 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     }
     slc_session_stop(session);
     drop_accelerators(session);
-    if (session->plan.request.share.kind != SLC_SHARE_NONE) {
+    if (session->plan.request.hybrid.kind != SLC_HYBRID_NONE) {
         session->wish.split = NULL; /* there is nobody to share with */
     }
     session->wish.kind = SLC_DEVICE_CPU;
     session->wish.memory_bytes = 0;
     session->wish.streams = 0;
     status = plan_wish(session, 0, err);
-    session->no_accelerator = refused;
-    return status == SLC_OK ? start(session, err) : status;
+    session->no_gpu = refused;
+    return status == SLC_OK ? start_session(session, err) : status;
 }
 
 void slc_session_stop(struct slc_session *session)
@@ -165,11 +164,11 @@ void slc_session_stop(struct slc_session *session)
         }
     }
     session->backend = NULL;
-    slc_accelerators_close(session->group);
+    slc_gpu_group_close(session->group);
     session->group = NULL;
-    if (session->accelerator_open) {
-        slc_accelerator_close(session->accelerator, session->stream);
-        session->accelerator_open = false;
+    if (session->gpu_open) {
+        slc_gpu_executor_close(session->gpu, session->stream);
+        session->gpu_open = false;
     }
     slc_stream_close(session->stream);
     session->stream = NULL;
@@ -181,7 +180,7 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
                                            struct slc_error *err)
 {
     /* What has been opened since is in the plan; but the driver of a device is not. */
-    const bool device = session->accelerator != NULL || session->no_accelerator.status != SLC_OK;
+    const bool device = session->gpu != NULL || session->no_gpu.status != SLC_OK;
     enum slc_status status;
 
     slc_session_stop(session);

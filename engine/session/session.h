@@ -27,10 +27,10 @@ struct slc_session {
     struct slc_backend *backend;                  /* NULL until then */
     struct slc_backend *devices[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
     struct slc_device_set set;                    /* the plan's, in place of them */
-    struct slc_device *accelerator;               /* the first of these; NULL: there is none */
-    bool accelerator_open;                        /* from slc_session_start to slc_session_stop */
-    struct slc_accelerators *group;  /* the same, where several are named: what they are together */
-    struct slc_error no_accelerator; /* why SLC_DEVICE_AUTO took the CPU; SLC_OK: it did not */
+    struct slc_device *gpu;                       /* the first of these; NULL: there is none */
+    bool gpu_open;                                /* from slc_session_start to slc_session_stop */
+    struct slc_gpu_group *group; /* the same, where several are named: what they are together */
+    struct slc_error no_gpu;     /* why SLC_DEVICE_AUTO took the CPU; SLC_OK: it did not */
 };
 
 /*
@@ -45,8 +45,8 @@ enum slc_status slc_session_plan(struct slc_session *session,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens the stream, creates the backend, or those of devices, or opens the accelerator, and places
- * the threads of what follows. Where SLC_DEVICE_AUTO chose an accelerator that cannot be opened, it
+ * Opens the stream, creates the backend, or those of devices, or opens the GPU, and places
+ * the threads of what follows. Where SLC_DEVICE_AUTO chose a GPU that cannot be opened, it
  * plans for the CPU and starts that: tell of the plan after this.
  */
 enum slc_status slc_session_start(struct slc_session *session, struct slc_error *err) SLC_NODISCARD;
@@ -61,7 +61,7 @@ void slc_session_stop(struct slc_session *session);
 void slc_session_close(struct slc_session *session);
 
 /* How many devices a plan divides the work between: 0: it does not. */
-unsigned slc_plan_device_count(const struct slc_plan *plan);
+unsigned slc_plan_group_size(const struct slc_plan *plan);
 
 /* One MTTKRP of a session that has been started for it. */
 struct slc_session_pass {
@@ -74,8 +74,8 @@ struct slc_session_pass {
 
     /* What came of it: which strategy was tried, and what devices, or CPU and device, did. */
     struct slc_conflict_choice choice;
-    struct slc_devices_stats devices[SLC_MAX_DEVICES];
-    struct slc_share shares[SLC_MAX_ORDER]; /* of the mode alone */
+    struct slc_member_stats devices[SLC_MAX_DEVICES];
+    struct slc_hybrid hybrid[SLC_MAX_ORDER]; /* of the mode alone */
 };
 
 /*

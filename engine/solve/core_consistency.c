@@ -53,12 +53,12 @@ slc_core_consistency_bytes(const struct slc_layout_info *info, uint32_t rank, un
 }
 
 /* (An^+)^T with the weights in it, in the store's order of rows. */
-static enum slc_status invert(const struct slc_store *store,
-                              unsigned mode,
-                              const double *lambda,
-                              struct slc_matrix *factor,
-                              uint32_t *independent,
-                              struct slc_error *err)
+static enum slc_status invert_factor(const struct slc_store *store,
+                                     unsigned mode,
+                                     const double *lambda,
+                                     struct slc_matrix *factor,
+                                     uint32_t *independent,
+                                     struct slc_error *err)
 {
     const unsigned order = store->manifest.order;
     enum slc_status status = slc_relabel_rows(store, mode, SLC_ROWS_OF_STORE, factor, err);
@@ -77,7 +77,7 @@ static enum slc_status invert(const struct slc_store *store,
 }
 
 static enum slc_status
-decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+compute_core(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
     const struct pass *pass = context;
     double *core = pass->cores + worker * pass->elements;
@@ -100,7 +100,7 @@ static bool add_up(void *context, unsigned worker)
 
 /* What G tells. */
 static enum slc_status
-judge(const struct pass *pass, struct slc_core_report *report, struct slc_error *err)
+judge_core(const struct pass *pass, struct slc_core_report *report, struct slc_error *err)
 {
     uint64_t stride = 0; /* between two numbers of the superdiagonal */
     double sum = 0.0, largest = 0.0;
@@ -160,12 +160,13 @@ enum slc_status slc_core_consistency(const struct slc_store *store,
                         .order = store->manifest.order,
                         .matrices = factors,
                         .memory = SLC_BUFFER_INIT};
-    const struct slc_tile_steps steps = {.context = &pass, .decode = decode, .in_turn = add_up};
+    const struct slc_tile_steps steps = {
+        .context = &pass, .decode = compute_core, .in_turn = add_up};
     enum slc_status status = SLC_OK;
 
     memset(report, 0, sizeof *report);
     for (unsigned n = 0; n < pass.order && status == SLC_OK; n++) {
-        status = invert(store, n, lambda, &factors[n], &report->independent[n], err);
+        status = invert_factor(store, n, lambda, &factors[n], &report->independent[n], err);
     }
     if (status == SLC_OK) {
         status = take_memory(&pass, options->workers, err);
@@ -175,7 +176,7 @@ enum slc_status slc_core_consistency(const struct slc_store *store,
                                       options->supply_bytes, &steps, err);
     }
     if (status == SLC_OK) {
-        status = judge(&pass, report, err);
+        status = judge_core(&pass, report, err);
     }
     slc_buffer_destroy(&pass.memory);
     return status;

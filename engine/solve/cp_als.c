@@ -69,7 +69,7 @@ static enum slc_status check_options(const struct slc_store *store,
     if (!(options->holdout >= 0.0) || !(options->holdout <= 0.5)) {
         return slc_fail(err, SLC_ERR_USAGE, "0 to 50 %% of the nonzeros can be held out");
     }
-    if (options->holdout > 0.0 && (plan->devices > 0 || plan->request.accelerator != NULL)) {
+    if (options->holdout > 0.0 && (plan->cpu_groups > 0 || plan->request.gpu != NULL)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "nonzeros are held out where the CPU alone computes, as one device: "
                         "leave --holdout out, or --device and --devices");
@@ -185,23 +185,23 @@ static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct 
     return status;
 }
 
-/* The same by the accelerator and the backend together. */
-static enum slc_status shared_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+/* The same by the GPU and the backend together. */
+static enum slc_status hybrid_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     struct slc_matrix output = cp_output_view(state, &state->output, mode);
     struct slc_mttkrp_job job = cp_job(state, mode, &output);
-    struct slc_accelerator_cpu cpu = {
-        .backend = state->backend, .job = &job, .share = &state->result->shares[mode]};
+    struct slc_hybrid_cpu cpu = {
+        .backend = state->backend, .job = &job, .hybrid = &state->result->hybrid[mode]};
     enum slc_status status = SLC_OK;
 
     job.conflict = state->result->choices[mode].chosen;
-    if (!slc_share_without_cpu(cpu.share)) {
+    if (!slc_hybrid_without_cpu(cpu.hybrid)) {
         status = cp_devices_read_stale(state, mode, &cpu.prepared_seconds, err);
     }
     return status != SLC_OK
                ? status
-               : slc_accelerator_mttkrp_shared(
-                     state->accelerator, state->stream, state->plan, &cpu, state->options->stop,
+               : slc_gpu_executor_mttkrp_hybrid(
+                     state->gpu, state->stream, state->plan, &cpu, state->options->stop,
                      state->options->progress != NULL ? cp_report_progress : NULL, state, err);
 }
 
@@ -210,22 +210,21 @@ static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, stru
     void (*progress)(void *, uint64_t, uint64_t, uint64_t) =
         state->options->progress != NULL ? cp_report_progress : NULL;
 
-    if (state->accelerators != NULL) {
-        return slc_accelerators_mttkrp(state->accelerators, mode, state->options->stop, progress,
-                                       state, err);
+    if (state->gpus != NULL) {
+        return slc_gpu_group_mttkrp(state->gpus, mode, state->options->stop, progress, state, err);
     }
-    if (state->accelerator != NULL && state->plan->request.share.kind != SLC_SHARE_NONE) {
-        return shared_mttkrp(state, mode, err);
+    if (state->gpu != NULL && state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
+        return hybrid_mttkrp(state, mode, err);
     }
-    if (state->accelerator != NULL) {
-        return slc_accelerator_mttkrp(state->accelerator, state->stream, state->plan, mode,
-                                      state->options->stop, progress, state, err);
+    if (state->gpu != NULL) {
+        return slc_gpu_executor_mttkrp(state->gpu, state->stream, state->plan, mode,
+                                       state->options->stop, progress, state, err);
     }
     if (state->devices == NULL) {
         return one_mttkrp(state, mode, err);
     }
-    return slc_devices_mttkrp(state->devices, state->stream, mode, state->options->stop, progress,
-                              state, err);
+    return slc_cpu_groups_mttkrp(state->devices, state->stream, mode, state->options->stop,
+                                 progress, state, err);
 }
 
 /* Whether copies per mode are to be made before the next iteration. */
@@ -243,7 +242,7 @@ static bool copies_due(const struct cp_state *state)
 }
 
 /* Notes how copies that have just been made are sorted. */
-static void take_forms(struct cp_state *state)
+static void note_forms(struct cp_state *state)
 {
     for (unsigned n = 0; n < state->order; n++) {
         (void)state->backend->ops->owned_form(state->backend, n, &state->result->copies[n]);
@@ -269,7 +268,7 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
     if (status == SLC_OK) {
         state->copies = true;
         state->result->copies_after = state->copies_due_after;
-        take_forms(state);
+        note_forms(state);
         return SLC_OK;
     }
     if (status == SLC_ERR_MEMORY && state->plan->request.copies == SLC_COPIES_AUTO) {
@@ -383,7 +382,7 @@ static enum slc_status update_modes(struct cp_state *state,
 }
 
 /* One iteration; *done when it is the last, with result->reason set. */
-static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_error *err)
+static enum slc_status run_iteration(struct cp_state *state, bool *done, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
     struct slc_cp_result *result = state->result;
@@ -450,7 +449,7 @@ static enum slc_status iterate(struct cp_state *state, bool *done, struct slc_er
 }
 
 /* Takes memory and the start, or all that a checkpoint has. */
-static enum slc_status begin(struct cp_state *state, struct slc_error *err)
+static enum slc_status begin_run(struct cp_state *state, struct slc_error *err)
 {
     bool resumed = false;
     enum slc_status status = cp_state_create(state, err);
@@ -498,10 +497,10 @@ static enum slc_status end_at_checkpoint(struct cp_state *state, struct slc_erro
                                                             : status;
 }
 
-static enum slc_status run(struct cp_state *state, struct slc_error *err)
+static enum slc_status run_iterations(struct cp_state *state, struct slc_error *err)
 {
     struct slc_cp_result *result = state->result;
-    enum slc_status status = begin(state, err);
+    enum slc_status status = begin_run(state, err);
     bool done;
 
     if (status != SLC_OK) {
@@ -519,7 +518,7 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
             }
         }
         state->iteration = result->iterations + 1;
-        status = iterate(state, &done, err);
+        status = run_iteration(state, &done, err);
         if (status != SLC_OK) {
             return status;
         }
@@ -537,14 +536,14 @@ static enum slc_status run(struct cp_state *state, struct slc_error *err)
 }
 
 /* The strategies that MTTKRPs from the stream will have, if there are any. */
-static void take_choices(const struct slc_plan *plan, struct slc_cp_result *result)
+static void copy_choices(const struct slc_plan *plan, struct slc_cp_result *result)
 {
     const struct slc_conflict_choice owned = {.chosen = SLC_CONFLICT_OWNED};
 
     for (unsigned n = 0; n < result->order; n++) {
         result->choices[n] = slc_plan_starts_with_copies(plan) ? owned : plan->choices[n];
         result->second_choices[n] = plan->fusion.choices[n];
-        result->shares[n].wish = plan->request.share;
+        result->hybrid[n].wish = plan->request.hybrid;
     }
 }
 
@@ -584,8 +583,8 @@ enum slc_status slc_cp_als(const struct slc_store *store,
     result->norm_x = state.norm_x;
     result->copies_after = UINT_MAX;
     memcpy(result->mode_order, state.mode_order, sizeof result->mode_order);
-    take_choices(plan, result);
-    status = run(&state, err);
+    copy_choices(plan, result);
+    status = run_iterations(&state, err);
     cp_state_destroy(&state);
     if (status != SLC_OK) {
         slc_cp_result_destroy(result);

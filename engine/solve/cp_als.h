@@ -126,11 +126,11 @@ struct slc_cp_als_options {
     bool deterministic;
     /* Where the plan has devices: a backend for each, and the layouts of the stream. Borrowed. */
     struct slc_backend *const *devices;
-    /* Where the plan has an accelerator: that device, opened for the stream (slc_accelerator_open).
+    /* Where the plan has a GPU: that device, opened for the stream (slc_gpu_executor_open).
      * Borrowed. */
-    struct slc_device *accelerator;
-    /* The same of several, opened by slc_accelerators_open. */
-    struct slc_accelerators *accelerators;
+    struct slc_device *gpu;
+    /* The same of several, opened by slc_gpu_group_open. */
+    struct slc_gpu_group *gpus;
     const struct slc_layouts *layouts;
     const volatile int *stop; /* non-zero: finish early, resumable; may be NULL */
     /*
@@ -191,11 +191,11 @@ struct slc_cp_result {
      */
     unsigned resume_iteration, resume_mode;
     unsigned device_count; /* 0: the backend alone */
-    struct slc_devices_stats devices[SLC_MAX_DEVICES];
+    struct slc_member_stats devices[SLC_MAX_DEVICES];
     /* What it has done, or several together; zeros where there is none. */
-    struct slc_device_stats accelerator;
+    struct slc_device_stats gpu;
     /* Per mode, where it shares the work with the backend: what both have done. */
-    struct slc_share shares[SLC_MAX_ORDER];
+    struct slc_hybrid hybrid[SLC_MAX_ORDER];
 };
 void slc_cp_result_destroy(struct slc_cp_result *result);
 
@@ -222,7 +222,7 @@ uint64_t slc_cp_holdout_bytes(unsigned order, uint64_t nnz, double holdout, unsi
  * The tolerance is looked at from the second iteration on (a first change needs two fits). N = 1
  * works: its Gram matrix (all ones) is singular and solved as such.
  * Devices: where the plan has some they compute in place of `backend`, which is then not looked at;
- * so does an accelerator. That is given the start, and the factors come back when the run ends:
+ * so does a GPU. That is given the start, and the factors come back when the run ends:
  * between, what leaves it are sums over rows, R x R and less. Where the plan has it share the work,
  * `backend` computes some of the blocks of every MTTKRP, and every factor comes back when it has
  * been updated.

@@ -3,7 +3,7 @@
  *
  * They are written between updates: the state then is the factors as they are stored, some R x R
  * matrices, and the MTTKRP that a pass for two modes has left; and between two parts of a pass,
- * with what that has summed up (cp_parts.c). A factor that an accelerator has is
+ * with what that has summed up (cp_parts.c). A factor that a GPU has is
  * read back for it, into the place where the result will have it. Writing takes one buffer, which
  * storage has, so that the plan counts it.
  */

@@ -20,7 +20,7 @@ struct identity {
     size_t used;
 };
 
-static void SLC_PRINTF(2, 3) put(struct identity *identity, const char *format, ...)
+static void SLC_PRINTF(2, 3) append_text(struct identity *identity, const char *format, ...)
 {
     va_list arguments;
     int length;
@@ -39,19 +39,19 @@ static void put_tensor(struct identity *identity, const struct cp_state *state)
     const struct slc_manifest *manifest = &state->store->manifest;
     struct slc_hash_stream labels;
 
-    put(identity, "tensor dims=");
+    append_text(identity, "tensor dims=");
     for (unsigned n = 0; n < state->order; n++) {
-        put(identity, "%s%" PRIu64, n > 0 ? "x" : "", state->dims[n]);
+        append_text(identity, "%s%" PRIu64, n > 0 ? "x" : "", state->dims[n]);
     }
-    put(identity, "\ntensor nonzeros=%" PRIu64 "\ntensor content=%016" PRIx64, manifest->nnz,
-        manifest->content_sum);
+    append_text(identity, "\ntensor nonzeros=%" PRIu64 "\ntensor content=%016" PRIx64,
+                manifest->nnz, manifest->content_sum);
     /* Factors are kept in the numbers of the store. */
     slc_hash_stream_begin(&labels);
     for (unsigned i = 0; i < manifest->permutation_count; i++) {
         slc_hash_stream_add(&labels, &manifest->permutations[i].mode, sizeof(unsigned));
         slc_hash_stream_add(&labels, &manifest->permutations[i].hash, sizeof(uint64_t));
     }
-    put(identity, "\ntensor labels=%016" PRIx64 "\n", slc_hash_stream_end(&labels));
+    append_text(identity, "\ntensor labels=%016" PRIx64 "\n", slc_hash_stream_end(&labels));
 }
 
 static enum slc_status
@@ -62,13 +62,13 @@ put_start(struct identity *identity, const struct cp_state *state, struct slc_er
     enum slc_status status;
 
     if (options->init_folder == NULL) {
-        put(identity, "start=random, seed %" PRIu64 "\n", options->seed);
+        append_text(identity, "start=random, seed %" PRIu64 "\n", options->seed);
         return SLC_OK;
     }
     status = slc_model_hash(options->files, options->init_folder, state->order, state->dims,
                             state->rank, &hash, err);
     if (status == SLC_OK) {
-        put(identity, "start=files with the checksum %016" PRIx64 "\n", hash);
+        append_text(identity, "start=files with the checksum %016" PRIx64 "\n", hash);
     }
     return status;
 }
@@ -82,19 +82,20 @@ static void put_method(struct identity *identity, const struct cp_state *state)
     for (char *at = regularization; *at != '\0'; at++) {
         *at = strchr("0123456789+-e", *at) != NULL ? *at : '.';
     }
-    put(identity, "rank=%" PRIu32 "\nregularization=%s\nmode order=", state->rank, regularization);
+    append_text(identity, "rank=%" PRIu32 "\nregularization=%s\nmode order=", state->rank,
+                regularization);
     for (unsigned n = 0; n < state->order; n++) {
-        put(identity, "%s%u", n > 0 ? "," : "", state->mode_order[n] + 1);
+        append_text(identity, "%s%u", n > 0 ? "," : "", state->mode_order[n] + 1);
     }
-    put(identity, "\nprecision=%s\ndeterministic=%s\n",
-        state->plan->request.precision == SLC_F32 ? "f32" : "f64",
-        state->options->deterministic ? "yes" : "no");
+    append_text(identity, "\nprecision=%s\ndeterministic=%s\n",
+                state->plan->request.precision == SLC_F32 ? "f32" : "f64",
+                state->options->deterministic ? "yes" : "no");
 }
 
 static void put_holdout(struct identity *identity, const struct slc_cp_als_options *options)
 {
-    put(identity, "held out=%" PRIu64 " of 2^64, seed %" PRIu64 "\n",
-        slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
+    append_text(identity, "held out=%" PRIu64 " of 2^64, seed %" PRIu64 "\n",
+                slc_holdout_choose(options->holdout, 0).threshold, options->holdout_seed);
 }
 
 /* What else the bits of a deterministic run depend on. */
@@ -102,29 +103,29 @@ static void put_bits(struct identity *identity, const struct cp_state *state)
 {
     const struct slc_plan *plan = state->plan;
 
-    put(identity, "device=");
-    if (plan->request.accelerator != NULL) {
-        put(identity, "%s", plan->request.accelerator->ops->name);
-    } else if (plan->devices > 0) {
-        put(identity, "several of CPU (%s), dividing %s", slc_cpu_instruction_set(),
-            slc_split_name(plan->request.split));
+    append_text(identity, "device=");
+    if (plan->request.gpu != NULL) {
+        append_text(identity, "%s", plan->request.gpu->ops->name);
+    } else if (plan->cpu_groups > 0) {
+        append_text(identity, "several of CPU (%s), dividing %s", slc_cpu_instruction_set(),
+                    slc_split_name(plan->request.split));
     } else {
-        put(identity, "CPU (%s)", slc_cpu_instruction_set());
+        append_text(identity, "CPU (%s)", slc_cpu_instruction_set());
     }
-    put(identity, "\npasses=");
+    append_text(identity, "\npasses=");
     for (unsigned n = 0; n < state->order; n++) {
-        put(identity, "%s%s", n > 0 ? "," : "",
-            (plan->fusion.modes >> n & 1U) != 0 ? "fused" : "plain");
+        append_text(identity, "%s%s", n > 0 ? "," : "",
+                    (plan->fusion.modes >> n & 1U) != 0 ? "fused" : "plain");
     }
-    put(identity, "\nlayouts=");
+    append_text(identity, "\nlayouts=");
     for (unsigned n = 0; n < state->order; n++) {
         const struct slc_layout_info *info =
             slc_reader_info(slc_stream_reader(state->stream, plan->mode_layout[n]));
 
-        put(identity, "%s%s:%016" PRIx64, n > 0 ? "," : "", slc_layout_name(info->layout),
-            info->header_hash);
+        append_text(identity, "%s%s:%016" PRIx64, n > 0 ? "," : "", slc_layout_name(info->layout),
+                    info->header_hash);
     }
-    put(identity, "\n");
+    append_text(identity, "\n");
 }
 
 enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc_error *err)
@@ -132,7 +133,7 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
     struct identity identity = {text, 0};
     enum slc_status status;
 
-    put(&identity, "method=CP-ALS\n");
+    append_text(&identity, "method=CP-ALS\n");
     put_method(&identity, state);
     put_tensor(&identity, state);
     status = put_start(&identity, state, err);

@@ -94,7 +94,7 @@ static uint64_t part_end(void *context, uint64_t first, uint64_t count)
     return end;
 }
 
-static enum slc_status between(void *context, uint64_t position, struct slc_error *err)
+static enum slc_status end_part(void *context, uint64_t position, struct slc_error *err)
 {
     struct cp_state *state = context;
     struct cp_passing *passing = &state->passing;
@@ -183,7 +183,7 @@ static enum slc_status read_job(struct cp_state *state, unsigned job, struct slc
     return status == SLC_OK ? backend->ops->mttkrp_resume(backend, err) : status;
 }
 
-static enum slc_status go_on(void *context, struct slc_error *err)
+static enum slc_status resume_jobs(void *context, struct slc_error *err)
 {
     struct cp_state *state = context;
     enum slc_status status = SLC_OK;
@@ -238,7 +238,7 @@ struct slc_cp_part cp_part_saved(const struct cp_state *state)
     return part;
 }
 
-static enum slc_status refuse(unsigned mode, struct slc_error *err)
+static enum slc_status refuse_checkpoint(unsigned mode, struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_USAGE,
                     "the checkpoint was written within a pass that updates mode %u and the one "
@@ -254,7 +254,7 @@ cp_part_check(const struct cp_state *state, const struct slc_cp_saved *saved, st
 
     return saved->part.position != 0 && saved->part.fused &&
                    (state->plan->fusion.modes >> mode & 1U) == 0
-               ? refuse(mode, err)
+               ? refuse_checkpoint(mode, err)
                : SLC_OK;
 }
 
@@ -324,11 +324,11 @@ enum slc_status cp_pass_begin(struct cp_state *state,
     positions = passing->fused ? state->ranges[state->mode].count
                                : slc_reader_info(passing->reader)->block_count;
     passing->cuts = (struct slc_pass_cuts){
-        .end = part_end, .between = between, .resume = go_on, .context = state};
+        .end = part_end, .between = end_part, .resume = resume_jobs, .context = state};
     if (is_left(state, &part, positions)) {
         passing->cuts.first = part.position;
     } else if (part.position != 0 && part.fused) {
-        return refuse(state->mode, err);
+        return refuse_checkpoint(state->mode, err);
     }
     for (uint64_t p = passing->cuts.first; p < positions; p++) {
         passing->bytes_left += bytes_at(state, p);

@@ -191,10 +191,10 @@ static void take_numbers(struct cp_state *state, const struct slc_cp_saved *save
     result->resume_mode = state->mode_order[saved->place];
 }
 
-static enum slc_status load(struct cp_state *state,
-                            struct slc_checkpoint_reader *reader,
-                            const struct slc_cp_saved *saved,
-                            struct slc_error *err)
+static enum slc_status load_checkpoint(struct cp_state *state,
+                                       struct slc_checkpoint_reader *reader,
+                                       const struct slc_cp_saved *saved,
+                                       struct slc_error *err)
 {
     enum slc_status status = cp_part_check(state, saved, err);
 
@@ -216,7 +216,7 @@ static enum slc_status load(struct cp_state *state,
     return status;
 }
 
-static void tell(const struct cp_state *state, const struct slc_cp_saved *saved)
+static void report_resume(const struct cp_state *state, const struct slc_cp_saved *saved)
 {
     const struct slc_cp_resume resume = {.iteration = state->result->resume_iteration,
                                          .mode = state->result->resume_mode,
@@ -255,11 +255,11 @@ enum slc_status cp_resume(struct cp_state *state, bool *resumed, struct slc_erro
             status = cp_identity_compare(state->identity, theirs, err);
         }
         if (status == SLC_OK) {
-            status = load(state, reader, &saved, err);
+            status = load_checkpoint(state, reader, &saved, err);
         }
         if (status == SLC_OK) {
             *resumed = true;
-            tell(state, &saved);
+            report_resume(state, &saved);
         } else {
             slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
         }

@@ -88,8 +88,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     }
     take_squares(state);
     /* One matrix of the longest mode's shape; the state keeps only its memory. */
-    if (state->plan->request.accelerator == NULL ||
-        state->plan->request.share.kind != SLC_SHARE_NONE) {
+    if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
         status = slc_matrix_create(&output, type, rows_max, state->rank, err);
     }
     if (status != SLC_OK) {
@@ -106,7 +105,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
 void cp_state_destroy(struct cp_state *state)
 {
     cp_holdout_end(state);
-    slc_devices_destroy(state->devices);
+    slc_cpu_groups_destroy(state->devices);
     slc_dense_destroy(state->dense);
     slc_solver_destroy(&state->solver);
     slc_buffer_destroy(&state->squares);

@@ -47,9 +47,9 @@ struct cp_state {
     const struct slc_store *store;
     struct slc_stream *stream;
     struct slc_backend *backend;
-    struct slc_devices *devices;           /* in place of it; NULL: none */
-    struct slc_device *accelerator;        /* the same; has the factors while the run goes on */
-    struct slc_accelerators *accelerators; /* the same, of several */
+    struct slc_cpu_groups *devices; /* in place of it; NULL: none */
+    struct slc_device *gpu;         /* the same; has the factors while the run goes on */
+    struct slc_gpu_group *gpus;     /* the same, of several */
     const struct slc_plan *plan;
     const struct slc_cp_als_options *options;
     struct slc_cp_result *result;
@@ -67,7 +67,7 @@ struct cp_state {
     unsigned copies_due_after;     /* iterations, when they were made or refused */
     struct slc_error copies_fault; /* why they were refused */
     unsigned place;                /* in the order of modes, of the next update */
-    bool stale[SLC_MAX_ORDER];     /* the accelerator has updated the factor since it was read */
+    bool stale[SLC_MAX_ORDER];     /* the GPU has updated the factor since it was read */
     double fit;                    /* of the last iteration that was completed */
 
     /* Of checkpoints, where the run has them (cp_checkpoint.c). */
@@ -129,8 +129,8 @@ enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODI
 
 /*
  * Where the plan has devices: gives them the factors of the start; and at the end has the result
- * hold the factors and say what they have done. Errors: those of slc_devices_create and
- * slc_devices_load, or of the accelerator; SLC_ERR_USAGE where those are not given.
+ * hold the factors and say what they have done. Errors: those of slc_cpu_groups_create and
+ * slc_cpu_groups_load, or of the GPU; SLC_ERR_USAGE where those are not given.
  */
 enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
@@ -152,7 +152,7 @@ enum slc_status cp_dense_scale(struct cp_state *state,
 /* Factor `mode` has been updated and scaled. */
 void cp_devices_updated(struct cp_state *state, unsigned mode);
 /*
- * Reads the factors back that an accelerator has updated since they were read last, for the host to
+ * Reads the factors back that a GPU has updated since they were read last, for the host to
  * compute from, but not factor `except`. *seconds is the time spent.
  */
 enum slc_status cp_devices_read_stale(struct cp_state *state,

@@ -29,7 +29,7 @@ static double power_below(double value)
 }
 
 /* state->left[r] = product over m != mode of scale(m)[r]. */
-static void take_left(const struct cp_state *state, unsigned mode)
+static void set_left_scales(const struct cp_state *state, unsigned mode)
 {
     for (uint32_t r = 0; r < state->rank; r++) {
         state->left[r] = 1.0;
@@ -44,7 +44,7 @@ static void take_left(const struct cp_state *state, unsigned mode)
  * that a component's norm, which is that of its new column times the root of V's diagonal, is
  * seldom far from the tensor's.
  */
-static void take_right(const struct cp_state *state, unsigned mode)
+static void set_right_scales(const struct cp_state *state, unsigned mode)
 {
     for (uint32_t r = 0; r < state->rank; r++) {
         double norm = state->norm[mode][r];
@@ -70,7 +70,8 @@ static double column_norm(const struct cp_state *state, const double *gram, uint
 }
 
 /* Scales stored columns that are far from unit norm after all. */
-static enum slc_status bring_near(struct cp_state *state, unsigned mode, struct slc_error *err)
+static enum slc_status
+scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     double *gram = state->gram[mode];
     double *factor = state->largest; /* no longer needed */
@@ -105,7 +106,8 @@ static enum slc_status bring_near(struct cp_state *state, unsigned mode, struct 
 }
 
 /* Norms into lambda and scale, and the Gram matrix of the normalized factor. */
-static enum slc_status normalize(struct cp_state *state, unsigned mode, struct slc_error *err)
+static enum slc_status
+normalize_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     double *gram = state->gram[mode];
     double *scale = state->scale[mode];
@@ -124,7 +126,7 @@ static enum slc_status normalize(struct cp_state *state, unsigned mode, struct s
         state->norm[mode][r] = norm;
         scale[r] = norm == 0.0 ? 1.0 : 1.0 / (norm * state->right[r]);
     }
-    status = bring_near(state, mode, err);
+    status = scale_far_columns(state, mode, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -142,8 +144,8 @@ cp_update_begin(struct cp_state *state, unsigned mode, bool *singular, struct sl
     enum slc_status status;
 
     cp_hadamard(state, mode);
-    take_left(state, mode);
-    take_right(state, mode);
+    set_left_scales(state, mode);
+    set_right_scales(state, mode);
     for (uint32_t r = 0; r < state->rank; r++) {
         state->system[(size_t)r * state->rank + r] += state->options->regularization;
     }
@@ -159,13 +161,13 @@ static struct slc_update_sums sums_of(const struct cp_state *state, unsigned mod
 }
 
 /* The inner product of tensor and model, and all that follows from the factor's norms. */
-static enum slc_status settle(struct cp_state *state, unsigned mode, struct slc_error *err)
+static enum slc_status settle_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     state->inner = 0.0;
     for (uint32_t r = 0; r < state->rank; r++) {
         state->inner += state->left[r] / state->right[r] * state->column_inner[r];
     }
-    return normalize(state, mode, err);
+    return normalize_factor(state, mode, err);
 }
 
 enum slc_status cp_update_end(struct cp_state *state,
@@ -178,7 +180,7 @@ enum slc_status cp_update_end(struct cp_state *state,
     const enum slc_status status = slc_dense_update_sums(state->dense, &state->solver, &mttkrp,
                                                          &state->result->factors[mode], &sums, err);
 
-    return status == SLC_OK ? settle(state, mode, err) : status;
+    return status == SLC_OK ? settle_factor(state, mode, err) : status;
 }
 
 enum slc_status cp_update(struct cp_state *state,
@@ -194,7 +196,7 @@ enum slc_status cp_update(struct cp_state *state,
         status = cp_dense_update(state, mode, output, &sums, err);
     }
     if (status == SLC_OK) {
-        status = settle(state, mode, err);
+        status = settle_factor(state, mode, err);
     }
     if (status == SLC_OK) {
         cp_devices_updated(state, mode);

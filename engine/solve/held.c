@@ -94,7 +94,7 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
 }
 
 /* By hash, then by coordinates: no two are equal. The word after the hash is the value's. */
-static int compare(const void *left, const void *right, unsigned order)
+static int compare_records(const void *left, const void *right, unsigned order)
 {
     const uint64_t *a = left, *b = right;
 
@@ -107,17 +107,18 @@ static int compare(const void *left, const void *right, unsigned order)
 }
 
 /* Heap sort: records have a length that is known at run time alone, and qsort would take memory. */
-static void sift(uint64_t *records, uint64_t words, unsigned order, uint64_t at, uint64_t count)
+static void
+sift_record(uint64_t *records, uint64_t words, unsigned order, uint64_t at, uint64_t count)
 {
     uint64_t moved[SLC_MAX_ORDER + 2];
 
     memcpy(moved, records + at * words, words * sizeof moved[0]);
     for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count &&
-            compare(records + (child + 1) * words, records + child * words, order) > 0) {
+            compare_records(records + (child + 1) * words, records + child * words, order) > 0) {
             child++;
         }
-        if (compare(records + child * words, moved, order) <= 0) {
+        if (compare_records(records + child * words, moved, order) <= 0) {
             break;
         }
         memcpy(records + at * words, records + child * words, words * sizeof moved[0]);
@@ -131,7 +132,7 @@ static void sort_records(struct slc_held *held)
     uint64_t *records = held->memory.data;
 
     for (uint64_t k = held->count / 2; k-- > 0;) {
-        sift(records, words, held->order, k, held->count);
+        sift_record(records, words, held->order, k, held->count);
     }
     for (uint64_t end = held->count; end > 1; end--) {
         uint64_t last[SLC_MAX_ORDER + 2];
@@ -139,7 +140,7 @@ static void sort_records(struct slc_held *held)
         memcpy(last, records + (end - 1) * words, words * sizeof last[0]);
         memcpy(records + (end - 1) * words, records, words * sizeof last[0]);
         memcpy(records, last, words * sizeof last[0]);
-        sift(records, words, held->order, 0, end - 1);
+        sift_record(records, words, held->order, 0, end - 1);
     }
 }
 
@@ -207,7 +208,7 @@ struct judged {
     double *sums; /* of each grain: squares, magnitudes */
 };
 
-static void judge(void *context, uint64_t begin, uint64_t end, unsigned worker)
+static void sum_errors(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct judged *judged = context;
     const uint64_t words = record_words(judged->held->order);
@@ -243,7 +244,7 @@ enum slc_status slc_held_error(struct slc_held *held,
         judged.model.factors[n] = &factors[n];
     }
     judged.sums = (double *)held->memory.data + held->room * record_words(held->order);
-    status = slc_team_for(workers, held->count, GRAIN, judge, &judged, err);
+    status = slc_team_for(workers, held->count, GRAIN, sum_errors, &judged, err);
     if (status != SLC_OK) {
         return status;
     }

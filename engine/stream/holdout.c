@@ -6,7 +6,7 @@
 
 /* Odd numbers without a pattern, one per mode: the fractional part of the golden ratio and its
  * successors under the finalizer below. */
-static uint64_t mix(uint64_t hash)
+static uint64_t mix_hash(uint64_t hash)
 {
     hash ^= hash >> 33;
     hash *= UINT64_C(0xff51afd7ed558ccd);
@@ -15,15 +15,15 @@ static uint64_t mix(uint64_t hash)
     return hash ^ hash >> 33;
 }
 
-static uint64_t multiplier(unsigned mode)
+static uint64_t mode_multiplier(unsigned mode)
 {
-    return mix(UINT64_C(0x9e3779b97f4a7c15) * (mode + 1)) | 1;
+    return mix_hash(UINT64_C(0x9e3779b97f4a7c15) * (mode + 1)) | 1;
 }
 
 struct slc_holdout slc_holdout_choose(double fraction, uint64_t seed)
 {
     return (struct slc_holdout){.threshold = (uint64_t)ldexp(fraction, 64),
-                                .start = mix(seed + UINT64_C(0x9e3779b97f4a7c15))};
+                                .start = mix_hash(seed + UINT64_C(0x9e3779b97f4a7c15))};
 }
 
 void slc_holdout_hash(const struct slc_holdout *holdout,
@@ -34,13 +34,13 @@ void slc_holdout_hash(const struct slc_holdout *holdout,
     uint64_t start = holdout->start;
 
     for (unsigned n = 0; n < tile->order; n++) {
-        start += tile->corner[n] * multiplier(n);
+        start += tile->corner[n] * mode_multiplier(n);
     }
     for (uint32_t i = 0; i < chunk->nnz; i++) {
         hashes[i] = start;
     }
     for (unsigned n = 0; n < tile->order; n++) {
-        const uint64_t by = multiplier(n);
+        const uint64_t by = mode_multiplier(n);
         const uint32_t *offset = chunk->offset[n];
 
         for (uint32_t i = 0; i < chunk->nnz; i++) {
@@ -48,7 +48,7 @@ void slc_holdout_hash(const struct slc_holdout *holdout,
         }
     }
     for (uint32_t i = 0; i < chunk->nnz; i++) {
-        hashes[i] = mix(hashes[i]);
+        hashes[i] = mix_hash(hashes[i]);
     }
 }
 

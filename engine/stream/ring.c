@@ -52,7 +52,7 @@ change(struct slc_ring *ring, unsigned slot, enum slc_slot_state from, enum slc_
     ring->slots[slot].state = to;
 }
 
-static void enqueue(struct slc_ring *ring, unsigned slot)
+static void enqueue_slot(struct slc_ring *ring, unsigned slot)
 {
     assert(ring->queue_count < ring->slot_count);
     ring->queue[(ring->queue_head + ring->queue_count) % ring->slot_count] = slot;
@@ -132,7 +132,7 @@ bool slc_ring_claim(struct slc_ring *ring, bool wait, unsigned *slot)
         *slot = ring->free_slots[--ring->free_count];
         change(ring, *slot, SLC_SLOT_FREE, SLC_SLOT_READING);
         if (ring->in_order) {
-            enqueue(ring, *slot);
+            enqueue_slot(ring, *slot);
         }
         claimed = true;
     }
@@ -164,7 +164,7 @@ void slc_ring_ready(struct slc_ring *ring,
         abort_locked(ring, fault);
     } else {
         if (!ring->in_order) {
-            enqueue(ring, slot);
+            enqueue_slot(ring, slot);
         }
         pthread_cond_signal(&ring->changed);
     }

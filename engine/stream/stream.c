@@ -127,10 +127,10 @@ static enum slc_status make_layout(struct slc_stream *stream,
     layout->uses = slc_calloc(count, sizeof *layout->uses);
     layout->keep = slc_calloc(count, sizeof *layout->keep);
     layout->nnz = slc_calloc(count, sizeof *layout->nnz);
-    layout->share_state = slc_calloc(count, sizeof *layout->share_state);
+    layout->hybrid_state = slc_calloc(count, sizeof *layout->hybrid_state);
     if (layout->order == NULL || layout->cached == NULL || layout->cache_offset == NULL ||
         layout->partition_done == NULL || layout->uses == NULL || layout->keep == NULL ||
-        layout->nnz == NULL || layout->share_state == NULL) {
+        layout->nnz == NULL || layout->hybrid_state == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "no memory for the tables of a stream of %" PRIu64 " blocks", count);
     }
@@ -297,7 +297,7 @@ void slc_stream_close(struct slc_stream *stream)
         slc_free(stream->layouts[l].uses);
         slc_free(stream->layouts[l].keep);
         slc_free(stream->layouts[l].nnz);
-        slc_free(stream->layouts[l].share_state);
+        slc_free(stream->layouts[l].hybrid_state);
     }
     slc_free(stream->layouts);
     slc_free(stream->requests);
@@ -320,8 +320,8 @@ static void worker_run(void *context, unsigned number, unsigned workers)
         slc_stream_ranges_run(stream, number);
         return;
     }
-    if (stream->pass->share != NULL) {
-        slc_stream_share_run(stream, number);
+    if (stream->pass->hybrid != NULL) {
+        slc_stream_hybrid_run(stream, number);
         return;
     }
     if (stream->pass->device != NULL) {
@@ -429,7 +429,7 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         return slc_fail(err, SLC_ERR_USAGE,
                         "whole blocks go to the devices that the stream has, in any order");
     }
-    if (pass->share != NULL &&
+    if (pass->hybrid != NULL &&
         (pass->device == NULL || pass->tile == NULL || pass->division != NULL)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "blocks are shared between one device and a consumer of tiles");
@@ -487,8 +487,8 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
     if (pass->device != NULL) {
         slc_stream_feed_begin(stream);
     }
-    if (pass->share != NULL) {
-        slc_stream_share_begin(stream);
+    if (pass->hybrid != NULL) {
+        slc_stream_hybrid_begin(stream);
     }
 }
 
@@ -507,7 +507,7 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
     begin_pass(stream, pass);
     stream->workers[0].progress_ns = start_ns;
 
-    if (pass->device != NULL && pass->share == NULL) {
+    if (pass->device != NULL && pass->hybrid == NULL) {
         status = slc_stream_feed_residents(stream, &fault);
     }
     if (status == SLC_OK) {

@@ -119,10 +119,10 @@ struct slc_pass {
     /*
      * Not NULL: the device, which is one, shares the blocks with `tile`, as this says: each is
      * given to one of them as a whole. Workers do both, and none waits while there is either to do.
-     * What both have done this learns from slc_stream_share_end, which has to follow a pass that
+     * What both have done this learns from slc_stream_hybrid_end, which has to follow a pass that
      * went well, once the device's job has ended.
      */
-    struct slc_share *share;
+    struct slc_hybrid *hybrid;
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;
@@ -174,7 +174,7 @@ enum slc_status slc_stream_pass(struct slc_stream *stream,
                                 struct slc_error *err) SLC_NODISCARD;
 
 /* The device's job of the pass that went before, which had a share, has ended well. */
-void slc_stream_share_end(struct slc_stream *stream);
+void slc_stream_hybrid_end(struct slc_stream *stream);
 
 void slc_stream_stats(const struct slc_stream *stream, struct slc_stream_stats *stats);
 

@@ -82,7 +82,7 @@ struct slc_stream_layout {
     uint64_t *partition_done; /* by_partition: blocks of each partition that are done */
     uint32_t *uses;           /* ranges: per block, how many of them are not through with it */
     uint64_t *nnz;            /* share: per block, its nonzeros and whose it is */
-    uint8_t *share_state;
+    uint8_t *hybrid_state;
 };
 
 struct slc_stream {
@@ -117,14 +117,14 @@ struct slc_stream {
     /* The pass at hand. */
     const struct slc_pass *pass;
     const struct slc_stream_layout *layout;
-    const uint64_t *order;         /* in which blocks are read */
-    uint64_t first, end;           /* positions in it: those of the part */
-    bool strict;                   /* tiles are handed out in ascending ordinal */
-    uint64_t next_range;           /* of those not begun, under the mutex */
-    uint64_t end_range;            /* of the part */
-    struct slc_share_pass sharing; /* under the mutex, as is what follows */
+    const uint64_t *order;            /* in which blocks are read */
+    uint64_t first, end;              /* positions in it: those of the part */
+    bool strict;                      /* tiles are handed out in ascending ordinal */
+    uint64_t next_range;              /* of those not begun, under the mutex */
+    uint64_t end_range;               /* of the part */
+    struct slc_hybrid_blocks sharing; /* under the mutex, as is what follows */
     /* Blocks that have arrived and nobody has looked at, in a list for each side. */
-    struct slc_open_block *arrived[SLC_SHARE_SIDES], **arrived_end[SLC_SHARE_SIDES];
+    struct slc_open_block *arrived[SLC_HYBRID_SIDES], **arrived_end[SLC_HYBRID_SIDES];
     atomic_bool given_up;
     atomic_uint_fast64_t blocks_done;
     atomic_uint_fast64_t bytes_cached, bytes_resident, bytes_read; /* since open */
@@ -228,10 +228,10 @@ enum slc_status slc_stream_feed_residents(struct slc_stream *stream,
 void slc_stream_feed_run(struct slc_stream *stream, unsigned worker);
 
 /* The same of one that the device shares with the workers; after slc_stream_feed_begin. */
-void slc_stream_share_begin(struct slc_stream *stream);
-void slc_stream_share_run(struct slc_stream *stream, unsigned worker);
+void slc_stream_hybrid_begin(struct slc_stream *stream);
+void slc_stream_hybrid_run(struct slc_stream *stream, unsigned worker);
 /* Reader thread: whether there is a block to be read, and the one to be read next. */
-bool slc_stream_share_to_read(struct slc_stream *stream);
-uint64_t slc_stream_share_read(struct slc_stream *stream);
+bool slc_stream_hybrid_to_read(struct slc_stream *stream);
+uint64_t slc_stream_hybrid_read(struct slc_stream *stream);
 
 #endif

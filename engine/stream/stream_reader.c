@@ -115,8 +115,8 @@ static bool finish_read(struct slc_stream *stream)
  */
 static bool has_more(struct slc_stream *stream, uint64_t *position)
 {
-    if (stream->pass->share != NULL) {
-        return slc_stream_share_to_read(stream);
+    if (stream->pass->hybrid != NULL) {
+        return slc_stream_hybrid_to_read(stream);
     }
     *position = next_to_read(stream, *position);
     return *position < stream->end;
@@ -125,8 +125,8 @@ static bool has_more(struct slc_stream *stream, uint64_t *position)
 /* Chooses the block that the slot is for. */
 static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
 {
-    return stream->pass->share != NULL ? slc_stream_share_read(stream)
-                                       : stream->order[(*position)++];
+    return stream->pass->hybrid != NULL ? slc_stream_hybrid_read(stream)
+                                        : stream->order[(*position)++];
 }
 
 void *slc_stream_reader_run(void *context)

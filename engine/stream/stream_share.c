@@ -36,46 +36,46 @@ struct candidate {
     uint64_t block;
 };
 
-void slc_stream_share_begin(struct slc_stream *stream)
+void slc_stream_hybrid_begin(struct slc_stream *stream)
 {
     const struct slc_stream_layout *layout = stream->layout;
-    const struct slc_share_blocks blocks = {.count = layout->info->block_count,
-                                            .order = layout->order,
-                                            .nnz = layout->nnz,
-                                            .state = layout->share_state};
+    const struct slc_hybrid_block_list blocks = {.count = layout->info->block_count,
+                                                 .order = layout->order,
+                                                 .nnz = layout->nnz,
+                                                 .state = layout->hybrid_state};
 
     for (uint64_t b = 0; b < blocks.count; b++) {
         switch ((enum slc_cache_state)layout->cached[b]) {
         case SLC_CACHE_YES:
-            layout->share_state[b] = SLC_SHARE_HELD;
+            layout->hybrid_state[b] = SLC_HYBRID_HELD;
             break;
         case SLC_CACHE_RESIDENT:
-            layout->share_state[b] = SLC_SHARE_HELD | SLC_SHARE_OF_DEVICE;
+            layout->hybrid_state[b] = SLC_HYBRID_HELD | SLC_HYBRID_OF_GPU;
             break;
         case SLC_CACHE_RESIDENT_WANTED:
         case SLC_CACHE_RESIDENT_NEW:
-            layout->share_state[b] = SLC_SHARE_OF_DEVICE;
+            layout->hybrid_state[b] = SLC_HYBRID_OF_GPU;
             break;
         case SLC_CACHE_NO:
         case SLC_CACHE_WANTED:
         case SLC_CACHE_NEW:
-            layout->share_state[b] = 0;
+            layout->hybrid_state[b] = 0;
             break;
         }
     }
-    for (enum slc_share_side side = 0; side < SLC_SHARE_SIDES; side++) {
+    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_SIDES; side++) {
         stream->arrived[side] = NULL;
         stream->arrived_end[side] = &stream->arrived[side];
     }
-    slc_share_pass_begin(&stream->sharing, stream->pass->share, &blocks, slc_clock_ns());
+    slc_hybrid_blocks_begin(&stream->sharing, stream->pass->hybrid, &blocks, slc_clock_ns());
 }
 
-void slc_stream_share_end(struct slc_stream *stream)
+void slc_stream_hybrid_end(struct slc_stream *stream)
 {
-    slc_share_pass_end(&stream->sharing, slc_clock_ns());
+    slc_hybrid_blocks_end(&stream->sharing, slc_clock_ns());
 }
 
-bool slc_stream_share_to_read(struct slc_stream *stream)
+bool slc_stream_hybrid_to_read(struct slc_stream *stream)
 {
     bool more;
 
@@ -85,13 +85,13 @@ bool slc_stream_share_to_read(struct slc_stream *stream)
     return more;
 }
 
-uint64_t slc_stream_share_read(struct slc_stream *stream)
+uint64_t slc_stream_hybrid_read(struct slc_stream *stream)
 {
     uint64_t block = 0;
     bool found;
 
     pthread_mutex_lock(&stream->mutex);
-    found = slc_share_pass_read(&stream->sharing, &block);
+    found = slc_hybrid_blocks_read(&stream->sharing, &block);
     pthread_mutex_unlock(&stream->mutex);
     assert(found);
     (void)found;
@@ -109,12 +109,12 @@ static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wai
     while ((event = slc_ring_take(stream->ring, 0, false, &slot, &block, wait_ns)) ==
            SLC_RING_BLOCK) {
         struct slc_open_block *record = &stream->slot_blocks[slot];
-        enum slc_share_side side;
+        enum slc_hybrid_side side;
 
         record->slot = slot;
         record->next = NULL;
         pthread_mutex_lock(&stream->mutex);
-        side = slc_share_pass_side(&stream->sharing, block);
+        side = slc_hybrid_blocks_side(&stream->sharing, block);
         *stream->arrived_end[side] = record;
         stream->arrived_end[side] = &record->next;
         pthread_mutex_unlock(&stream->mutex);
@@ -127,7 +127,7 @@ static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wai
 }
 
 /* The first of a list, which leaves it; NULL where it is empty. Under the mutex. */
-static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_share_side side)
+static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hybrid_side side)
 {
     struct slc_open_block *record = stream->arrived[side];
 
@@ -148,12 +148,12 @@ static bool find_candidate(struct slc_stream *stream, struct candidate *candidat
     bool found;
 
     pthread_mutex_lock(&stream->mutex);
-    candidate->arrived = stream->arrived[SLC_SHARE_DEVICE];
+    candidate->arrived = stream->arrived[SLC_HYBRID_GPU];
     found = candidate->arrived != NULL;
     if (found) {
         candidate->block = candidate->arrived->view.block;
     } else {
-        found = slc_share_pass_next_held(&stream->sharing, SLC_SHARE_DEVICE, &candidate->block);
+        found = slc_hybrid_blocks_next_held(&stream->sharing, SLC_HYBRID_GPU, &candidate->block);
     }
     pthread_mutex_unlock(&stream->mutex);
     return found;
@@ -162,18 +162,18 @@ static bool find_candidate(struct slc_stream *stream, struct candidate *candidat
 /* False where the CPU has taken the block meanwhile. */
 static bool take_candidate(struct slc_stream *stream, const struct candidate *candidate)
 {
-    struct slc_share_pass *sharing = &stream->sharing;
+    struct slc_hybrid_blocks *sharing = &stream->sharing;
     uint64_t block;
     bool taken = true;
 
     pthread_mutex_lock(&stream->mutex);
     if (candidate->arrived != NULL) {
-        (void)pop_arrived(stream, SLC_SHARE_DEVICE);
+        (void)pop_arrived(stream, SLC_HYBRID_GPU);
     } else {
-        taken = slc_share_pass_next_held(sharing, SLC_SHARE_DEVICE, &block) &&
+        taken = slc_hybrid_blocks_next_held(sharing, SLC_HYBRID_GPU, &block) &&
                 block == candidate->block;
         if (taken) {
-            slc_share_pass_take(sharing, SLC_SHARE_DEVICE, block);
+            slc_hybrid_blocks_take(sharing, SLC_HYBRID_GPU, block);
         }
     }
     pthread_mutex_unlock(&stream->mutex);
@@ -181,11 +181,11 @@ static bool take_candidate(struct slc_stream *stream, const struct candidate *ca
 }
 
 /* Looks how far the device is, and whether it has room for a block; NULL: none is asked about. */
-static enum slc_status look(struct slc_stream *stream,
-                            struct slc_feed *feed,
-                            const struct candidate *candidate,
-                            struct slc_device_progress *progress,
-                            struct slc_error *fault)
+static enum slc_status look_for_work(struct slc_stream *stream,
+                                     struct slc_feed *feed,
+                                     const struct candidate *candidate,
+                                     struct slc_device_progress *progress,
+                                     struct slc_error *fault)
 {
     struct slc_encoded_block size = {.bytes = 0};
     struct slc_block_entry entry;
@@ -203,7 +203,7 @@ static enum slc_status look(struct slc_stream *stream,
         feed->device->ops->poll(feed->device, candidate != NULL ? &size : NULL, progress, fault);
     if (status == SLC_OK) {
         pthread_mutex_lock(&stream->mutex);
-        slc_share_pass_done(&stream->sharing, SLC_SHARE_DEVICE, progress->nnz, slc_clock_ns());
+        slc_hybrid_blocks_done(&stream->sharing, SLC_HYBRID_GPU, progress->nnz, slc_clock_ns());
         pthread_mutex_unlock(&stream->mutex);
     }
     return status;
@@ -224,7 +224,7 @@ static enum slc_status see_to_device(struct slc_stream *stream,
     /* While others prepare what fits a batch that is being gathered, a larger block is not asked
      * about: that would launch it, and they would have to wait for a slot. */
     enum slc_status status =
-        look(stream, feed, any && feed->coming == 0 ? candidate : NULL, &progress, fault);
+        look_for_work(stream, feed, any && feed->coming == 0 ? candidate : NULL, &progress, fault);
 
     *found = false;
     /* In this order: when all is seen to be computed no slot is left with it. */
@@ -276,7 +276,7 @@ static enum slc_status
 compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct slc_error *fault)
 {
     struct slc_stream_worker *worker = &stream->workers[number];
-    struct slc_share_pass *sharing = &stream->sharing;
+    struct slc_hybrid_blocks *sharing = &stream->sharing;
     struct slc_open_block *block;
     enum slc_status status;
     uint32_t tile;
@@ -290,8 +290,8 @@ compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct sl
         return status;
     }
     pthread_mutex_lock(&stream->mutex);
-    slc_share_pass_done(sharing, SLC_SHARE_CPU, sharing->done[SLC_SHARE_CPU] + worker->inner.nnz,
-                        slc_clock_ns());
+    slc_hybrid_blocks_done(sharing, SLC_HYBRID_CPU,
+                           sharing->done[SLC_HYBRID_CPU] + worker->inner.nnz, slc_clock_ns());
     pthread_mutex_unlock(&stream->mutex);
     slc_stream_tile_done(stream, block);
     return SLC_OK;
@@ -306,9 +306,9 @@ static bool open_block(struct slc_stream *stream, struct slc_stream_worker *work
     uint64_t block;
 
     pthread_mutex_lock(&stream->mutex);
-    record = pop_arrived(stream, SLC_SHARE_CPU);
-    if (record == NULL && slc_share_pass_next_held(&stream->sharing, SLC_SHARE_CPU, &block)) {
-        slc_share_pass_take(&stream->sharing, SLC_SHARE_CPU, block);
+    record = pop_arrived(stream, SLC_HYBRID_CPU);
+    if (record == NULL && slc_hybrid_blocks_next_held(&stream->sharing, SLC_HYBRID_CPU, &block)) {
+        slc_hybrid_blocks_take(&stream->sharing, SLC_HYBRID_CPU, block);
         record = slc_stream_cached_record(stream, 0, stream->worker_count, block);
         held = true;
     }
@@ -328,13 +328,14 @@ static bool open_block(struct slc_stream *stream, struct slc_stream_worker *work
 /* ---- both */
 
 /* Waits for what the reader brings, or until it is time to look at the device again. */
-static void rest(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
+static void
+rest_until_news(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
-    const struct slc_share_pass *sharing = &stream->sharing;
+    const struct slc_hybrid_blocks *sharing = &stream->sharing;
     bool looks;
 
     pthread_mutex_lock(&stream->mutex);
-    looks = sharing->done[SLC_SHARE_DEVICE] < sharing->given[SLC_SHARE_DEVICE];
+    looks = sharing->done[SLC_HYBRID_GPU] < sharing->given[SLC_HYBRID_GPU];
     pthread_mutex_unlock(&stream->mutex);
     slc_ring_rest(stream->ring, news, looks ? LOOK_NS * stream->worker_count : REST_NS,
                   &worker->wait_ns);
@@ -358,12 +359,12 @@ step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fa
         status = compute_tile(stream, number, &worked, fault);
     }
     if (status == SLC_OK && !worked && !open_block(stream, worker)) {
-        rest(stream, worker, news);
+        rest_until_news(stream, worker, news);
     }
     return status;
 }
 
-void slc_stream_share_run(struct slc_stream *stream, unsigned number)
+void slc_stream_hybrid_run(struct slc_stream *stream, unsigned number)
 {
     slc_stream_run_steps(stream, number, step);
 }

@@ -84,7 +84,7 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
 }
 
 /* Makes the tiles of a block available and tells those who wait. */
-static void publish(struct slc_stream *stream, struct slc_open_block *block)
+static void publish_block(struct slc_stream *stream, struct slc_open_block *block)
 {
     struct slc_open_block **link = &stream->open;
     const uint64_t tiles = block->view.entry.tile_count;
@@ -284,7 +284,7 @@ void slc_stream_open_cached(struct slc_stream *stream, struct slc_open_block *re
         return;
     }
     atomic_fetch_add(&stream->bytes_cached, record->view.entry.padded_bytes);
-    publish(stream, record);
+    publish_block(stream, record);
 }
 
 enum slc_status slc_stream_copy_arrived(
@@ -337,7 +337,7 @@ void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t 
     struct slc_error fault = SLC_ERROR_INIT;
 
     if (slc_stream_check_arrived(stream, slot, block, &fault) == SLC_OK) {
-        publish(stream, &stream->slot_blocks[slot]);
+        publish_block(stream, &stream->slot_blocks[slot]);
     } else {
         slc_stream_give_up(stream, &fault);
     }
@@ -429,9 +429,9 @@ void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_b
 {
     const unsigned slot = block->slot;
 
-    if (stream->pass->share != NULL) {
+    if (stream->pass->hybrid != NULL) {
         pthread_mutex_lock(&stream->mutex);
-        slc_share_pass_let_go(&stream->sharing, block->view.block);
+        slc_hybrid_blocks_let_go(&stream->sharing, block->view.block);
         pthread_mutex_unlock(&stream->mutex);
     }
     stream->delivered[slot] = false;

@@ -51,7 +51,7 @@ void slc_tile_rows_destroy(struct slc_tile_rows *rows)
 }
 
 /* Copies the nonzeros of `chunk` that are in the rows; returns how many these are. */
-static uint32_t pick(const struct slc_tile_rows *rows, const struct slc_chunk_view *chunk)
+static uint32_t pick_rows(const struct slc_tile_rows *rows, const struct slc_chunk_view *chunk)
 {
     const uint32_t *row = chunk->offset[rows->mode];
     const uint32_t span = rows->last - rows->first;
@@ -86,7 +86,7 @@ static enum slc_status cut_next(struct slc_tile_view *tile,
         if (status != SLC_OK || chunk->nnz == 0) {
             return status;
         }
-        chunk->nnz = pick(rows, chunk);
+        chunk->nnz = pick_rows(rows, chunk);
     } while (chunk->nnz == 0);
     for (unsigned m = 0; m < rows->inner.order; m++) {
         chunk->offset[m] = rows->offset[m];

@@ -320,7 +320,7 @@ static void record_device(const struct cpd_bench *bench, json_t *run)
     const struct slc_plan *plan = &bench->session.plan;
 
     bench_set(run, "device", slc_json_device_plan(plan, bench->session.store.manifest.order));
-    bench_set(run, "device_work", slc_json_device_stats(plan, &bench->result.accelerator));
+    bench_set(run, "device_work", slc_json_device_stats(plan, &bench->result.gpu));
     bench_set(run, "devices", slc_json_devices_stats(plan, bench->result.devices));
     if (cpd_device_used(&bench->session)) {
         bench_set_real(run, "copied_bytes_per_iteration",
@@ -378,8 +378,8 @@ static enum slc_status decompose(struct cpd_bench *bench,
         status = slc_session_start(session, err);
     }
     if (status == SLC_OK) {
-        cp.accelerators = session->group;
-        cp.accelerator = session->group == NULL ? session->accelerator : NULL;
+        cp.gpus = session->group;
+        cp.gpu = session->group == NULL ? session->gpu : NULL;
         status = slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
                             &bench->result, err);
     }

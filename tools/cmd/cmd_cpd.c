@@ -256,7 +256,7 @@ static void print_plan(const struct cpd *cpd)
 
     report_tensor(&cpd->session.store);
     report_factoring(&cpd->session.plan, order, &cpd->als);
-    report_device(&cpd->session.plan, &cpd->session.no_accelerator);
+    report_device(&cpd->session.plan, &cpd->session.no_gpu);
     report_plan(&cpd->session.plan, order);
     if (cpd->args.verbose) {
         report_not_fused(&cpd->session.plan);
@@ -348,8 +348,8 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         }
         start_log(cpd);
         show_start(cpd);
-        cpd->als.accelerators = cpd->session.group;
-        cpd->als.accelerator = cpd->session.group == NULL ? cpd->session.accelerator : NULL;
+        cpd->als.gpus = cpd->session.group;
+        cpd->als.gpu = cpd->session.group == NULL ? cpd->session.gpu : NULL;
     }
     return status;
 }
@@ -440,8 +440,8 @@ static void print_end(const struct cpd *cpd)
                  cpd->checkpoint.seconds_before, cpd->write_seconds, &stats,
                  cpd->session.plan.threads);
     devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
-    accelerator_report_stats(&cpd->session.plan, &cpd->result.accelerator);
-    share_report(cpd->result.shares, cpd->result.order);
+    accelerator_report_stats(&cpd->session.plan, &cpd->result.gpu);
+    share_report(cpd->result.hybrid, cpd->result.order);
     if (cpd->args.verbose && cpd->estimate.estimated) {
         estimate_compare(&cpd->estimate.estimate, &cpd->estimate.actual);
     }

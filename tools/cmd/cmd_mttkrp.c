@@ -151,7 +151,7 @@ static enum slc_status compute(struct slc_session *session,
         status = slc_session_mttkrp(session, &made, err);
         pass->choice = made.choice;
         memcpy(pass->devices, made.devices, sizeof pass->devices);
-        memcpy(pass->shares, made.shares, sizeof pass->shares);
+        memcpy(pass->hybrid, made.hybrid, sizeof pass->hybrid);
     }
     console_settle();
     if (status == SLC_OK) {
@@ -200,16 +200,16 @@ static void print_report(const struct slc_session *session,
     report_conflict(session->plan.request.mode, false, &outcome->choice);
     report_times(NULL, seconds, 0, -1, &stats, session->plan.threads);
     devices_report(&session->plan, outcome->devices, true);
-    if (session->accelerator != NULL) {
+    if (session->gpu != NULL) {
         struct slc_device_stats device;
 
         if (session->group != NULL) {
-            slc_accelerators_sum(session->group, &device);
+            slc_gpu_group_sum(session->group, &device);
         } else {
-            session->accelerator->ops->stats(session->accelerator, &device);
+            session->gpu->ops->stats(session->gpu, &device);
         }
         accelerator_report_stats(&session->plan, &device);
-        share_report(outcome->shares, session->store.manifest.order);
+        share_report(outcome->hybrid, session->store.manifest.order);
     }
     report_resources(&session->plan, &stats, &reads);
 }
@@ -220,7 +220,7 @@ static void print_plan(const struct slc_session *session)
 
     report_tensor(&session->store);
     printf("MTTKRP of mode %u, rank %u\n", plan->request.mode + 1, plan->request.rank);
-    report_device(plan, &session->no_accelerator);
+    report_device(plan, &session->no_gpu);
     report_plan(plan, session->store.manifest.order);
     (void)fflush(stdout);
 }

@@ -101,7 +101,7 @@ static void print_text(const struct slc_session *session, uint64_t iterations)
         printf("Plan of an MTTKRP of mode %u, rank %u, %u thread%s\n", plan->request.mode + 1,
                plan->request.rank, plan->threads, plan->threads == 1 ? "" : "s");
     }
-    report_device(plan, &session->no_accelerator);
+    report_device(plan, &session->no_gpu);
     report_plan(plan, session->store.manifest.order);
     report_not_fused(plan);
     report_copies_missed(plan);
@@ -172,13 +172,13 @@ static int run(const struct command *command, int argc, char **argv)
     if (status == SLC_OK || status == SLC_ERR_BUDGET) {
         struct slc_error fault = SLC_ERROR_INIT;
 
-        if (plan_products(&session.store, &args.session, (uint32_t)args.rank, session.accelerator,
-                          products, &fault) != SLC_OK) {
+        if (plan_products(&session.store, &args.session, (uint32_t)args.rank, session.gpu, products,
+                          &fault) != SLC_OK) {
             status = fault.status;
             err = fault;
         }
     }
-    devices = slc_plan_device_count(&session.plan);
+    devices = slc_plan_group_size(&session.plan);
     if (status == SLC_OK && devices > 0 && session.plan.request.split == SLC_SPLIT_PARTITIONS) {
         status = devices_divide(&session.store, devices, shares, &layouts, &err);
     }

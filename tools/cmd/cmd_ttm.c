@@ -135,8 +135,8 @@ make_plan(struct ttm_product *product, struct slc_reader *reader, struct slc_err
                                            session->precision[1] == '3' ? SLC_F32 : SLC_F64,
                                        .threads = (unsigned)session->threads,
                                        .memory_bytes = session->memory,
-                                       .accelerator = product->choice.device,
-                                       .share = product->choice.share,
+                                       .gpu = product->choice.device,
+                                       .hybrid = product->choice.hybrid,
                                        .streams = (unsigned)session->streams};
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
@@ -146,13 +146,13 @@ make_plan(struct ttm_product *product, struct slc_reader *reader, struct slc_err
                         session->io, session->pin);
     }
     if (product->choice.device == NULL || !product->choice.optional) {
-        return slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, err);
+        return slc_ttm_plan(&layouts, &request, &product->plan, &product->options.division, err);
     }
-    status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, &refused);
+    status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.division, &refused);
     if (status != SLC_OK) {
         do_without(product, &refused);
-        request.accelerator = NULL;
-        status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.share, err);
+        request.gpu = NULL;
+        status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.division, err);
     }
     return status;
 }

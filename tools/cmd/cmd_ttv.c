@@ -111,7 +111,7 @@ static enum slc_status fill_products(struct product *product, struct slc_error *
     const enum slc_status status = products_choose(session, choice, err);
 
     product->device = (struct slc_device_products){.device = choice->device,
-                                                   .share = choice->share,
+                                                   .hybrid = choice->hybrid,
                                                    .streams = (unsigned)session->streams,
                                                    .optional = choice->optional,
                                                    .why = choice->refused};

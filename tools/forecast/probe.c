@@ -108,9 +108,8 @@ static enum slc_status begin_cpd(struct slc_session *session,
                                            .deterministic = session->plan.request.deterministic,
                                            .devices = session->devices,
                                            .layouts = &session->layouts,
-                                           .accelerators = session->group,
-                                           .accelerator =
-                                               session->group == NULL ? session->accelerator : NULL,
+                                           .gpus = session->group,
+                                           .gpu = session->group == NULL ? session->gpu : NULL,
                                            .max_seconds = probe->seconds,
                                            .stop = &probe->stop,
                                            .iteration = on_iteration,
@@ -196,7 +195,7 @@ static enum slc_status check(const struct slc_session *session, struct slc_error
         return slc_fail(err, SLC_ERR_BUDGET, "this machine has less memory than would be held");
     }
     if (plan->request.operation == SLC_OP_MTTKRP &&
-        (plan->devices > 0 || plan->request.accelerator != NULL)) {
+        (plan->cpu_groups > 0 || plan->request.gpu != NULL)) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "an MTTKRP on devices is not begun for an estimate");
     }
@@ -373,7 +372,7 @@ enum slc_status probe_run(struct slc_session *session,
     enum slc_status status;
 
     *estimated = false;
-    if (session->plan.accelerator.described) {
+    if (session->plan.gpu.described) {
         console_note("no device: copy and kernel times not estimated");
         return SLC_OK;
     }

@@ -20,8 +20,8 @@ static void part_line(const char *name, uint64_t bytes, const char *what)
 /* What a pass and an iteration copy, once what stays has come. */
 static void report_copied(const struct slc_plan *plan, unsigned order)
 {
-    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
-    const uint64_t count = slc_max_u64(plan->request.accelerator_count, 1);
+    const struct slc_plan_gpu *gpu = &plan->gpu;
+    const uint64_t count = slc_max_u64(plan->request.gpu_count, 1);
     const bool all = plan->request.operation == SLC_OP_CPD;
     uint64_t least = UINT64_MAX, most = 0;
     struct format_text a, b, c, d;
@@ -38,28 +38,28 @@ static void report_copied(const struct slc_plan *plan, unsigned order)
     if (least < most) {
         printf("per pass at most, %s at least", format_data(&b, (double)least));
     } else {
-        printf("per pass%s",
-               plan->request.share.kind != SLC_SHARE_NONE ? " at most, the CPU has the rest" : "");
+        printf("per pass%s", plan->request.hybrid.kind != SLC_HYBRID_NONE
+                                 ? " at most, the CPU has the rest"
+                                 : "");
     }
     if (all) {
         printf(", %s per iteration", format_data(&c, (double)slc_plan_iteration_copied(plan)));
     }
-    printf(", through %" PRIu64 " slot%s of %s\n", count * accelerator->streams,
-           count * accelerator->streams == 1 ? "" : "s",
-           format_memory(&d, accelerator->slot_bytes));
+    printf(", through %" PRIu64 " slot%s of %s\n", count * gpu->streams,
+           count * gpu->streams == 1 ? "" : "s", format_memory(&d, gpu->slot_bytes));
 }
 
 void accelerator_report_described(const struct slc_plan *plan, const struct slc_error *no_device)
 {
-    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const struct slc_plan_gpu *gpu = &plan->gpu;
     struct format_text a, b;
 
-    if (!accelerator->described) {
+    if (!gpu->described) {
         return;
     }
     printf("  %-12s described, not opened: %u multiprocessors, %s of shared memory per block, %s\n",
-           "", accelerator->multiprocessors, format_memory(&a, accelerator->shared_bytes),
-           format_data(&b, (double)accelerator->device_total_bytes));
+           "", gpu->multiprocessors, format_memory(&a, gpu->shared_bytes),
+           format_data(&b, (double)gpu->device_total_bytes));
     if (no_device->status != SLC_OK) {
         printf("  %-12s no GPU can be used here (%s); --device-name chooses another chip\n", "",
                no_device->message);
@@ -69,43 +69,41 @@ void accelerator_report_described(const struct slc_plan *plan, const struct slc_
 
 void accelerator_report_plan(const struct slc_plan *plan, unsigned order)
 {
-    const struct slc_plan_accelerator *accelerator = &plan->accelerator;
+    const struct slc_plan_gpu *gpu = &plan->gpu;
     struct format_text a, b;
     uint64_t kept = 0;
     char slots[96];
     char residents[96];
 
-    if (plan->request.accelerator == NULL) {
+    if (plan->request.gpu == NULL) {
         return;
     }
     (void)snprintf(slots, sizeof slots, "beyond the smallest: %u stream%s with slots of %s",
-                   accelerator->streams, accelerator->streams == 1 ? "" : "s",
-                   format_memory(&a, accelerator->slot_bytes));
+                   gpu->streams, gpu->streams == 1 ? "" : "s", format_memory(&a, gpu->slot_bytes));
     for (unsigned l = 0; l < plan->layout_count; l++) {
         kept += plan->layouts[l].resident_bytes;
     }
     (void)snprintf(residents, sizeof residents, "%" PRIu64 " block%s that stay%s, copied once: %s",
-                   accelerator->kept_blocks, accelerator->kept_blocks == 1 ? "" : "s",
-                   accelerator->kept_blocks == 1 ? "s" : "", format_data(&a, (double)kept));
+                   gpu->kept_blocks, gpu->kept_blocks == 1 ? "" : "s",
+                   gpu->kept_blocks == 1 ? "s" : "", format_data(&a, (double)kept));
     printf("  %-12s %s of %s on the device (smallest that works: %.0f MiB)\n", "",
-           format_memory(&a, accelerator->total_bytes),
-           format_memory(&b, accelerator->budget_bytes),
-           (double)(accelerator->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
-    part_line("factors", accelerator->factor_bytes, "output, solver and the smallest slots");
-    part_line("slots", accelerator->slots_bytes, slots);
-    part_line("residents", accelerator->resident_bytes, residents);
+           format_memory(&a, gpu->total_bytes), format_memory(&b, gpu->budget_bytes),
+           (double)(gpu->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
+    part_line("factors", gpu->factor_bytes, "output, solver and the smallest slots");
+    part_line("slots", gpu->slots_bytes, slots);
+    part_line("residents", gpu->resident_bytes, residents);
     report_copied(plan, order);
-    share_report_plan(&plan->request.share);
+    share_report_plan(&plan->request.hybrid);
 }
 
 void accelerator_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)
 {
     struct format_text a, b, c;
 
-    if (plan->request.accelerator == NULL) {
+    if (plan->request.gpu == NULL) {
         return;
     }
-    printf("Device (%s)\n", plan->accelerator.name);
+    printf("Device (%s)\n", plan->gpu.name);
     printf("  %-12s %s of blocks in %.3f s, %s of all else to it, %s from it\n", "copied",
            format_data(&a, (double)stats->block_bytes), stats->copy_seconds,
            format_data(&b, (double)stats->bytes_to_device),

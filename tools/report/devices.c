@@ -118,7 +118,7 @@ json_t *devices_json(const struct device_shares *shares, unsigned count, unsigne
 
 /* One device; or, where `count` is more, the mean of several. */
 static void
-print_stats(const char *name, const struct slc_devices_stats *stats, unsigned count, bool reduced)
+print_stats(const char *name, const struct slc_member_stats *stats, unsigned count, bool reduced)
 {
     double exchange = 0, reduce = 0, copy = 0, solve = 0, wait = 0, compute = 0;
     double nnz = 0, bytes = 0, sent = 0, ring_wait = 0;
@@ -145,12 +145,10 @@ print_stats(const char *name, const struct slc_devices_stats *stats, unsigned co
     printf("\n");
 }
 
-void devices_report(const struct slc_plan *plan,
-                    const struct slc_devices_stats *stats,
-                    bool verbose)
+void devices_report(const struct slc_plan *plan, const struct slc_member_stats *stats, bool verbose)
 {
     const bool reduced = plan->request.split == SLC_SPLIT_NNZ;
-    const unsigned count = slc_plan_device_count(plan);
+    const unsigned count = slc_plan_group_size(plan);
     char threads[32] = "whole blocks";
     double of_nnz, of_time;
 
@@ -158,9 +156,9 @@ void devices_report(const struct slc_plan *plan,
         return;
     }
     slc_devices_imbalance(plan, stats, &of_nnz, &of_time);
-    if (plan->devices > 0) {
-        (void)snprintf(threads, sizeof threads, "%u thread%s each", plan->device_threads,
-                       plan->device_threads == 1 ? "" : "s");
+    if (plan->cpu_groups > 0) {
+        (void)snprintf(threads, sizeof threads, "%u thread%s each", plan->group_threads,
+                       plan->group_threads == 1 ? "" : "s");
     }
     printf("Devices (%u with %s, %s)\n", count, threads,
            reduced ? "equal shares of nonzeros" : "partitions divided largest first");

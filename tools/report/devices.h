@@ -40,7 +40,7 @@ json_t *devices_json(const struct device_shares *shares, unsigned count, unsigne
  * where there are none.
  */
 void devices_report(const struct slc_plan *plan,
-                    const struct slc_devices_stats *stats,
+                    const struct slc_member_stats *stats,
                     bool verbose);
 
 #endif

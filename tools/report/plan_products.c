@@ -59,7 +59,7 @@ static uint64_t device_least(const struct slc_device *device,
 {
     const struct slc_products_shape shape = {
         .modes = UINT32_C(1) << mode, .columns = columns, .precision = SLC_F64};
-    struct slc_plan_accelerator plan;
+    struct slc_plan_gpu plan;
     uint64_t host_bytes;
     const enum slc_status status =
         slc_products_plan(device, reader, &shape, 0, &plan, &host_bytes, NULL);
@@ -84,7 +84,7 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     struct slc_error refused = SLC_ERROR_INIT;
     struct slc_reader *reader = NULL;
     struct slc_layouts layouts;
-    struct slc_ttm_share share;
+    struct slc_ttm_division share;
     struct slc_plan plan;
     enum slc_status status = slc_store_open_fibers(store, mode, options->memory, &reader, err);
 

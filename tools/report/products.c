@@ -21,27 +21,27 @@ static bool is_used(const struct products_told *told)
 }
 
 /* The device's part of the nonzeros. */
-static double part_of(const struct slc_sides_report *sides)
+static double part_of(const struct slc_hybrid_tiles_report *sides)
 {
-    const double device = (double)sides->nnz[SLC_SHARE_DEVICE];
-    const double all = device + (double)sides->nnz[SLC_SHARE_CPU];
+    const double device = (double)sides->nnz[SLC_HYBRID_GPU];
+    const double all = device + (double)sides->nnz[SLC_HYBRID_CPU];
 
     return all > 0 ? device / all : 0;
 }
 
-static void print_shares(const struct slc_sides_report *sides, FILE *out)
+static void print_shares(const struct slc_hybrid_tiles_report *sides, FILE *out)
 {
     struct format_text a, b;
 
     (void)fprintf(out,
                   "  %-12s GPU %" PRIu64 " tile%s, %s nonzeros (%.1f %%), %.3fs; CPU %" PRIu64
                   " tile%s, %s nonzeros, %.3fs",
-                  "shares", sides->tiles[SLC_SHARE_DEVICE],
-                  sides->tiles[SLC_SHARE_DEVICE] == 1 ? "" : "s",
-                  format_count(&a, sides->nnz[SLC_SHARE_DEVICE]), 100 * part_of(sides),
-                  sides->seconds[SLC_SHARE_DEVICE], sides->tiles[SLC_SHARE_CPU],
-                  sides->tiles[SLC_SHARE_CPU] == 1 ? "" : "s",
-                  format_count(&b, sides->nnz[SLC_SHARE_CPU]), sides->seconds[SLC_SHARE_CPU]);
+                  "shares", sides->tiles[SLC_HYBRID_GPU],
+                  sides->tiles[SLC_HYBRID_GPU] == 1 ? "" : "s",
+                  format_count(&a, sides->nnz[SLC_HYBRID_GPU]), 100 * part_of(sides),
+                  sides->seconds[SLC_HYBRID_GPU], sides->tiles[SLC_HYBRID_CPU],
+                  sides->tiles[SLC_HYBRID_CPU] == 1 ? "" : "s",
+                  format_count(&b, sides->nnz[SLC_HYBRID_CPU]), sides->seconds[SLC_HYBRID_CPU]);
     if (sides->fraction >= 0) {
         (void)fprintf(out, "; divided by %.3f", sides->fraction);
     }
@@ -51,8 +51,8 @@ static void print_shares(const struct slc_sides_report *sides, FILE *out)
 void products_print(const struct products_told *told, FILE *out)
 {
     const struct slc_products_choice *choice = told->choice;
-    const struct slc_plan_accelerator *plan = told->plan;
-    struct slc_share_text share;
+    const struct slc_plan_gpu *plan = told->plan;
+    struct slc_hybrid_text share;
     struct format_text a, b, c;
 
     if (told->refused->status != SLC_OK) {
@@ -65,8 +65,8 @@ void products_print(const struct products_told *told, FILE *out)
                   "device", plan->name, choice->device->ops->name, plan->streams,
                   plan->streams == 1 ? "" : "s", format_memory(&a, plan->total_bytes),
                   format_memory(&b, plan->budget_bytes), format_memory(&c, plan->minimum_bytes));
-    if (choice->share.kind != SLC_SHARE_NONE) {
-        (void)fprintf(out, "; split %s with %u thread%s", slc_share_name(&choice->share, &share),
+    if (choice->hybrid.kind != SLC_HYBRID_NONE) {
+        (void)fprintf(out, "; split %s with %u thread%s", slc_hybrid_name(&choice->hybrid, &share),
                       told->threads, told->threads == 1 ? "" : "s");
     }
     (void)fprintf(out, "\n");
@@ -75,7 +75,7 @@ void products_print(const struct products_told *told, FILE *out)
     }
 }
 
-static json_t *side_json(const struct slc_sides_report *sides, enum slc_share_side side)
+static json_t *side_json(const struct slc_hybrid_tiles_report *sides, enum slc_hybrid_side side)
 {
     return json_pack("{s:I, s:I, s:f}", "tiles", (json_int_t)sides->tiles[side], "nnz",
                      (json_int_t)sides->nnz[side], "seconds", sides->seconds[side]);
@@ -83,9 +83,9 @@ static json_t *side_json(const struct slc_sides_report *sides, enum slc_share_si
 
 json_t *products_json(const struct products_told *told)
 {
-    const struct slc_plan_accelerator *plan = told->plan;
+    const struct slc_plan_gpu *plan = told->plan;
     const struct slc_products_report *report = told->report;
-    struct slc_share_text share;
+    struct slc_hybrid_text share;
     json_t *object;
 
     if (!is_used(told)) {
@@ -95,13 +95,13 @@ json_t *products_json(const struct products_told *told)
                        (int)plan->streams, "memory_bytes", (json_int_t)plan->total_bytes,
                        "memory_least_bytes", (json_int_t)plan->minimum_bytes, "memory_budget_bytes",
                        (json_int_t)plan->budget_bytes, "split",
-                       slc_share_name(&told->choice->share, &share));
+                       slc_hybrid_name(&told->choice->hybrid, &share));
     if (report != NULL) {
         const struct slc_device_stats *stats = &report->device;
         json_t *done = json_pack(
             "{s:o, s:o, s:f, s:o, s:I, s:I, s:I, s:f, s:f, s:f}", "gpu",
-            side_json(&report->sides, SLC_SHARE_DEVICE), "cpu",
-            side_json(&report->sides, SLC_SHARE_CPU), "part", part_of(&report->sides), "fraction",
+            side_json(&report->sides, SLC_HYBRID_GPU), "cpu",
+            side_json(&report->sides, SLC_HYBRID_CPU), "part", part_of(&report->sides), "fraction",
             report->sides.fraction >= 0 ? json_real(report->sides.fraction) : json_null(),
             "block_bytes", (json_int_t)stats->block_bytes, "bytes_to_device",
             (json_int_t)stats->bytes_to_device, "bytes_to_host", (json_int_t)stats->bytes_to_host,

@@ -20,7 +20,7 @@ enum slc_status products_choose(const struct session_options *options,
 struct products_told {
     const struct slc_products_choice *choice;
     const struct slc_error *refused; /* why the device was not used */
-    const struct slc_plan_accelerator *plan;
+    const struct slc_plan_gpu *plan;
     unsigned threads;                         /* that multiply beside it */
     const struct slc_products_report *report; /* NULL: nothing has been done */
 };

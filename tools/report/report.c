@@ -182,8 +182,8 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("output", plan->output_bytes, "MTTKRP, the largest mode");
     plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
     plan_line("devices", plan->device_bytes,
-              plan->request.accelerator != NULL ? "descriptions of blocks, what drives the device"
-                                                : "the ring that rows travel, who owns what");
+              plan->request.gpu != NULL ? "descriptions of blocks, what drives the device"
+                                        : "the ring that rows travel, who owns what");
     plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
     plan_line("second", slc_plan_fused_bytes(&plan->fusion),
               "MTTKRP and kernels of the second mode of a pass");
@@ -200,8 +200,8 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     report_threads(plan);
     printf(KEY "%s blocks first%s", "schedule",
            plan->schedule == SLC_SCHEDULE_FILE ? "earliest" : "largest",
-           plan->request.accelerator == NULL ? ", conflicts" : "");
-    for (unsigned n = 0; n < order && plan->request.accelerator == NULL; n++) {
+           plan->request.gpu == NULL ? ", conflicts" : "");
+    for (unsigned n = 0; n < order && plan->request.gpu == NULL; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
             plan_conflict(plan, n);
         }
@@ -236,8 +236,8 @@ void report_not_fused(const struct slc_plan *plan)
     static const char *const reasons[] = {
         [SLC_FUSION_FIXED_BITS] = "deterministic ones have to be asked for (--passes fused)",
         [SLC_FUSION_COPIES] = "copies per mode will serve",
-        [SLC_FUSION_DEVICES] = "with --devices each pass updates one mode",
-        [SLC_FUSION_ACCELERATOR] = "on the device each pass updates one mode",
+        [SLC_FUSION_CPU_GROUPS] = "with --devices each pass updates one mode",
+        [SLC_FUSION_GPU] = "on the device each pass updates one mode",
         /* One text. NOLINTNEXTLINE(bugprone-suspicious-missing-comma) */
         [SLC_FUSION_NO_RANGES] = "no layout closes rows of a mode within as many blocks as the "
                                  "ring may have slots",
@@ -282,33 +282,33 @@ void report_factoring(const struct slc_plan *plan,
     }
 }
 
-void report_device(const struct slc_plan *plan, const struct slc_error *no_accelerator)
+void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu)
 {
     const char *precision = plan->request.precision == SLC_F32 ? "f32, sums in f64" : "f64";
     const char *deterministic = plan->request.deterministic ? ", deterministic" : "";
     char several[16] = "";
 
-    if (plan->request.accelerator != NULL) {
-        if (plan->request.accelerator_count > 0) {
-            (void)snprintf(several, sizeof several, "%u x ", plan->request.accelerator_count);
+    if (plan->request.gpu != NULL) {
+        if (plan->request.gpu_count > 0) {
+            (void)snprintf(several, sizeof several, "%u x ", plan->request.gpu_count);
         }
         printf(KEY "%s%s (%s), %u stream%s, %s%s; %u thread%s that check blocks%s\n", "device",
-               several, plan->accelerator.name, plan->request.accelerator->ops->name,
-               plan->accelerator.streams, plural(plan->accelerator.streams), precision,
-               deterministic, plan->threads, plural(plan->threads),
-               plan->request.share.kind != SLC_SHARE_NONE ? ", and compute" : "");
-        accelerator_report_described(plan, no_accelerator);
+               several, plan->gpu.name, plan->request.gpu->ops->name, plan->gpu.streams,
+               plural(plan->gpu.streams), precision, deterministic, plan->threads,
+               plural(plan->threads),
+               plan->request.hybrid.kind != SLC_HYBRID_NONE ? ", and compute" : "");
+        accelerator_report_described(plan, no_gpu);
         return;
     }
     printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,
            plural(plan->threads), precision, deterministic);
-    if (plan->devices > 0) {
-        printf("; %u device%s of %u thread%s", plan->devices, plural(plan->devices),
-               plan->device_threads, plural(plan->device_threads));
+    if (plan->cpu_groups > 0) {
+        printf("; %u device%s of %u thread%s", plan->cpu_groups, plural(plan->cpu_groups),
+               plan->group_threads, plural(plan->group_threads));
     }
     printf("\n");
-    if (no_accelerator->status != SLC_OK && plan->devices == 0) {
-        printf(KEY "not used: %s\n", "GPU", no_accelerator->message);
+    if (no_gpu->status != SLC_OK && plan->cpu_groups == 0) {
+        printf(KEY "not used: %s\n", "GPU", no_gpu->message);
     }
 }
 
@@ -479,7 +479,7 @@ void report_resources(const struct slc_plan *plan,
     printf(KEY "%s from the drive, %s from the cache of %" PRIu64 " block%s\n", "read",
            format_data(&a, (double)stats->bytes_read), format_data(&b, (double)stats->bytes_cached),
            stats->cache_blocks, plural(stats->cache_blocks));
-    if (plan->request.accelerator != NULL) {
+    if (plan->request.gpu != NULL) {
         printf(KEY "%s of blocks that the device had in its memory\n", "not read",
                format_data(&a, (double)stats->bytes_resident));
     }

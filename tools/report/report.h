@@ -25,7 +25,7 @@ void report_factoring(const struct slc_plan *plan,
                       unsigned order,
                       const struct slc_cp_als_options *options);
 /* What computes; where `no_accelerator` is a fault, also why nothing else does. */
-void report_device(const struct slc_plan *plan, const struct slc_error *no_accelerator);
+void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu);
 /* Why no pass updates two modes, where that is so and a reason can be told. */
 void report_not_fused(const struct slc_plan *plan);
 

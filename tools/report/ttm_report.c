@@ -53,8 +53,8 @@ static struct products_told told_of(const struct ttm_product *product, bool done
 {
     return (struct products_told){.choice = &product->choice,
                                   .refused = &product->refused,
-                                  .plan = &product->plan.accelerator,
-                                  .threads = product->options.share.outputs,
+                                  .plan = &product->plan.gpu,
+                                  .threads = product->options.division.outputs,
                                   .report = done ? &product->report.products : NULL};
 }
 
@@ -71,8 +71,8 @@ static void put_device(const struct ttm_product *product, bool done, json_t *rec
 /* What the CPU multiplied with; a device that had all tiles used none of its kernels. */
 static const char *kernel_name(const struct ttm_product *product)
 {
-    return product->options.share.outputs > 0 ? slc_ttm_form_name(product->options.job.form)
-                                              : "device";
+    return product->options.division.outputs > 0 ? slc_ttm_form_name(product->options.job.form)
+                                                 : "device";
 }
 
 enum slc_status ttm_print_json(const struct ttm_product *product, struct slc_error *err)

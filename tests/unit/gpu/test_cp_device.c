@@ -52,7 +52,7 @@ static void make_problem(void)
 static void close_run(struct run *run)
 {
     if (run->open) {
-        slc_accelerator_close(run->device, run->stream);
+        slc_gpu_executor_close(run->device, run->stream);
     }
     slc_stream_close(run->stream);
     if (run->backend != NULL) {
@@ -82,10 +82,10 @@ static enum slc_status open_run(struct run *run,
         run->layouts = slc_layouts_one(run->store.reader);
         status = slc_gpu_create(&options, &run->device, err);
     }
-    wanted.accelerator = run->device;
+    wanted.gpu = run->device;
     if (status == SLC_OK && device_bytes == 0) {
         CU_ASSERT_EQUAL(slc_plan_make(&run->layouts, &wanted, &run->plan, NULL), SLC_ERR_BUDGET);
-        device_bytes = run->plan.accelerator.minimum_bytes;
+        device_bytes = run->plan.gpu.minimum_bytes;
         close_run(run);
         return open_run(run, request, device_bytes, err);
     }
@@ -96,10 +96,10 @@ static enum slc_status open_run(struct run *run,
         status = slc_stream_open(NULL, &run->layouts, &run->plan, &run->stream, err);
     }
     if (status == SLC_OK) {
-        status = slc_accelerator_open(run->device, &run->layouts, &run->plan, run->stream, err);
+        status = slc_gpu_executor_open(run->device, &run->layouts, &run->plan, run->stream, err);
         run->open = status == SLC_OK;
     }
-    if (status == SLC_OK && request->share.kind != SLC_SHARE_NONE) {
+    if (status == SLC_OK && request->hybrid.kind != SLC_HYBRID_NONE) {
         status = slc_cpu_backend_create(&run->backend, err);
     }
     return status;
@@ -124,7 +124,7 @@ static enum slc_status decompose(struct run *run,
 
     options.seed = 3;
     options.deterministic = request->deterministic;
-    options.accelerator = run->device;
+    options.gpu = run->device;
     options.iteration = look_at_factors;
     options.context = run;
     return slc_cp_als(&run->store, run->stream, run->backend, &run->plan, &options, result, err);
@@ -149,7 +149,7 @@ static void run_cpu(const struct slc_plan_request *request, struct slc_cp_result
 
     options.seed = 3;
     options.deterministic = request->deterministic;
-    alone.share.kind = SLC_SHARE_NONE;
+    alone.hybrid.kind = SLC_HYBRID_NONE;
     SLC_ASSERT_OK(fixture_open(&run, path, &alone, &err), &err);
     SLC_ASSERT_OK(
         slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, result, &err), &err);
@@ -175,7 +175,7 @@ static uint64_t third(const struct slc_plan_request *request)
     uint64_t bytes;
 
     SLC_ASSERT_OK(open_run(&run, request, 0, &err), &err);
-    bytes = run.plan.accelerator.minimum_bytes;
+    bytes = run.plan.gpu.minimum_bytes;
     for (;;) {
         close_run(&run);
         bytes += 8192;
@@ -192,7 +192,7 @@ static uint64_t third(const struct slc_plan_request *request)
 static void check_copies(const struct run *run, const struct slc_cp_result *result)
 {
     const struct slc_layout_info *info = slc_reader_info(run->store.reader);
-    const struct slc_device_stats *stats = &result->accelerator;
+    const struct slc_device_stats *stats = &result->gpu;
     const uint64_t passes = (uint64_t)result->iterations * info->order;
     uint64_t all = 0, stay = 0, factor_bytes = 0;
 
@@ -232,7 +232,7 @@ static void test_fit(void)
 
         emulate(seed);
         SLC_ASSERT_OK(open_run(&run, &request, third(&request), &err), &err);
-        CU_ASSERT_EQUAL(run.plan.accelerator.streams, 3);
+        CU_ASSERT_EQUAL(run.plan.gpu.streams, 3);
         SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);
         CU_ASSERT_DOUBLE_EQUAL(result.fit, want, 1e-9);
         check_copies(&run, &result);
@@ -262,14 +262,14 @@ static double apart(const struct slc_matrix *a, const struct slc_matrix *b)
 }
 
 /* The CPU and the device together. */
-static void check_shared(const struct slc_share_wish *wish, unsigned seed)
+static void check_shared(const struct slc_hybrid_wish *wish, unsigned seed)
 {
     struct slc_plan_request request = request_of(2);
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_cp_result cpu, result;
     struct run run;
 
-    request.share = *wish;
+    request.hybrid = *wish;
     request.cache = seed % 2 == 0;
     run_cpu(&request, &cpu);
     emulate(seed);
@@ -277,13 +277,13 @@ static void check_shared(const struct slc_share_wish *wish, unsigned seed)
     SLC_ASSERT_OK(decompose(&run, &request, &result, &err), &err);
     CU_ASSERT_DOUBLE_EQUAL(result.fit, cpu.fit, 1e-9);
     for (unsigned n = 0; n < result.order; n++) {
-        const struct slc_share *share = &result.shares[n];
+        const struct slc_hybrid *share = &result.hybrid[n];
 
         CU_ASSERT(apart(&result.factors[n], &cpu.factors[n]) <= 1e-8);
         CU_ASSERT_EQUAL(share->parts[0].nnz + share->parts[1].nnz, ITERATIONS * tensor.nnz);
         CU_ASSERT(share->parts[0].nnz > 0 && share->parts[1].nnz > 0);
-        CU_ASSERT(slc_share_rates_fraction(&share->rates) > 0);
-        CU_ASSERT(slc_share_rates_fraction(&share->rates) < 1);
+        CU_ASSERT(slc_hybrid_rates_fraction(&share->rates) > 0);
+        CU_ASSERT(slc_hybrid_rates_fraction(&share->rates) < 1);
     }
     /* Factors come back as they are updated. */
     CU_ASSERT(run.factor_bytes_seen > 0);
@@ -295,8 +295,8 @@ static void check_shared(const struct slc_share_wish *wish, unsigned seed)
 
 static void test_shared(void)
 {
-    static const struct slc_share_wish wishes[] = {
-        {SLC_SHARE_STATIC, 0.4}, {SLC_SHARE_ADAPTIVE, 0}, {SLC_SHARE_QUEUE, 0}};
+    static const struct slc_hybrid_wish wishes[] = {
+        {SLC_HYBRID_STATIC, 0.4}, {SLC_HYBRID_ADAPTIVE, 0}, {SLC_HYBRID_QUEUE, 0}};
 
     make_problem();
     for (unsigned w = slc_test_threads_only() ? 2 : 0; w < SLC_COUNT(wishes); w++) {

@@ -107,9 +107,8 @@ static enum slc_status open_devices(struct device_amped *amped, struct slc_error
     if (status == SLC_OK) {
         status = slc_session_start(&amped->session, err);
     }
-    return status == SLC_OK
-               ? slc_accelerators_load(amped->session.group, amped->factors->factors, err)
-               : status;
+    return status == SLC_OK ? slc_gpu_group_load(amped->session.group, amped->factors->factors, err)
+                            : status;
 }
 
 enum slc_status device_amped_create(const struct device_mttkrp *of,
@@ -372,7 +371,7 @@ measure_each(struct device_amped *amped, bool counts, double *longest, struct sl
 static enum slc_status exchange(struct device_amped *amped, double *seconds, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    struct slc_accelerators_ring ring = {
+    struct slc_gpu_group_ring ring = {
         .count = amped->count,
         .mode = amped->mode,
         .row_bytes = slc_matrix_row_bytes(&amped->factors->factors[amped->mode])};
@@ -383,7 +382,7 @@ static enum slc_status exchange(struct device_amped *amped, double *seconds, str
         ring.rows[d] =
             (struct slc_row_piece){amped->share[d].spans.data, amped->share[d].span_count};
     }
-    status = slc_accelerators_exchange(&ring, err);
+    status = slc_gpu_group_exchange(&ring, err);
     *seconds = slc_seconds_since(start_ns);
     return status;
 }

@@ -52,9 +52,8 @@ static enum slc_status start(struct group *group, unsigned ordinal, struct slc_e
         status = bench_factors_create(&group->factors, &group->session.store.manifest,
                                       of->precision, of->rank, 0, err);
     }
-    return status == SLC_OK
-               ? slc_accelerators_load(group->session.group, group->factors.factors, err)
-               : status;
+    return status == SLC_OK ? slc_gpu_group_load(group->session.group, group->factors.factors, err)
+                            : status;
 }
 
 static json_t *add_row(const struct group *group, unsigned mode)
@@ -69,9 +68,9 @@ static json_t *add_row(const struct group *group, unsigned mode)
 
 static double compute_seconds(const struct group *group, unsigned device)
 {
-    struct slc_devices_stats stats;
+    struct slc_member_stats stats;
 
-    slc_accelerators_stats(group->session.group, device, &stats);
+    slc_gpu_group_stats(group->session.group, device, &stats);
     return stats.compute_seconds;
 }
 
@@ -87,7 +86,7 @@ static enum slc_status run_once(struct group *group,
     for (unsigned d = 0; d < group->count; d++) {
         seconds[d] = -compute_seconds(group, d);
     }
-    status = slc_accelerators_mttkrp(group->session.group, mode, NULL, NULL, NULL, err);
+    status = slc_gpu_group_mttkrp(group->session.group, mode, NULL, NULL, NULL, err);
     *longest = 0;
     for (unsigned d = 0; d < group->count; d++) {
         seconds[d] += compute_seconds(group, d);
@@ -112,9 +111,9 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
     for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
-        slc_accelerators_sum(group->session.group, &before);
+        slc_gpu_group_sum(group->session.group, &before);
         status = run_once(group, mode, seconds, &most, err);
-        slc_accelerators_sum(group->session.group, &after);
+        slc_gpu_group_sum(group->session.group, &after);
         for (unsigned d = 0; d < group->count && i >= of->warm_up; d++) {
             bench_samples_add(&group->each[d], seconds[d]);
         }

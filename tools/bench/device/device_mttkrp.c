@@ -66,8 +66,7 @@ static enum slc_status start_baselines(struct sides *sides, struct slc_error *er
     }
     source = (struct slc_gpu_lists_source){sides->coo.shape.nnz, sides->coo.coords.data,
                                            sides->coo.type, sides->coo.values.data};
-    return slc_gpu_lists_create(sides->session.accelerator, &source, &of->lists, &sides->lists,
-                                err);
+    return slc_gpu_lists_create(sides->session.gpu, &source, &of->lists, &sides->lists, err);
 }
 
 static enum slc_status start(struct sides *sides, struct slc_error *err)
@@ -86,7 +85,7 @@ static enum slc_status start(struct sides *sides, struct slc_error *err)
         status = bench_factors_create(&sides->factors, &sides->session.store.manifest,
                                       of->precision, of->rank, 0, err);
     }
-    device = sides->session.accelerator;
+    device = sides->session.gpu;
     for (unsigned n = 0; status == SLC_OK && n < sides->session.store.manifest.order; n++) {
         status = device->ops->factor_write(device, n, &sides->factors.factors[n], err);
     }
@@ -204,7 +203,7 @@ static enum slc_status
 measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
-    struct slc_device *device = sides->session.accelerator;
+    struct slc_device *device = sides->session.gpu;
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
     struct slc_device_stats before = {0}, after = {0};
     struct slc_stream_stats read_before = {0}, read_after = {0};
@@ -215,8 +214,8 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
 
         device->ops->stats(device, &before);
         slc_stream_stats(sides->session.stream, &read_before);
-        status = slc_accelerator_mttkrp(device, sides->session.stream, &sides->session.plan, mode,
-                                        NULL, NULL, NULL, err);
+        status = slc_gpu_executor_mttkrp(device, sides->session.stream, &sides->session.plan, mode,
+                                         NULL, NULL, NULL, err);
         device->ops->stats(device, &after);
         slc_stream_stats(sides->session.stream, &read_after);
         if (i >= of->warm_up) {
@@ -247,7 +246,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
 /* By the default variant, into sides->wanted. */
 static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
 {
-    struct slc_device *device = sides->session.accelerator;
+    struct slc_device *device = sides->session.gpu;
     json_t *row = add_row(sides, mode, "sluice");
     enum slc_status status = measure_kernel(sides, mode, row, err);
 
@@ -289,7 +288,7 @@ device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error
 static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
-    struct slc_device *device = sides->session.accelerator;
+    struct slc_device *device = sides->session.gpu;
     enum slc_status status = slc_gpu_variant_use(device, variant, err);
     const bool refused = status != SLC_OK;
 
@@ -333,14 +332,14 @@ static enum slc_status measure_variants(struct sides *sides, struct slc_error *e
             status = measure_variant(sides, v, err);
         }
     }
-    return status == SLC_OK ? slc_gpu_variant_use(sides->session.accelerator, 0, err) : status;
+    return status == SLC_OK ? slc_gpu_variant_use(sides->session.gpu, 0, err) : status;
 }
 
 static enum slc_status
 measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
-    struct slc_device *device = sides->session.accelerator;
+    struct slc_device *device = sides->session.gpu;
     struct slc_matrix got = sides->factors.output;
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
     struct slc_gpu_lists_run run = {.seconds = 0};

@@ -16,16 +16,16 @@ enum { REPEATS = 3, PAGE_BYTES = 4096, LEAST_ROW_BYTES = 16, LARGEST_ROW_BYTES =
 
 bool cpd_device_used(const struct slc_session *session)
 {
-    return session->accelerator != NULL;
+    return session->gpu != NULL;
 }
 
 void cpd_device_stats(const struct slc_session *session, struct slc_device_stats *stats)
 {
     if (session->group == NULL) {
-        session->accelerator->ops->stats(session->accelerator, stats);
+        session->gpu->ops->stats(session->gpu, stats);
         return;
     }
-    slc_accelerators_sum(session->group, stats);
+    slc_gpu_group_sum(session->group, stats);
     stats->copy_seconds /= session->set.count;
     stats->compute_seconds /= session->set.count;
     stats->busy_seconds /= session->set.count;

@@ -81,7 +81,7 @@ enum slc_status ttm_mode_start(struct ttm_mode *mode, uint32_t cols, struct slc_
 {
     const struct slc_layouts layouts = slc_layouts_one(mode->order.reader);
     const struct slc_layout_info *info = slc_reader_info(mode->order.reader);
-    struct slc_ttm_share share;
+    struct slc_ttm_division share;
     enum slc_status status = make_plan(mode, cols, err);
 
     if (status == SLC_OK) {

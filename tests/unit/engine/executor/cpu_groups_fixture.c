@@ -40,7 +40,7 @@ struct slc_plan_request devices_request(uint32_t rank, unsigned devices, unsigne
                                      .rank = rank,
                                      .precision = SLC_F64,
                                      .threads = threads,
-                                     .devices = devices,
+                                     .cpu_groups = devices,
                                      .io = SLC_IO_PREAD,
                                      .memory_bytes = UINT64_C(8) << 30,
                                      .cache = true,
@@ -65,7 +65,7 @@ enum slc_status devices_run_plan(struct devices_run *run,
 
 void devices_run_start(struct devices_run *run)
 {
-    const unsigned count = run->plan.devices > 0 ? run->plan.devices : 1;
+    const unsigned count = run->plan.cpu_groups > 0 ? run->plan.cpu_groups : 1;
     struct slc_error err = SLC_ERROR_INIT;
 
     SLC_ASSERT_OK(slc_stream_open(NULL, &run->layouts, &run->plan, &run->stream, &err), &err);

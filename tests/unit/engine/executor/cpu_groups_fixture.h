@@ -2,8 +2,8 @@
  * What the tests of several devices share: stores with all sorted layouts, and decompositions of
  * them on any number of devices.
  */
-#ifndef SLC_TEST_DEVICES_FIXTURE_H
-#define SLC_TEST_DEVICES_FIXTURE_H
+#ifndef SLC_TEST_CPU_GROUPS_FIXTURE_H
+#define SLC_TEST_CPU_GROUPS_FIXTURE_H
 
 #include "engine/solve/cp_als.h"
 #include "make_sorted.h"

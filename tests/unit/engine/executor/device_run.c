@@ -45,7 +45,7 @@ enum slc_status device_run_start(struct device_run *run,
     struct slc_plan_request wanted = *request;
     enum slc_status status;
 
-    wanted.accelerator = run->device;
+    wanted.gpu = run->device;
     slc_layouts_close(&run->layouts);
     status =
         slc_layouts_open(&run->store, wanted.layouts, UINT32_MAX, UINT64_MAX, &run->layouts, err);
@@ -56,7 +56,7 @@ enum slc_status device_run_start(struct device_run *run,
         status = slc_stream_open(run->store.files, &run->layouts, &run->plan, &run->stream, err);
     }
     if (status == SLC_OK) {
-        status = slc_accelerator_open(run->device, &run->layouts, &run->plan, run->stream, err);
+        status = slc_gpu_executor_open(run->device, &run->layouts, &run->plan, run->stream, err);
         run->open = status == SLC_OK;
     }
     return status;
@@ -65,7 +65,7 @@ enum slc_status device_run_start(struct device_run *run,
 void device_run_stop(struct device_run *run)
 {
     if (run->open) {
-        slc_accelerator_close(run->device, run->stream);
+        slc_gpu_executor_close(run->device, run->stream);
     }
     run->open = false;
     slc_stream_close(run->stream);
@@ -113,7 +113,7 @@ void device_run_limits(const char *path,
 
     SLC_ASSERT_FAILS(plan_for(path, request, 1, &plan, &err), SLC_ERR_BUDGET, &err,
                      "--device-memory");
-    *least = plan.accelerator.minimum_bytes;
+    *least = plan.gpu.minimum_bytes;
     slc_error_clear(&err);
     SLC_ASSERT_OK(plan_for(path, request, UINT64_C(1) << 40, &plan, &err), &err);
     for (unsigned l = 0; l < plan.layout_count; l++) {
@@ -121,7 +121,7 @@ void device_run_limits(const char *path,
                                                             ? plan.layouts[l].store_bytes
                                                             : 0);
     }
-    *all = plan.accelerator.total_bytes - plan.accelerator.kept_expanded_bytes;
+    *all = plan.gpu.total_bytes - plan.gpu.kept_expanded_bytes;
 }
 
 void device_run_raise_stop(void *context, uint64_t done, uint64_t blocks, uint64_t bytes)

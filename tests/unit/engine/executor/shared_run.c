@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct slc_share_wish shared_wishes[SHARED_WISHES] = {{SLC_SHARE_STATIC, 0},
-                                                            {SLC_SHARE_STATIC, 0.3},
-                                                            {SLC_SHARE_STATIC, 1},
-                                                            {SLC_SHARE_ADAPTIVE, 0},
-                                                            {SLC_SHARE_QUEUE, 0}};
+const struct slc_hybrid_wish shared_wishes[SHARED_WISHES] = {{SLC_HYBRID_STATIC, 0},
+                                                             {SLC_HYBRID_STATIC, 0.3},
+                                                             {SLC_HYBRID_STATIC, 1},
+                                                             {SLC_HYBRID_ADAPTIVE, 0},
+                                                             {SLC_HYBRID_QUEUE, 0}};
 
 void shared_problem(struct shared_problem *problem,
                     const char *name,
@@ -64,7 +64,7 @@ void shared_limits(const struct shared_problem *problem,
 {
     struct slc_plan_request wanted = *request;
 
-    wanted.share.kind = SLC_SHARE_NONE;
+    wanted.hybrid.kind = SLC_HYBRID_NONE;
     device_run_limits(problem->path, &wanted, least, all);
 }
 
@@ -86,7 +86,7 @@ enum slc_status shared_open(struct shared_run *shared,
         status = slc_cpu_backend_create(&shared->backend, err);
     }
     for (unsigned n = 0; n < 3 && status == SLC_OK; n++) {
-        shared->shares[n].wish = request->share;
+        shared->hybrid[n].wish = request->hybrid;
         status =
             shared->run.device->ops->factor_write(shared->run.device, n, &problem->factors[n], err);
     }
@@ -100,7 +100,7 @@ void shared_close(struct shared_run *shared)
     /* Only a pass that an adaptive share leaves to the device may wait in it. */
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         alone +=
-            shared->shares[n].wish.kind == SLC_SHARE_ADAPTIVE ? shared->shares[n].passes_alone : 0;
+            shared->hybrid[n].wish.kind == SLC_HYBRID_ADAPTIVE ? shared->hybrid[n].passes_alone : 0;
     }
     CU_ASSERT(alone > 0 || fake_counts(shared->run.device)->waits == 0);
     if (shared->backend != NULL) {
@@ -125,8 +125,8 @@ enum slc_status shared_compute(struct shared_run *shared,
                                  .workers = plan->threads,
                                  .conflict = plan->choices[mode].chosen,
                                  .output = &output};
-    const struct slc_accelerator_cpu cpu = {
-        .backend = shared->backend, .job = &job, .share = &shared->shares[mode]};
+    const struct slc_hybrid_cpu cpu = {
+        .backend = shared->backend, .job = &job, .hybrid = &shared->hybrid[mode]};
     enum slc_status status;
 
     for (unsigned n = 0; n < 3; n++) {
@@ -135,8 +135,8 @@ enum slc_status shared_compute(struct shared_run *shared,
     SLC_ASSERT_OK(
         slc_matrix_create(&output, SLC_F64, shared->problem->tensor.dims[mode], SHARED_RANK, err),
         err);
-    status = slc_accelerator_mttkrp_shared(shared->run.device, shared->run.stream, plan, &cpu, stop,
-                                           progress, context, err);
+    status = slc_gpu_executor_mttkrp_hybrid(shared->run.device, shared->run.stream, plan, &cpu,
+                                            stop, progress, context, err);
     slc_matrix_destroy(&output);
     return status;
 }
@@ -162,8 +162,10 @@ void shared_check(struct shared_run *shared, unsigned mode)
     slc_matrix_destroy(&output);
 }
 
-struct slc_plan_request
-shared_request(enum slc_io_kind io, unsigned threads, bool cache, const struct slc_share_wish *wish)
+struct slc_plan_request shared_request(enum slc_io_kind io,
+                                       unsigned threads,
+                                       bool cache,
+                                       const struct slc_hybrid_wish *wish)
 {
     struct slc_plan_request request = fixture_request(SHARED_RANK);
 
@@ -172,6 +174,6 @@ shared_request(enum slc_io_kind io, unsigned threads, bool cache, const struct s
     request.cache = cache;
     request.slots = 2;
     request.streams = 2;
-    request.share = *wish;
+    request.hybrid = *wish;
     return request;
 }

@@ -10,7 +10,7 @@
 enum { SHARED_RANK = 3, SHARED_DRAWS = 40000, SHARED_LATE_US = 200, SHARED_WISHES = 5 };
 
 /* Fractions 0, 0.3 and 1, adaptive, and a queue. */
-extern const struct slc_share_wish shared_wishes[SHARED_WISHES];
+extern const struct slc_hybrid_wish shared_wishes[SHARED_WISHES];
 
 /* A tensor, its store, factors of integers and the oracle's sums. */
 struct shared_problem {
@@ -30,7 +30,7 @@ void shared_problem_free(struct shared_problem *problem);
 struct slc_plan_request shared_request(enum slc_io_kind io,
                                        unsigned threads,
                                        bool cache,
-                                       const struct slc_share_wish *wish);
+                                       const struct slc_hybrid_wish *wish);
 /* device_run_limits, as if nothing was shared, for then all blocks may stay. */
 void shared_limits(const struct shared_problem *problem,
                    const struct slc_plan_request *request,
@@ -41,7 +41,7 @@ void shared_limits(const struct shared_problem *problem,
 struct shared_run {
     struct device_run run;
     struct slc_backend *backend;
-    struct slc_share shares[SLC_MAX_ORDER];
+    struct slc_hybrid hybrid[SLC_MAX_ORDER];
     const struct shared_problem *problem;
 };
 

@@ -74,7 +74,7 @@ static void same_bits_on_any_devices(void)
                     if (slc_test_quick() && (c + threads + variant) % 3 != 0 && c + threads > 1) {
                         continue;
                     }
-                    request.devices = counts[c];
+                    request.cpu_groups = counts[c];
                     request.threads = threads;
                     devices_decompose(made.path, &request, 3, &got);
                     check_stats(&got, made.tensor.nnz, counts[c]);
@@ -139,7 +139,7 @@ static void equal_shares_agree(void)
         for (unsigned devices = 1; devices <= 4; devices++) {
             for (unsigned threads = 1; threads <= 3; threads++) {
                 request.schedule = threads % 2 == 0 ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_LARGEST;
-                request.devices = devices;
+                request.cpu_groups = devices;
                 request.threads = threads;
                 if (slc_test_quick() && (devices + threads) % 3 != 0) {
                     continue;
@@ -166,7 +166,7 @@ static void devices_may_have_nothing(void)
 
     devices_store_create(&made, "few", 3, dims, 400, 60);
     devices_decompose(made.path, &request, 3, &one);
-    request.devices = FIXTURE_DEVICES_MAX;
+    request.cpu_groups = FIXTURE_DEVICES_MAX;
     devices_decompose(made.path, &request, 3, &got);
     CU_ASSERT(devices_same_bits(&one, &got));
     CU_ASSERT_EQUAL(got.devices[FIXTURE_DEVICES_MAX - 1].nnz, 0);
@@ -340,8 +340,8 @@ static void check_mttkrp(const struct devices_store *made, enum slc_split split,
     struct slc_plan_request request = devices_request(7, 3, 2);
     struct slc_matrix factors[SLC_MAX_ORDER] = {{0}}, output = {0}, want = {0};
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_devices *devices = NULL;
-    struct slc_devices_setup setup;
+    struct slc_cpu_groups *devices = NULL;
+    struct slc_cpu_groups_setup setup;
     struct devices_run run;
     double worst = 0.0;
 
@@ -350,7 +350,7 @@ static void check_mttkrp(const struct devices_store *made, enum slc_split split,
     request.split = split;
     request.layouts = split == SLC_SPLIT_NNZ ? SLC_LAYOUTS_BLCO : SLC_LAYOUTS_SORTED;
     for (unsigned devices_count = 1; devices_count <= 3; devices_count += 2) {
-        request.devices = devices_count;
+        request.cpu_groups = devices_count;
         SLC_ASSERT_OK(devices_run_plan(&run, made->path, &request, &err), &err);
         devices_run_start(&run);
         for (unsigned n = 0; n < made->tensor.order && devices_count == 1; n++) {
@@ -362,25 +362,26 @@ static void check_mttkrp(const struct devices_store *made, enum slc_split split,
             }
         }
         SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, made->tensor.dims[mode], 7, &err), &err);
-        setup = (struct slc_devices_setup){.layouts = &run.layouts,
-                                           .plan = &run.plan,
-                                           .backends = run.backends,
-                                           .factors = factors,
-                                           .output = &output.buffer,
-                                           .rank = 7};
-        SLC_ASSERT_OK(slc_devices_create(&setup, &devices, &err), &err);
-        SLC_ASSERT_OK(slc_devices_load(devices, &err), &err);
-        SLC_ASSERT_OK(slc_devices_mttkrp(devices, run.stream, mode, NULL, NULL, NULL, &err), &err);
-        SLC_ASSERT_OK(slc_devices_gather(devices, mode, &err), &err);
+        setup = (struct slc_cpu_groups_setup){.layouts = &run.layouts,
+                                              .plan = &run.plan,
+                                              .backends = run.backends,
+                                              .factors = factors,
+                                              .output = &output.buffer,
+                                              .rank = 7};
+        SLC_ASSERT_OK(slc_cpu_groups_create(&setup, &devices, &err), &err);
+        SLC_ASSERT_OK(slc_cpu_groups_load(devices, &err), &err);
+        SLC_ASSERT_OK(slc_cpu_groups_mttkrp(devices, run.stream, mode, NULL, NULL, NULL, &err),
+                      &err);
+        SLC_ASSERT_OK(slc_cpu_groups_gather(devices, mode, &err), &err);
         for (unsigned d = 1; d < devices_count; d++) {
             for (unsigned n = 0; n < made->tensor.order; n++) {
-                CU_ASSERT_EQUAL(memcmp(slc_devices_factor(devices, d, n)->buffer.data,
+                CU_ASSERT_EQUAL(memcmp(slc_cpu_groups_factor(devices, d, n)->buffer.data,
                                        factors[n].buffer.data,
                                        factors[n].rows * slc_matrix_row_bytes(&factors[n])),
                                 0);
             }
         }
-        slc_devices_destroy(devices);
+        slc_cpu_groups_destroy(devices);
         devices_run_close(&run);
         if (devices_count == 1) {
             want = output;
@@ -469,13 +470,13 @@ static void plans_count_every_device(void)
     make_shape(&made, 0);
     SLC_ASSERT_OK(devices_run_plan(&one, made.path, &request, &err), &err);
     CU_ASSERT_EQUAL(one.plan.device_bytes, 0);
-    request.devices = 4;
+    request.cpu_groups = 4;
     SLC_ASSERT_OK(devices_run_plan(&four, made.path, &request, &err), &err);
     CU_ASSERT_EQUAL(four.plan.factor_bytes, 4 * one.plan.factor_bytes);
     CU_ASSERT_EQUAL(four.plan.output_bytes, 4 * one.plan.output_bytes);
     CU_ASSERT_EQUAL(four.plan.scratch_bytes, 4 * one.plan.scratch_bytes);
     CU_ASSERT_EQUAL(four.plan.threads, 8);
-    CU_ASSERT_EQUAL(four.plan.device_threads, 2);
+    CU_ASSERT_EQUAL(four.plan.group_threads, 2);
     CU_ASSERT(four.plan.device_bytes > 0);
     devices_run_start(&four);
     options = devices_options(&four, 1);
@@ -493,9 +494,9 @@ static void plans_count_every_device(void)
     request.deterministic = true;
     check_refused(&made, &request, "--split partitions");
     request.deterministic = false;
-    request.devices = SLC_MAX_DEVICES + 1;
+    request.cpu_groups = SLC_MAX_DEVICES + 1;
     check_refused(&made, &request, "at most 64");
-    request.devices = SLC_MAX_DEVICES;
+    request.cpu_groups = SLC_MAX_DEVICES;
     request.threads = 17;
     check_refused(&made, &request, "at most 1024 threads");
     devices_store_destroy(&made);

@@ -49,14 +49,14 @@ struct group_run {
     struct slc_stream *stream;
     struct slc_device *device[DEVICES_MAX];
     unsigned count;
-    struct slc_accelerators *group;
+    struct slc_gpu_group *group;
 };
 
 static struct slc_plan_request group_request(unsigned count, enum slc_split split)
 {
     struct slc_plan_request request = devices_request(RANK, 0, 2);
 
-    request.accelerator_count = count;
+    request.gpu_count = count;
     request.split = split;
     request.layouts = split == SLC_SPLIT_NNZ ? SLC_LAYOUTS_BLCO : SLC_LAYOUTS_SORTED;
     return request;
@@ -86,8 +86,8 @@ group_start(struct group_run *run, struct slc_plan_request request, struct slc_e
         request.operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << request.mode;
     enum slc_status status;
 
-    request.accelerator = run->device[0];
-    request.accelerators = run->device;
+    request.gpu = run->device[0];
+    request.gpus = run->device;
     slc_layouts_close(&run->layouts);
     status = slc_layouts_open(&run->store, request.layouts, modes, UINT64_MAX, &run->layouts, err);
     if (status == SLC_OK) {
@@ -97,14 +97,14 @@ group_start(struct group_run *run, struct slc_plan_request request, struct slc_e
         status = slc_stream_open(NULL, &run->layouts, &run->plan, &run->stream, err);
     }
     if (status == SLC_OK) {
-        status = slc_accelerators_open(&run->layouts, &run->plan, run->stream, &run->group, err);
+        status = slc_gpu_group_open(&run->layouts, &run->plan, run->stream, &run->group, err);
     }
     return status;
 }
 
 static void group_stop(struct group_run *run)
 {
-    slc_accelerators_close(run->group);
+    slc_gpu_group_close(run->group);
     run->group = NULL;
     slc_stream_close(run->stream);
     run->stream = NULL;
@@ -132,7 +132,7 @@ static struct slc_cp_als_options group_options(const struct group_run *run, unsi
                                        .iterations = iterations,
                                        .seed = 11,
                                        .deterministic = run->plan.request.deterministic,
-                                       .accelerators = run->group,
+                                       .gpus = run->group,
                                        .layouts = &run->layouts};
 }
 
@@ -150,18 +150,18 @@ static void check_shares(const struct group_run *run, const struct slc_cp_result
     uint64_t nnz[SLC_MAX_DEVICES] = {0}, sent = 0, received = 0;
 
     for (unsigned n = 0; n < 3; n++) {
-        struct slc_device_shares shares;
+        struct slc_group_division shares;
         struct slc_error err = SLC_ERROR_INIT;
 
-        SLC_ASSERT_OK(slc_device_shares_create(run->layouts.reader[run->plan.mode_layout[n]],
-                                               run->plan.request.split, run->count, dims[n],
-                                               slc_device_unit_rows(8 * sizeof(double), dims[n]),
-                                               &shares, &err),
+        SLC_ASSERT_OK(slc_group_division_create(run->layouts.reader[run->plan.mode_layout[n]],
+                                                run->plan.request.split, run->count, dims[n],
+                                                slc_group_unit_rows(8 * sizeof(double), dims[n]),
+                                                &shares, &err),
                       &err);
         for (unsigned d = 0; d < run->count; d++) {
             nnz[d] += shares.nnz[d];
         }
-        slc_device_shares_destroy(&shares);
+        slc_group_division_destroy(&shares);
     }
     CU_ASSERT_EQUAL(result->device_count, run->count);
     for (unsigned d = 0; d < run->count; d++) {
@@ -262,9 +262,9 @@ static void test_outputs(void)
             }
         }
         SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, dims[mode], RANK, &err), &err);
-        SLC_ASSERT_OK(slc_accelerators_load(run.group, factors, &err), &err);
-        SLC_ASSERT_OK(slc_accelerators_mttkrp(run.group, mode, NULL, NULL, NULL, &err), &err);
-        SLC_ASSERT_OK(slc_accelerators_output(run.group, &output, &err), &err);
+        SLC_ASSERT_OK(slc_gpu_group_load(run.group, factors, &err), &err);
+        SLC_ASSERT_OK(slc_gpu_group_mttkrp(run.group, mode, NULL, NULL, NULL, &err), &err);
+        SLC_ASSERT_OK(slc_gpu_group_output(run.group, &output, &err), &err);
         largest = take_away(factors, mode, &output);
         for (uint64_t i = 0; i < dims[mode] * RANK; i++) {
             wrong = fmax(wrong, fabs(slc_matrix_get(&output, i / RANK, (uint32_t)(i % RANK))));
@@ -364,12 +364,12 @@ static void test_allocations(void)
     group_create(&run, 2, PLENTY, 0);
     SLC_ASSERT_OK(group_start(&run, request, &err), &err);
     for (k = 1; status != SLC_OK; k++) {
-        slc_accelerators_close(run.group);
+        slc_gpu_group_close(run.group);
         run.group = NULL;
         slc_error_clear(&err);
         /* The devices' own are no concern of this test: they end the program. */
         slc_fault_arm(SLC_FAULT_ALLOCATION, k < 12 ? k : 0);
-        status = slc_accelerators_open(&run.layouts, &run.plan, run.stream, &run.group, &err);
+        status = slc_gpu_group_open(&run.layouts, &run.plan, run.stream, &run.group, &err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
         CU_ASSERT(status == SLC_OK || status == SLC_ERR_MEMORY);
     }
@@ -390,21 +390,21 @@ static void test_memory(void)
     make_problem();
     group_create(&run, 3, 1, 0);
     SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_BUDGET, &err, "--device-memory");
-    least = run.plan.accelerator.minimum_bytes;
+    least = run.plan.gpu.minimum_bytes;
     group_close(&run);
 
     slc_error_clear(&err);
     group_create(&run, 3, least, 0);
     SLC_ASSERT_OK(group_start(&run, request, &err), &err);
-    CU_ASSERT_EQUAL(run.plan.accelerator.budget_bytes, least);
-    CU_ASSERT_EQUAL(run.plan.accelerator.kept_blocks, 0);
+    CU_ASSERT_EQUAL(run.plan.gpu.budget_bytes, least);
+    CU_ASSERT_EQUAL(run.plan.gpu.kept_blocks, 0);
     group_close(&run);
 
     group_create(&run, 3, PLENTY, 0);
     SLC_ASSERT_OK(group_start(&run, request, &err), &err);
     blocks = slc_reader_info(run.layouts.reader[0])->block_count;
-    CU_ASSERT_EQUAL(run.plan.accelerator.kept_blocks, blocks);
-    CU_ASSERT(run.plan.accelerator.kept_bytes < run.plan.layouts[0].store_bytes / 2);
+    CU_ASSERT_EQUAL(run.plan.gpu.kept_blocks, blocks);
+    CU_ASSERT(run.plan.gpu.kept_bytes < run.plan.layouts[0].store_bytes / 2);
     options = group_options(&run, 2);
     SLC_ASSERT_OK(decompose(&run, &options, &result, &err), &err);
     for (unsigned d = 0; d < 3; d++) {
@@ -436,12 +436,12 @@ static void test_what_cannot_be(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(group_start(&run, group_request(2, SLC_SPLIT_NNZ), &err), &err);
     options = group_options(&run, 1);
-    options.accelerators = NULL;
+    options.gpus = NULL;
     SLC_ASSERT_FAILS(decompose(&run, &options, &result, &err), SLC_ERR_USAGE, &err,
                      "the same devices");
     slc_error_clear(&err);
-    run.plan.request.accelerator_count = 0;
-    SLC_ASSERT_FAILS(slc_accelerators_open(&run.layouts, &run.plan, run.stream, &run.group, &err),
+    run.plan.request.gpu_count = 0;
+    SLC_ASSERT_FAILS(slc_gpu_group_open(&run.layouts, &run.plan, run.stream, &run.group, &err),
                      SLC_ERR_USAGE, &err, "several");
     group_close(&run);
     devices_store_destroy(&made);

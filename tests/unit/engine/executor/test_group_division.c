@@ -14,61 +14,61 @@
 static const uint64_t dims[] = {60, 3, 5000};
 
 /* Every block stands once in the order, and blocks of a partition together, ascending. */
-static void check_order(const struct slc_reader *reader, const struct slc_device_shares *shares)
+static void check_order(const struct slc_reader *reader, const struct slc_group_division *division)
 {
-    bool *seen = calloc(shares->block_count + 1, sizeof *seen);
+    bool *seen = calloc(division->block_count + 1, sizeof *seen);
     uint64_t nnz[SLC_MAX_DEVICES] = {0};
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(seen);
-    CU_ASSERT_EQUAL(shares->block_count, slc_reader_info(reader)->block_count);
-    for (uint64_t i = 0; i < shares->block_count; i++) {
-        const uint64_t block = shares->order[i];
+    CU_ASSERT_EQUAL(division->block_count, slc_reader_info(reader)->block_count);
+    for (uint64_t i = 0; i < division->block_count; i++) {
+        const uint64_t block = division->order[i];
         struct slc_block_entry entry;
 
-        CU_ASSERT_TRUE_FATAL(block < shares->block_count);
+        CU_ASSERT_TRUE_FATAL(block < division->block_count);
         CU_ASSERT_FALSE(seen[block]);
         seen[block] = true;
-        CU_ASSERT_TRUE_FATAL(shares->owner[block] < shares->devices);
+        CU_ASSERT_TRUE_FATAL(division->owner[block] < division->devices);
         slc_reader_entry(reader, block, &entry);
-        nnz[shares->owner[block]] += entry.nnz;
+        nnz[division->owner[block]] += entry.nnz;
         if (slc_reader_info(reader)->partition_count > 0) {
             struct slc_partition partition;
 
             slc_reader_partition(reader, entry.partition, &partition);
             CU_ASSERT(block == partition.first_block ||
-                      (i > 0 && shares->order[i - 1] == block - 1));
-            CU_ASSERT_EQUAL(shares->owner[block], shares->owner[partition.first_block]);
+                      (i > 0 && division->order[i - 1] == block - 1));
+            CU_ASSERT_EQUAL(division->owner[block], division->owner[partition.first_block]);
         }
     }
-    CU_ASSERT_EQUAL(memcmp(nnz, shares->nnz, shares->devices * sizeof *nnz), 0);
+    CU_ASSERT_EQUAL(memcmp(nnz, division->nnz, division->devices * sizeof *nnz), 0);
     free(seen);
 }
 
 /* At any place in the order no device is more than a partition's worth of work ahead. */
-static void check_pace(const struct slc_reader *reader, const struct slc_device_shares *shares)
+static void check_pace(const struct slc_reader *reader, const struct slc_group_division *division)
 {
     uint64_t done[SLC_MAX_DEVICES] = {0};
     uint64_t largest = 0, nnz = slc_reader_info(reader)->nnz;
 
-    for (uint64_t i = 0; i < shares->block_count; i++) {
+    for (uint64_t i = 0; i < division->block_count; i++) {
         struct slc_block_entry entry;
         struct slc_partition partition = {0};
 
-        slc_reader_entry(reader, shares->order[i], &entry);
+        slc_reader_entry(reader, division->order[i], &entry);
         if (slc_reader_info(reader)->partition_count > 0) {
             slc_reader_partition(reader, entry.partition, &partition);
         }
         largest = partition.nnz > largest ? partition.nnz : largest;
         largest = entry.nnz > largest ? entry.nnz : largest;
     }
-    for (uint64_t i = 0, sum = 0; i < shares->block_count; i++) {
+    for (uint64_t i = 0, sum = 0; i < division->block_count; i++) {
         struct slc_block_entry entry;
 
-        slc_reader_entry(reader, shares->order[i], &entry);
-        done[shares->owner[shares->order[i]]] += entry.nnz;
+        slc_reader_entry(reader, division->order[i], &entry);
+        done[division->owner[division->order[i]]] += entry.nnz;
         sum += entry.nnz;
-        for (unsigned d = 0; d < shares->devices; d++) {
-            const double want = (double)sum / (double)nnz * (double)shares->nnz[d];
+        for (unsigned d = 0; d < division->devices; d++) {
+            const double want = (double)sum / (double)nnz * (double)division->nnz[d];
             const double ahead = (double)done[d] - want;
 
             CU_ASSERT(ahead <= 2.0 * (double)largest && ahead >= -2.0 * (double)largest);
@@ -77,20 +77,21 @@ static void check_pace(const struct slc_reader *reader, const struct slc_device_
 }
 
 /* Units cover all rows once and are short; ordinals count them by rows. */
-static void check_units(const struct slc_device_shares *shares, uint64_t rows, uint64_t unit_rows)
+static void
+check_units(const struct slc_group_division *division, uint64_t rows, uint64_t unit_rows)
 {
-    struct slc_row_span *by_rows = calloc(shares->unit_count + 1, sizeof *by_rows);
+    struct slc_row_span *by_rows = calloc(division->unit_count + 1, sizeof *by_rows);
     uint64_t units = 0, row = 0;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(by_rows);
-    for (unsigned d = 0; d < shares->devices; d++) {
-        CU_ASSERT_PTR_EQUAL(shares->pieces[d].ranges, shares->units + units);
-        units += shares->pieces[d].count;
+    for (unsigned d = 0; d < division->devices; d++) {
+        CU_ASSERT_PTR_EQUAL(division->pieces[d].ranges, division->units + units);
+        units += division->pieces[d].count;
     }
-    CU_ASSERT_EQUAL_FATAL(units, shares->unit_count);
+    CU_ASSERT_EQUAL_FATAL(units, division->unit_count);
     for (uint64_t u = 0; u < units; u++) {
-        CU_ASSERT_TRUE_FATAL(shares->ordinal[u] < units);
-        by_rows[shares->ordinal[u]] = shares->units[u];
+        CU_ASSERT_TRUE_FATAL(division->ordinal[u] < units);
+        by_rows[division->ordinal[u]] = division->units[u];
     }
     for (uint64_t u = 0; u < units; u++) {
         CU_ASSERT_EQUAL(by_rows[u].first, row);
@@ -107,36 +108,36 @@ static void check_shares(const struct slc_reader *reader,
                          uint64_t rows,
                          uint64_t unit_rows)
 {
-    struct slc_device_shares shares;
+    struct slc_group_division division;
     struct slc_error err = SLC_ERROR_INIT;
 
-    SLC_ASSERT_OK(slc_device_shares_create(reader, split, devices, rows, unit_rows, &shares, &err),
-                  &err);
-    check_order(reader, &shares);
-    check_pace(reader, &shares);
-    check_units(&shares, rows, unit_rows);
-    CU_ASSERT(shares.unit_count <= slc_device_units_max(reader, devices, rows, unit_rows));
-    slc_device_shares_destroy(&shares);
+    SLC_ASSERT_OK(
+        slc_group_division_create(reader, split, devices, rows, unit_rows, &division, &err), &err);
+    check_order(reader, &division);
+    check_pace(reader, &division);
+    check_units(&division, rows, unit_rows);
+    CU_ASSERT(division.unit_count <= slc_group_units_max(reader, devices, rows, unit_rows));
+    slc_group_division_destroy(&division);
 }
 
 /* Equal shares of blocks: each device has about as many rows, also of a short mode. */
 static void check_even_rows(const struct slc_reader *reader, uint64_t rows)
 {
-    struct slc_device_shares shares;
+    struct slc_group_division division;
     struct slc_error err = SLC_ERROR_INIT;
 
-    SLC_ASSERT_OK(slc_device_shares_create(reader, SLC_SPLIT_NNZ, 4, rows,
-                                           slc_device_unit_rows(128, rows), &shares, &err),
+    SLC_ASSERT_OK(slc_group_division_create(reader, SLC_SPLIT_NNZ, 4, rows,
+                                            slc_group_unit_rows(128, rows), &division, &err),
                   &err);
     for (unsigned d = 0; d < 4; d++) {
         uint64_t owned = 0;
 
-        for (uint64_t i = 0; i < shares.pieces[d].count; i++) {
-            owned += shares.pieces[d].ranges[i].end - shares.pieces[d].ranges[i].first;
+        for (uint64_t i = 0; i < division.pieces[d].count; i++) {
+            owned += division.pieces[d].ranges[i].end - division.pieces[d].ranges[i].first;
         }
         CU_ASSERT(owned > rows / 8 && owned < rows / 2);
     }
-    slc_device_shares_destroy(&shares);
+    slc_group_division_destroy(&division);
 }
 
 static void everything_is_given_once(void)
@@ -167,25 +168,25 @@ static void everything_is_given_once(void)
 /* The same units for one device and for four. */
 static void compare_units(const struct slc_reader *reader, enum slc_split split, uint64_t rows)
 {
-    struct slc_device_shares one, four;
+    struct slc_group_division one, four;
     struct slc_error err = SLC_ERROR_INIT;
 
-    SLC_ASSERT_OK(slc_device_shares_create(reader, split, 1, rows, 64, &one, &err), &err);
-    SLC_ASSERT_OK(slc_device_shares_create(reader, split, 4, rows, 64, &four, &err), &err);
+    SLC_ASSERT_OK(slc_group_division_create(reader, split, 1, rows, 64, &one, &err), &err);
+    SLC_ASSERT_OK(slc_group_division_create(reader, split, 4, rows, 64, &four, &err), &err);
     CU_ASSERT_EQUAL_FATAL(one.unit_count, four.unit_count);
     for (uint64_t u = 0; u < four.unit_count; u++) {
         const struct slc_row_span *same = &one.units[four.ordinal[u]];
 
         CU_ASSERT(same->first == four.units[u].first && same->end == four.units[u].end);
     }
-    slc_device_shares_destroy(&four);
-    slc_device_shares_destroy(&one);
+    slc_group_division_destroy(&four);
+    slc_group_division_destroy(&one);
 }
 
 /* Units, which sums are taken over, are the same whoever owns them. */
 static void units_follow_from_the_layout(void)
 {
-    struct slc_device_shares one;
+    struct slc_group_division one;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_layouts layouts;
     struct devices_store made;
@@ -199,18 +200,18 @@ static void units_follow_from_the_layout(void)
     compare_units(layouts.reader[1], SLC_SPLIT_PARTITIONS, dims[2]);
     compare_units(layouts.reader[0], SLC_SPLIT_NNZ, dims[2]);
     compare_units(layouts.reader[0], SLC_SPLIT_NNZ, dims[1]);
-    SLC_ASSERT_FAILS(slc_device_shares_create(layouts.reader[0], SLC_SPLIT_PARTITIONS, 2, dims[2],
-                                              64, &one, &err),
+    SLC_ASSERT_FAILS(slc_group_division_create(layouts.reader[0], SLC_SPLIT_PARTITIONS, 2, dims[2],
+                                               64, &one, &err),
                      SLC_ERR_USAGE, &err, "no partitions");
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(
-        slc_device_shares_create(layouts.reader[0], SLC_SPLIT_NNZ, 65, dims[2], 64, &one, &err),
+        slc_group_division_create(layouts.reader[0], SLC_SPLIT_NNZ, 65, dims[2], 64, &one, &err),
         SLC_ERR_USAGE, &err, "65 devices");
     for (k = 1;; k++) {
         slc_error_clear(&err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        if (slc_device_shares_create(layouts.reader[1], SLC_SPLIT_PARTITIONS, 2, dims[2], 64, &one,
-                                     &err) == SLC_OK) {
+        if (slc_group_division_create(layouts.reader[1], SLC_SPLIT_PARTITIONS, 2, dims[2], 64, &one,
+                                      &err) == SLC_OK) {
             break;
         }
         CU_ASSERT_EQUAL(err.status, SLC_ERR_MEMORY);
@@ -218,7 +219,7 @@ static void units_follow_from_the_layout(void)
     }
     slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
     CU_ASSERT(k > 5);
-    slc_device_shares_destroy(&one);
+    slc_group_division_destroy(&one);
     slc_layouts_close(&layouts);
     slc_store_close(&store);
     devices_store_destroy(&made);
@@ -231,11 +232,11 @@ static void names_and_sizes(void)
     CU_ASSERT(slc_split_parse("nnz", &split) && split == SLC_SPLIT_NNZ);
     CU_ASSERT(slc_split_parse(slc_split_name(SLC_SPLIT_PARTITIONS), &split));
     CU_ASSERT_FALSE(slc_split_parse("rows", &split));
-    CU_ASSERT_EQUAL(slc_device_unit_rows(128, UINT64_C(1) << 30), 2048);
-    CU_ASSERT_EQUAL(slc_device_unit_rows(128, 100000), 384);
-    CU_ASSERT_EQUAL(slc_device_unit_rows(128, 1000), 64);
-    CU_ASSERT_EQUAL(slc_device_unit_rows(UINT64_C(1) << 20, UINT64_C(1) << 30), 32);
-    CU_ASSERT_EQUAL(slc_device_unit_rows(UINT64_C(1) << 20, 1), 32);
+    CU_ASSERT_EQUAL(slc_group_unit_rows(128, UINT64_C(1) << 30), 2048);
+    CU_ASSERT_EQUAL(slc_group_unit_rows(128, 100000), 384);
+    CU_ASSERT_EQUAL(slc_group_unit_rows(128, 1000), 64);
+    CU_ASSERT_EQUAL(slc_group_unit_rows(UINT64_C(1) << 20, UINT64_C(1) << 30), 32);
+    CU_ASSERT_EQUAL(slc_group_unit_rows(UINT64_C(1) << 20, 1), 32);
 }
 
 static const struct slc_test tests[] = {

@@ -8,25 +8,25 @@
 
 #include <math.h>
 
-static const struct slc_share_wish adaptive = {SLC_SHARE_ADAPTIVE, 0};
+static const struct slc_hybrid_wish adaptive = {SLC_HYBRID_ADAPTIVE, 0};
 static struct shared_problem many, one, empty;
 
 /* Of what was asked for: every nonzero once in each of `passes` passes. */
 static void
-check_parts(const struct shared_run *shared, const struct slc_share *share, uint64_t passes)
+check_parts(const struct shared_run *shared, const struct slc_hybrid *share, uint64_t passes)
 {
     const uint64_t nnz = slc_reader_info(shared->run.store.reader)->nnz;
-    const double fraction = slc_share_fraction(share->parts);
+    const double fraction = slc_hybrid_fraction(share->parts);
 
     CU_ASSERT_EQUAL(share->passes, passes);
     CU_ASSERT_EQUAL(share->parts[0].nnz + share->parts[1].nnz, passes * nnz);
-    if (share->wish.kind == SLC_SHARE_STATIC && shared->problem == &many) {
+    if (share->wish.kind == SLC_HYBRID_STATIC && shared->problem == &many) {
         /* Within a block. */
         CU_ASSERT_DOUBLE_EQUAL(fraction, share->wish.fraction, 0.03);
         CU_ASSERT(share->wish.fraction > 0 || fraction == 0);
         CU_ASSERT(share->wish.fraction < 1 || fraction == 1);
     }
-    for (unsigned side = 0; side < SLC_SHARE_SIDES; side++) {
+    for (unsigned side = 0; side < SLC_HYBRID_SIDES; side++) {
         CU_ASSERT((share->parts[side].nnz > 0) <= (share->parts[side].seconds > 0));
     }
 }
@@ -49,16 +49,16 @@ static void run_variant(const struct shared_problem *problem,
     SLC_ASSERT_OK(status, &err);
     for (unsigned pass = 0; pass < 4; pass++) {
         shared_check(&shared, pass / 2);
-        added += shared.shares[pass / 2].last[SLC_SHARE_CPU].nnz > 0;
+        added += shared.hybrid[pass / 2].last[SLC_HYBRID_CPU].nnz > 0;
     }
-    check_parts(&shared, &shared.shares[0], 2);
-    check_parts(&shared, &shared.shares[1], 2);
+    check_parts(&shared, &shared.hybrid[0], 2);
+    check_parts(&shared, &shared.hybrid[1], 2);
     CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, added);
     slc_stream_stats(shared.run.stream, &stats);
     CU_ASSERT_EQUAL(stats.blocks, 4 * slc_reader_info(shared.run.store.reader)->block_count);
-    if (request->share.kind == SLC_SHARE_ADAPTIVE && problem == &many) {
+    if (request->hybrid.kind == SLC_HYBRID_ADAPTIVE && problem == &many) {
         for (unsigned mode = 0; mode < 2; mode++) {
-            const double measured = slc_share_rates_fraction(&shared.shares[mode].rates);
+            const double measured = slc_hybrid_rates_fraction(&shared.hybrid[mode].rates);
 
             CU_ASSERT(measured > 0 && measured < 1);
         }
@@ -109,12 +109,12 @@ static void test_both_sets(void)
                                   SHARED_LATE_US, &err),
                       &err);
         CU_ASSERT(shared.run.plan.cached_blocks > 0);
-        CU_ASSERT(shared.run.plan.accelerator.kept_blocks > 0);
+        CU_ASSERT(shared.run.plan.gpu.kept_blocks > 0);
         CU_ASSERT(shared.run.plan.iteration_read_bytes > 0);
         for (unsigned pass = 0; pass < 3; pass++) {
             shared_check(&shared, 1);
         }
-        check_parts(&shared, &shared.shares[1], 3);
+        check_parts(&shared, &shared.hybrid[1], 3);
         shared_close(&shared);
     }
 }
@@ -136,18 +136,18 @@ static void test_few_blocks(void)
         CU_ASSERT_EQUAL(slc_reader_info(shared.run.store.reader)->block_count, 1);
         shared_check(&shared, 2);
         shared_check(&shared, 2);
-        check_parts(&shared, &shared.shares[2], 2);
+        check_parts(&shared, &shared.hybrid[2], 2);
         /* Nobody shares a block: the device has it, unless less than half is to be its part. */
-        CU_ASSERT_EQUAL(slc_share_fraction(shared.shares[2].parts),
-                        shared_wishes[w].kind != SLC_SHARE_STATIC ||
+        CU_ASSERT_EQUAL(slc_hybrid_fraction(shared.hybrid[2].parts),
+                        shared_wishes[w].kind != SLC_HYBRID_STATIC ||
                             shared_wishes[w].fraction == 1);
         shared_close(&shared);
         SLC_ASSERT_OK(
             shared_open(&shared, &empty, NULL, &request, UINT64_C(1) << 40, SHARED_LATE_US, &err),
             &err);
         shared_check(&shared, 0);
-        check_parts(&shared, &shared.shares[0], 1);
-        CU_ASSERT(slc_share_fraction(shared.shares[0].parts) < 0);
+        check_parts(&shared, &shared.hybrid[0], 1);
+        CU_ASSERT(slc_hybrid_fraction(shared.hybrid[0].parts) < 0);
         shared_close(&shared);
     }
 }
@@ -174,7 +174,7 @@ static void test_plans(void)
                   shared.choices[n].chosen == SLC_CONFLICT_LOCKED);
         CU_ASSERT_EQUAL(shared.choices[n].rival, SLC_CONFLICT_AUTO);
     }
-    request.share.kind = SLC_SHARE_NONE;
+    request.hybrid.kind = SLC_HYBRID_NONE;
     SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
     alone = open.run.plan;
     shared_close(&open);
@@ -186,7 +186,7 @@ static void test_plans(void)
     CU_ASSERT(shared.minimum_bytes - shared.process_bytes >
               alone.minimum_bytes - alone.process_bytes);
     /* No more stays with the device than it is to compute. */
-    request.share = (struct slc_share_wish){SLC_SHARE_STATIC, 0.25};
+    request.hybrid = (struct slc_hybrid_wish){SLC_HYBRID_STATIC, 0.25};
     SLC_ASSERT_OK(shared_open(&open, &many, NULL, &request, UINT64_C(1) << 40, 0, &err), &err);
     CU_ASSERT(open.run.plan.layouts[0].resident_bytes > 0);
     CU_ASSERT(open.run.plan.layouts[0].resident_bytes * 4 <= open.run.plan.layouts[0].store_bytes);
@@ -210,8 +210,8 @@ static void test_misuse(void)
     const struct slc_plan_request request =
         shared_request(SLC_IO_PREAD, 1, false, &shared_wishes[4]);
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_share share = {.wish = shared_wishes[4]};
-    struct slc_pass pass = {.share = &share};
+    struct slc_hybrid share = {.wish = shared_wishes[4]};
+    struct slc_pass pass = {.hybrid = &share};
     struct shared_run shared;
     uint64_t least, all;
 
@@ -233,7 +233,7 @@ static void test_without_cpu(void)
     const struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, &adaptive);
     struct slc_error err = SLC_ERROR_INIT;
     struct shared_run shared;
-    struct slc_share *share = &shared.shares[1];
+    struct slc_hybrid *share = &shared.hybrid[1];
     uint64_t least, all;
     unsigned added;
 
@@ -245,20 +245,20 @@ static void test_without_cpu(void)
                       &err);
         for (unsigned pass = 0; pass < 2; pass++) {
             shared_check(&shared, 1);
-            CU_ASSERT(share->last[SLC_SHARE_CPU].nnz > 0);
+            CU_ASSERT(share->last[SLC_HYBRID_CPU].nnz > 0);
         }
         CU_ASSERT(share->cost_seconds > 0);
         added = fake_counts(shared.run.device)->outputs_added;
         for (unsigned pass = 0; pass < 3; pass++) {
             share->cost_seconds = 1e6;
             shared_check(&shared, 1);
-            CU_ASSERT_EQUAL(share->last[SLC_SHARE_CPU].nnz, 0);
+            CU_ASSERT_EQUAL(share->last[SLC_HYBRID_CPU].nnz, 0);
             CU_ASSERT_EQUAL(share->passes_alone, pass + 1);
         }
         CU_ASSERT_EQUAL(fake_counts(shared.run.device)->outputs_added, added);
         share->cost_seconds = 0;
         shared_check(&shared, 1);
-        CU_ASSERT(share->last[SLC_SHARE_CPU].nnz > 0);
+        CU_ASSERT(share->last[SLC_HYBRID_CPU].nnz > 0);
         check_parts(&shared, share, 6);
         shared_close(&shared);
     }
@@ -267,7 +267,7 @@ static void test_without_cpu(void)
 /* ---- CP-ALS */
 
 /* The fit and the factors of the CPU alone, and what a device may hold but the factors. */
-static void check_decomposition(const struct slc_share_wish *wish, unsigned add_us)
+static void check_decomposition(const struct slc_hybrid_wish *wish, unsigned add_us)
 {
     struct slc_plan_request request = shared_request(SLC_IO_PREAD, 2, true, wish);
     struct slc_cp_als_options options = fixture_options(SHARED_RANK, 4);
@@ -280,16 +280,16 @@ static void check_decomposition(const struct slc_share_wish *wish, unsigned add_
     unsigned read;
 
     shared_limits(&many, &request, &least, &all);
-    request.share.kind = SLC_SHARE_NONE;
+    request.hybrid.kind = SLC_HYBRID_NONE;
     SLC_ASSERT_OK(fixture_open(&run, many.path, &request, &err), &err);
     SLC_ASSERT_OK(slc_cp_als(&run.store, run.stream, run.backend, &run.plan, &options, &cpu, &err),
                   &err);
     fixture_close(&run);
-    request.share = *wish;
+    request.hybrid = *wish;
     SLC_ASSERT_OK(
         shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10), 100, &err), &err);
     fake_delay_add(shared.run.device, add_us);
-    options.accelerator = shared.run.device;
+    options.gpu = shared.run.device;
     SLC_ASSERT_OK(slc_cp_als(&shared.run.store, shared.run.stream, shared.backend, &shared.run.plan,
                              &options, &result, &err),
                   &err);
@@ -301,15 +301,15 @@ static void check_decomposition(const struct slc_share_wish *wish, unsigned add_
                                                slc_matrix_get(&cpu.factors[n], i, r)));
             }
         }
-        check_parts(&shared, &result.shares[n], 4);
-        shared.shares[n] = result.shares[n];
-        alone += result.shares[n].passes_alone;
+        check_parts(&shared, &result.hybrid[n], 4);
+        shared.hybrid[n] = result.hybrid[n];
+        alone += result.hybrid[n].passes_alone;
     }
     CU_ASSERT(distance <= 1e-8);
     /* Written by the test and at the start; back before the next MTTKRP, and at the end. */
     CU_ASSERT_EQUAL(fake_counts(shared.run.device)->factors_written, 6);
     read = fake_counts(shared.run.device)->factors_read;
-    if (wish->kind != SLC_SHARE_ADAPTIVE) {
+    if (wish->kind != SLC_HYBRID_ADAPTIVE) {
         CU_ASSERT_EQUAL(read, 3 * 4 - 1 + 3);
     } else if (add_us > 0) {
         /* One pass of each mode shows what the CPU's part costs. The second is a trial, if passes

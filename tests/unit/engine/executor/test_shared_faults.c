@@ -43,7 +43,7 @@ static void test_failing_reads(void)
             CU_ASSERT(err.block < blocks && err.offset != SLC_NOWHERE);
         }
         slc_faulty_fail(&faulty, SLC_FAULTY_ANY, 0, 0);
-        CU_ASSERT_EQUAL(shared.shares[0].passes, 0);
+        CU_ASSERT_EQUAL(shared.hybrid[0].passes, 0);
         shared_check(&shared, 0);
         shared_close(&shared);
         CU_ASSERT_EQUAL(slc_faulty_open_count(&faulty), 0);
@@ -88,7 +88,7 @@ static void test_damage(void)
                              &err, "contradict");
             CU_ASSERT_EQUAL(err.block, 7);
             CU_ASSERT_STRING_EQUAL(err.file, file);
-            CU_ASSERT_EQUAL(shared.shares[0].passes, 1);
+            CU_ASSERT_EQUAL(shared.hybrid[0].passes, 1);
             shared_check(&shared, 0);
         }
         shared_close(&shared);
@@ -187,7 +187,7 @@ static void test_stop(void)
             SLC_ASSERT_FAILS(shared_compute(&shared, 0, &stop, device_run_raise_stop, &stop, &err),
                              SLC_ERR_INTERRUPTED, &err, NULL);
         }
-        CU_ASSERT_EQUAL(shared.shares[0].passes, 0);
+        CU_ASSERT_EQUAL(shared.hybrid[0].passes, 0);
         shared_close(&shared);
     }
 }

@@ -8,32 +8,32 @@ static void understands_wishes(void)
 {
     static const struct {
         const char *text;
-        enum slc_share_kind kind;
+        enum slc_hybrid_kind kind;
         double fraction;
         const char *name;
     } cases[] = {
-        {"static=0", SLC_SHARE_STATIC, 0, "static=0"},
-        {"static=1", SLC_SHARE_STATIC, 1, "static=1"},
-        {"static=0.7", SLC_SHARE_STATIC, 0.7, "static=0.7"},
-        {"static=.25", SLC_SHARE_STATIC, 0.25, "static=0.25"},
-        {"static=1.", SLC_SHARE_STATIC, 1, "static=1"},
-        {"static=0.333333333333333", SLC_SHARE_STATIC, 0.333333333333333,
+        {"static=0", SLC_HYBRID_STATIC, 0, "static=0"},
+        {"static=1", SLC_HYBRID_STATIC, 1, "static=1"},
+        {"static=0.7", SLC_HYBRID_STATIC, 0.7, "static=0.7"},
+        {"static=.25", SLC_HYBRID_STATIC, 0.25, "static=0.25"},
+        {"static=1.", SLC_HYBRID_STATIC, 1, "static=1"},
+        {"static=0.333333333333333", SLC_HYBRID_STATIC, 0.333333333333333,
          "static=0.333333333333333"},
-        {"static=00.50", SLC_SHARE_STATIC, 0.5, "static=0.5"},
-        {"adaptive", SLC_SHARE_ADAPTIVE, 0, "adaptive"},
-        {"queue", SLC_SHARE_QUEUE, 0, "queue"},
+        {"static=00.50", SLC_HYBRID_STATIC, 0.5, "static=0.5"},
+        {"adaptive", SLC_HYBRID_ADAPTIVE, 0, "adaptive"},
+        {"queue", SLC_HYBRID_QUEUE, 0, "queue"},
     };
 
     for (size_t i = 0; i < SLC_COUNT(cases); i++) {
         struct slc_error err = SLC_ERROR_INIT;
-        struct slc_share_wish wish = {SLC_SHARE_NONE, -1};
-        struct slc_share_text text;
+        struct slc_hybrid_wish wish = {SLC_HYBRID_NONE, -1};
+        struct slc_hybrid_text text;
 
-        SLC_ASSERT_OK(slc_share_parse(cases[i].text, &wish, &err), &err);
+        SLC_ASSERT_OK(slc_hybrid_parse(cases[i].text, &wish, &err), &err);
         CU_ASSERT_EQUAL(wish.kind, cases[i].kind);
         CU_ASSERT_EQUAL(wish.fraction, cases[i].fraction);
-        CU_ASSERT_STRING_EQUAL(slc_share_name(&wish, &text), cases[i].name);
-        CU_ASSERT(slc_share_known(cases[i].text));
+        CU_ASSERT_STRING_EQUAL(slc_hybrid_name(&wish, &text), cases[i].name);
+        CU_ASSERT(slc_hybrid_known(cases[i].text));
     }
 }
 
@@ -53,148 +53,149 @@ static void refuses_what_is_none(void)
         const bool fraction = i < SLC_COUNT(fractions);
         const char *text = fraction ? fractions[i] : words[i - SLC_COUNT(fractions)];
         struct slc_error err = SLC_ERROR_INIT;
-        struct slc_share_wish wish = {SLC_SHARE_NONE, -1};
+        struct slc_hybrid_wish wish = {SLC_HYBRID_NONE, -1};
 
-        CU_ASSERT_EQUAL(slc_share_parse(text, &wish, &err), SLC_ERR_USAGE);
+        CU_ASSERT_EQUAL(slc_hybrid_parse(text, &wish, &err), SLC_ERR_USAGE);
         CU_ASSERT(strstr(err.message, fraction ? "with F from 0 to 1" : "adaptive or queue") !=
                   NULL);
-        CU_ASSERT_EQUAL(wish.kind, SLC_SHARE_NONE);
+        CU_ASSERT_EQUAL(wish.kind, SLC_HYBRID_NONE);
         CU_ASSERT_EQUAL(wish.fraction, -1);
     }
     /* Those that mean a share, so that what is wrong with them is told as of one. */
-    CU_ASSERT(slc_share_known("static"));
-    CU_ASSERT(slc_share_known("static=9"));
-    CU_ASSERT(slc_share_known("queue=1"));
-    CU_ASSERT_FALSE(slc_share_known("nnz"));
-    CU_ASSERT_FALSE(slc_share_known("none"));
-    CU_ASSERT_FALSE(slc_share_known(""));
-    CU_ASSERT_FALSE(slc_share_known("statics"));
+    CU_ASSERT(slc_hybrid_known("static"));
+    CU_ASSERT(slc_hybrid_known("static=9"));
+    CU_ASSERT(slc_hybrid_known("queue=1"));
+    CU_ASSERT_FALSE(slc_hybrid_known("nnz"));
+    CU_ASSERT_FALSE(slc_hybrid_known("none"));
+    CU_ASSERT_FALSE(slc_hybrid_known(""));
+    CU_ASSERT_FALSE(slc_hybrid_known("statics"));
 }
 
 static void names_what_is_not_asked_for(void)
 {
-    const struct slc_share_wish none = {SLC_SHARE_NONE, 0};
-    struct slc_share_text text;
+    const struct slc_hybrid_wish none = {SLC_HYBRID_NONE, 0};
+    struct slc_hybrid_text text;
 
-    CU_ASSERT_STRING_EQUAL(slc_share_name(&none, &text), "none");
-    CU_ASSERT_STRING_EQUAL(slc_share_kind_name(SLC_SHARE_STATIC), "static");
-    CU_ASSERT_STRING_EQUAL(slc_share_kind_name((enum slc_share_kind)17), "?");
+    CU_ASSERT_STRING_EQUAL(slc_hybrid_name(&none, &text), "none");
+    CU_ASSERT_STRING_EQUAL(slc_hybrid_kind_name(SLC_HYBRID_STATIC), "static");
+    CU_ASSERT_STRING_EQUAL(slc_hybrid_kind_name((enum slc_hybrid_kind)17), "?");
 }
 
-static void note(struct slc_share *share, uint64_t cpu_nnz, double cpu, uint64_t nnz, double device)
+static void
+note(struct slc_hybrid *share, uint64_t cpu_nnz, double cpu, uint64_t nnz, double device)
 {
-    const struct slc_share_part parts[SLC_SHARE_SIDES] = {{cpu_nnz, cpu}, {nnz, device}};
+    const struct slc_hybrid_part parts[SLC_HYBRID_SIDES] = {{cpu_nnz, cpu}, {nnz, device}};
 
-    slc_share_note(share, parts);
+    slc_hybrid_note(share, parts);
 }
 
 static void divides_by_rates(void)
 {
-    struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+    struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
 
-    CU_ASSERT(slc_share_planned(&share) < 0);
+    CU_ASSERT(slc_hybrid_planned(&share) < 0);
     /* One side alone says nothing about the other. */
     note(&share, 0, 1, 600, 2);
-    CU_ASSERT(slc_share_planned(&share) < 0);
-    CU_ASSERT_EQUAL(slc_share_fraction(share.last), 1);
-    CU_ASSERT_EQUAL(slc_share_rate(&share.rates, SLC_SHARE_DEVICE), 300);
-    CU_ASSERT_EQUAL(slc_share_rate(&share.rates, SLC_SHARE_CPU), 0);
+    CU_ASSERT(slc_hybrid_planned(&share) < 0);
+    CU_ASSERT_EQUAL(slc_hybrid_fraction(share.last), 1);
+    CU_ASSERT_EQUAL(slc_hybrid_rate(&share.rates, SLC_HYBRID_GPU), 300);
+    CU_ASSERT_EQUAL(slc_hybrid_rate(&share.rates, SLC_HYBRID_CPU), 0);
     note(&share, 100, 1, 0, 2);
-    CU_ASSERT_EQUAL(slc_share_planned(&share), 0.75);
-    CU_ASSERT_EQUAL(slc_share_fraction(share.last), 0);
+    CU_ASSERT_EQUAL(slc_hybrid_planned(&share), 0.75);
+    CU_ASSERT_EQUAL(slc_hybrid_fraction(share.last), 0);
     /* The last measurement counts half: a CPU of 100 and 500 a second is one of 300. */
     note(&share, 1500, 3, 900, 3);
-    CU_ASSERT_DOUBLE_EQUAL(slc_share_rate(&share.rates, SLC_SHARE_CPU), 300, 1e-9);
-    CU_ASSERT_DOUBLE_EQUAL(slc_share_planned(&share), 0.5, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(slc_share_fraction(share.last), 900.0 / 2400, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_rate(&share.rates, SLC_HYBRID_CPU), 300, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), 0.5, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_fraction(share.last), 900.0 / 2400, 1e-12);
     CU_ASSERT_EQUAL(share.passes, 3);
-    CU_ASSERT_EQUAL(share.parts[SLC_SHARE_CPU].nnz, 1600);
-    CU_ASSERT_EQUAL(share.parts[SLC_SHARE_DEVICE].nnz, 1500);
-    CU_ASSERT_EQUAL(share.parts[SLC_SHARE_DEVICE].seconds, 7);
+    CU_ASSERT_EQUAL(share.parts[SLC_HYBRID_CPU].nnz, 1600);
+    CU_ASSERT_EQUAL(share.parts[SLC_HYBRID_GPU].nnz, 1500);
+    CU_ASSERT_EQUAL(share.parts[SLC_HYBRID_GPU].seconds, 7);
 }
 
 /* A device three times as quick: whatever the start, the fraction goes to 3/4 and stays there. */
 static void settles_where_both_end_together(void)
 {
-    struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+    struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
     const double nnz = 1e6;
 
     note(&share, 900000, 9, 100000, 3);
     for (unsigned i = 0; i < 12; i++) {
-        const double fraction = slc_share_planned(&share);
+        const double fraction = slc_hybrid_planned(&share);
         const double device = nnz * fraction;
 
         note(&share, (uint64_t)(nnz - device), (nnz - device) / 1e5, (uint64_t)device,
              device / 3e5);
     }
-    CU_ASSERT_DOUBLE_EQUAL(slc_share_planned(&share), 0.75, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), 0.75, 1e-3);
 }
 
 /* A device 9 times as fast as the CPU, passes of 1000 nonzeros that take it a second. */
-static void note_shared(struct slc_share *share, double cost)
+static void note_shared(struct slc_hybrid *share, double cost)
 {
     note(share, 100, 0.9, 900, 0.9);
-    slc_share_note_cost(share, cost);
+    slc_hybrid_note_cost(share, cost);
 }
 
 /* The CPU saves a tenth of a second of a pass: it has a part if that costs less. */
 static void leaves_the_cpu_out(void)
 {
-    struct slc_share cheap = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
-    struct slc_share dear = cheap, hopeless = cheap;
-    struct slc_share fixed = {.wish = {SLC_SHARE_STATIC, 0.5}};
-    struct slc_share queue = {.wish = {SLC_SHARE_QUEUE, 0}};
+    struct slc_hybrid cheap = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
+    struct slc_hybrid dear = cheap, hopeless = cheap;
+    struct slc_hybrid fixed = {.wish = {SLC_HYBRID_STATIC, 0.5}};
+    struct slc_hybrid queue = {.wish = {SLC_HYBRID_QUEUE, 0}};
 
-    CU_ASSERT(!slc_share_without_cpu(&cheap)); /* nothing is known */
+    CU_ASSERT(!slc_hybrid_without_cpu(&cheap)); /* nothing is known */
     for (unsigned i = 1; i <= 20; i++) {
         note_shared(&cheap, 0.09);
         note_shared(&dear, 0.11);
         note_shared(&hopeless, 3.5);
         note_shared(&fixed, 3.5);
         note_shared(&queue, 3.5);
-        CU_ASSERT(!slc_share_without_cpu(&cheap));
-        CU_ASSERT_EQUAL(slc_share_without_cpu(&dear), i != 1 && i != 4 && i != 16);
-        CU_ASSERT(slc_share_without_cpu(&hopeless));
-        CU_ASSERT(!slc_share_without_cpu(&fixed) && !slc_share_without_cpu(&queue));
+        CU_ASSERT(!slc_hybrid_without_cpu(&cheap));
+        CU_ASSERT_EQUAL(slc_hybrid_without_cpu(&dear), i != 1 && i != 4 && i != 16);
+        CU_ASSERT(slc_hybrid_without_cpu(&hopeless));
+        CU_ASSERT(!slc_hybrid_without_cpu(&fixed) && !slc_hybrid_without_cpu(&queue));
     }
     CU_ASSERT_EQUAL(dear.passes_alone, 0);
     note(&dear, 0, 0, 1000, 1);
     CU_ASSERT_EQUAL(dear.passes_alone, 1);
-    CU_ASSERT(slc_share_without_cpu(&dear));
+    CU_ASSERT(slc_hybrid_without_cpu(&dear));
     /* The device becomes slower: the CPU's part pays again. */
     note(&dear, 0, 0, 1000, 4);
-    CU_ASSERT(!slc_share_without_cpu(&dear));
+    CU_ASSERT(!slc_hybrid_without_cpu(&dear));
 }
 
 /* A lower cost counts at once, a higher one by half. */
 static void costs(void)
 {
-    struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+    struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
 
-    slc_share_note_cost(&share, 8);
+    slc_hybrid_note_cost(&share, 8);
     CU_ASSERT_EQUAL(share.cost_seconds, 8);
-    slc_share_note_cost(&share, 2);
+    slc_hybrid_note_cost(&share, 2);
     CU_ASSERT_EQUAL(share.cost_seconds, 2);
-    slc_share_note_cost(&share, 4);
+    slc_hybrid_note_cost(&share, 4);
     CU_ASSERT_EQUAL(share.cost_seconds, 3);
 }
 
 static void plans_what_is_asked_for(void)
 {
-    struct slc_share fixed = {.wish = {SLC_SHARE_STATIC, 0.25}};
-    struct slc_share queue = {.wish = {SLC_SHARE_QUEUE, 0}};
-    struct slc_share none = {.wish = {SLC_SHARE_NONE, 0}};
+    struct slc_hybrid fixed = {.wish = {SLC_HYBRID_STATIC, 0.25}};
+    struct slc_hybrid queue = {.wish = {SLC_HYBRID_QUEUE, 0}};
+    struct slc_hybrid none = {.wish = {SLC_HYBRID_NONE, 0}};
 
     for (unsigned i = 0; i < 2; i++) {
-        CU_ASSERT_EQUAL(slc_share_planned(&fixed), 0.25);
-        CU_ASSERT(slc_share_planned(&queue) < 0);
-        CU_ASSERT_EQUAL(slc_share_planned(&none), 1);
+        CU_ASSERT_EQUAL(slc_hybrid_planned(&fixed), 0.25);
+        CU_ASSERT(slc_hybrid_planned(&queue) < 0);
+        CU_ASSERT_EQUAL(slc_hybrid_planned(&none), 1);
         note(&fixed, 10, 1, 10, 1);
         note(&queue, 10, 1, 10, 1);
     }
-    CU_ASSERT_EQUAL(slc_share_fraction(queue.last), 0.5);
+    CU_ASSERT_EQUAL(slc_hybrid_fraction(queue.last), 0.5);
     note(&queue, 0, 0, 0, 0);
-    CU_ASSERT(slc_share_fraction(queue.last) < 0);
+    CU_ASSERT(slc_hybrid_fraction(queue.last) < 0);
 }
 
 SLC_SUITE(hybrid)

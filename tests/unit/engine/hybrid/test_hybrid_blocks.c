@@ -17,8 +17,8 @@ enum { BLOCKS_MOST = 400 };
 struct scene {
     uint64_t count;
     uint64_t nnz[BLOCKS_MOST];
-    uint8_t state[BLOCKS_MOST];   /* as the pass begins */
-    double rate[SLC_SHARE_SIDES]; /* nonzeros a second */
+    uint8_t state[BLOCKS_MOST];    /* as the pass begins */
+    double rate[SLC_HYBRID_SIDES]; /* nonzeros a second */
     unsigned slots;
     unsigned backlog; /* blocks that the device takes before it has computed them */
 };
@@ -33,12 +33,12 @@ struct player {
 /* A pass that goes on. */
 struct play {
     const struct scene *scene;
-    struct slc_share_pass pass;
-    struct player player[SLC_SHARE_SIDES];
+    struct slc_hybrid_blocks pass;
+    struct player player[SLC_HYBRID_SIDES];
     uint64_t order[BLOCKS_MOST];
     uint8_t state[BLOCKS_MOST];
     unsigned taken[BLOCKS_MOST];
-    uint64_t done[SLC_SHARE_SIDES];
+    uint64_t done[SLC_HYBRID_SIDES];
     unsigned slots_used;
     double now;
 };
@@ -48,11 +48,11 @@ static uint64_t ns_of(double seconds)
     return (uint64_t)(seconds * 1e9) + 7;
 }
 
-static void give(struct play *play, enum slc_share_side side, uint64_t block, bool slot)
+static void give(struct play *play, enum slc_hybrid_side side, uint64_t block, bool slot)
 {
     struct player *player = &play->player[side];
 
-    CU_ASSERT_EQUAL(slc_share_pass_side(&play->pass, block), side);
+    CU_ASSERT_EQUAL(slc_hybrid_blocks_side(&play->pass, block), side);
     play->taken[block]++;
     if (player->count == 0) {
         player->free_at = play->now + (double)play->scene->nnz[block] / play->scene->rate[side];
@@ -69,17 +69,17 @@ static void take_all(struct play *play)
     while (some) {
         uint64_t block;
 
-        some = play->slots_used < play->scene->slots && slc_share_pass_read(&play->pass, &block);
+        some = play->slots_used < play->scene->slots && slc_hybrid_blocks_read(&play->pass, &block);
         if (some) {
             play->slots_used++;
-            give(play, slc_share_pass_side(&play->pass, block), block, true);
+            give(play, slc_hybrid_blocks_side(&play->pass, block), block, true);
         }
-        for (enum slc_share_side side = 0; side < SLC_SHARE_SIDES; side++) {
-            const unsigned most = side == SLC_SHARE_CPU ? 1 : play->scene->backlog;
+        for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_SIDES; side++) {
+            const unsigned most = side == SLC_HYBRID_CPU ? 1 : play->scene->backlog;
 
             if (play->player[side].count < most &&
-                slc_share_pass_next_held(&play->pass, side, &block)) {
-                slc_share_pass_take(&play->pass, side, block);
+                slc_hybrid_blocks_next_held(&play->pass, side, &block)) {
+                slc_hybrid_blocks_take(&play->pass, side, block);
                 give(play, side, block, false);
                 some = true;
             }
@@ -90,23 +90,23 @@ static void take_all(struct play *play)
 /* The next block is done. False where there is none. */
 static bool advance(struct play *play)
 {
-    const struct player *cpu = &play->player[SLC_SHARE_CPU];
-    const struct player *device = &play->player[SLC_SHARE_DEVICE];
-    enum slc_share_side side = SLC_SHARE_CPU;
+    const struct player *cpu = &play->player[SLC_HYBRID_CPU];
+    const struct player *device = &play->player[SLC_HYBRID_GPU];
+    enum slc_hybrid_side side = SLC_HYBRID_CPU;
     struct player *player;
 
     if (cpu->count == 0 && device->count == 0) {
         return false;
     }
     if (cpu->count == 0 || (device->count > 0 && device->free_at < cpu->free_at)) {
-        side = SLC_SHARE_DEVICE;
+        side = SLC_HYBRID_GPU;
     }
     player = &play->player[side];
     play->now = player->free_at;
     play->done[side] += play->scene->nnz[player->block[0]];
-    slc_share_pass_done(&play->pass, side, play->done[side], ns_of(play->now));
+    slc_hybrid_blocks_done(&play->pass, side, play->done[side], ns_of(play->now));
     if (player->slot[0]) {
-        slc_share_pass_let_go(&play->pass, player->block[0]);
+        slc_hybrid_blocks_let_go(&play->pass, player->block[0]);
         play->slots_used--;
     }
     player->count--;
@@ -119,10 +119,10 @@ static bool advance(struct play *play)
 }
 
 /* A whole pass, after which every block has been taken once. Returns when it ended. */
-static double play_pass(const struct scene *scene, struct slc_share *share)
+static double play_pass(const struct scene *scene, struct slc_hybrid *share)
 {
     struct play *play = calloc(1, sizeof *play);
-    struct slc_share_blocks blocks = {.count = scene->count};
+    struct slc_hybrid_block_list blocks = {.count = scene->count};
     double end;
 
     CU_ASSERT_FATAL(play != NULL);
@@ -134,19 +134,19 @@ static double play_pass(const struct scene *scene, struct slc_share *share)
     blocks.order = play->order;
     blocks.nnz = scene->nnz;
     blocks.state = play->state;
-    slc_share_pass_begin(&play->pass, share, &blocks, ns_of(0));
+    slc_hybrid_blocks_begin(&play->pass, share, &blocks, ns_of(0));
     do {
         take_all(play);
     } while (advance(play));
     for (uint64_t b = 0; b < scene->count; b++) {
         CU_ASSERT_EQUAL(play->taken[b], 1);
-        if ((scene->state[b] & SLC_SHARE_OF_DEVICE) != 0) {
-            CU_ASSERT_EQUAL(slc_share_pass_side(&play->pass, b), SLC_SHARE_DEVICE);
+        if ((scene->state[b] & SLC_HYBRID_OF_GPU) != 0) {
+            CU_ASSERT_EQUAL(slc_hybrid_blocks_side(&play->pass, b), SLC_HYBRID_GPU);
         }
     }
     CU_ASSERT_EQUAL(play->slots_used, 0);
     CU_ASSERT_EQUAL(play->pass.to_read, 0);
-    slc_share_pass_end(&play->pass, ns_of(play->now));
+    slc_hybrid_blocks_end(&play->pass, ns_of(play->now));
     end = play->now;
     free(play);
     return end;
@@ -179,14 +179,14 @@ static uint64_t all_nnz(const struct scene *scene)
 /* What both could do together, never waiting. */
 static double ideal_seconds(const struct scene *scene)
 {
-    return (double)all_nnz(scene) / (scene->rate[SLC_SHARE_CPU] + scene->rate[SLC_SHARE_DEVICE]);
+    return (double)all_nnz(scene) / (scene->rate[SLC_HYBRID_CPU] + scene->rate[SLC_HYBRID_GPU]);
 }
 
 /* Of these blocks every so many-th is held. */
 static void hold(struct scene *scene, unsigned every)
 {
     for (uint64_t b = 0; every > 0 && b < scene->count; b += every) {
-        scene->state[b] |= SLC_SHARE_HELD;
+        scene->state[b] |= SLC_HYBRID_HELD;
     }
 }
 
@@ -198,15 +198,15 @@ static void test_static(void)
     for (size_t f = 0; f < SLC_COUNT(fractions); f++) {
         for (unsigned held = 0; held <= 2; held++) {
             struct scene scene = make_scene(60, 3, held == 1 ? 10 : 0.3);
-            struct slc_share share = {.wish = {SLC_SHARE_STATIC, fractions[f]}};
+            struct slc_hybrid share = {.wish = {SLC_HYBRID_STATIC, fractions[f]}};
             const double nnz = (double)all_nnz(&scene);
 
             hold(&scene, held);
             play_pass(&scene, &share);
-            CU_ASSERT_DOUBLE_EQUAL(slc_share_fraction(share.last), fractions[f],
+            CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_fraction(share.last), fractions[f],
                                    (double)scene.nnz[0] / nnz);
             if (fractions[f] == 0 || fractions[f] == 1) {
-                CU_ASSERT_EQUAL(slc_share_fraction(share.last), fractions[f]);
+                CU_ASSERT_EQUAL(slc_hybrid_fraction(share.last), fractions[f]);
             }
         }
     }
@@ -217,20 +217,20 @@ static void test_residents(void)
 {
     for (unsigned tenths = 0; tenths <= 10; tenths++) {
         struct scene scene = make_scene(100, 1, 4);
-        struct slc_share share = {.wish = {SLC_SHARE_STATIC, 0.4}};
-        struct slc_share queue = {.wish = {SLC_SHARE_QUEUE, 0}};
+        struct slc_hybrid share = {.wish = {SLC_HYBRID_STATIC, 0.4}};
+        struct slc_hybrid queue = {.wish = {SLC_HYBRID_QUEUE, 0}};
 
         for (uint64_t b = 0; b < scene.count; b++) {
             /* Some are there, some are to come. */
             if (b % 10 < tenths) {
                 scene.state[b] =
-                    b % 2 == 0 ? SLC_SHARE_OF_DEVICE : SLC_SHARE_OF_DEVICE | SLC_SHARE_HELD;
+                    b % 2 == 0 ? SLC_HYBRID_OF_GPU : SLC_HYBRID_OF_GPU | SLC_HYBRID_HELD;
             }
         }
         play_pass(&scene, &share);
-        CU_ASSERT_DOUBLE_EQUAL(slc_share_fraction(share.last), fmax(0.4, tenths * 0.1), 1e-9);
+        CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_fraction(share.last), fmax(0.4, tenths * 0.1), 1e-9);
         play_pass(&scene, &queue);
-        CU_ASSERT_DOUBLE_EQUAL(slc_share_fraction(queue.last), fmax(tenths * 0.1, 0.8), 0.07);
+        CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_fraction(queue.last), fmax(tenths * 0.1, 0.8), 0.07);
     }
 }
 
@@ -239,23 +239,23 @@ static void test_one_free(void)
 {
     for (uint64_t count = 2; count <= 8; count++) {
         struct scene scene = make_scene(count, 1, 1);
-        struct slc_share share = {.wish = {SLC_SHARE_QUEUE, 0}};
-        struct slc_share_pass pass;
+        struct slc_hybrid share = {.wish = {SLC_HYBRID_QUEUE, 0}};
+        struct slc_hybrid_blocks pass;
         uint64_t order[8], block;
-        struct slc_share_blocks blocks = {
+        struct slc_hybrid_block_list blocks = {
             .count = count, .order = order, .nnz = scene.nnz, .state = scene.state};
 
         for (uint64_t b = 0; b < count; b++) {
             order[b] = b;
-            scene.state[b] = b == 1 ? SLC_SHARE_HELD : SLC_SHARE_HELD | SLC_SHARE_OF_DEVICE;
+            scene.state[b] = b == 1 ? SLC_HYBRID_HELD : SLC_HYBRID_HELD | SLC_HYBRID_OF_GPU;
         }
-        slc_share_pass_begin(&pass, &share, &blocks, ns_of(0));
+        slc_hybrid_blocks_begin(&pass, &share, &blocks, ns_of(0));
         for (uint64_t taken = 1; taken < count; taken++) {
-            CU_ASSERT(slc_share_pass_next_held(&pass, SLC_SHARE_DEVICE, &block));
+            CU_ASSERT(slc_hybrid_blocks_next_held(&pass, SLC_HYBRID_GPU, &block));
             CU_ASSERT(block != 1);
-            slc_share_pass_take(&pass, SLC_SHARE_DEVICE, block);
+            slc_hybrid_blocks_take(&pass, SLC_HYBRID_GPU, block);
         }
-        CU_ASSERT(slc_share_pass_next_held(&pass, SLC_SHARE_CPU, &block));
+        CU_ASSERT(slc_hybrid_blocks_next_held(&pass, SLC_HYBRID_CPU, &block));
         CU_ASSERT_EQUAL(block, 1);
     }
 }
@@ -265,13 +265,13 @@ static void test_queue_with_residents(void)
 {
     for (unsigned read = 0; read <= 1; read++) {
         struct scene scene = make_scene(320, 1, 1);
-        struct slc_share share = {.wish = {SLC_SHARE_QUEUE, 0}};
+        struct slc_hybrid share = {.wish = {SLC_HYBRID_QUEUE, 0}};
 
         for (uint64_t b = 0; b < scene.count; b++) {
             const bool stays = b % 16 < 7;
 
-            scene.state[b] = stays       ? SLC_SHARE_HELD | SLC_SHARE_OF_DEVICE
-                             : read == 0 ? SLC_SHARE_HELD
+            scene.state[b] = stays       ? SLC_HYBRID_HELD | SLC_HYBRID_OF_GPU
+                             : read == 0 ? SLC_HYBRID_HELD
                                          : 0;
         }
         CU_ASSERT(play_pass(&scene, &share) < 1.05 * ideal_seconds(&scene));
@@ -286,7 +286,7 @@ static void test_queue(void)
     for (size_t t = 0; t < SLC_COUNT(times); t++) {
         for (unsigned held = 0; held <= 2; held++) {
             struct scene scene = make_scene(300, 2, times[t]);
-            struct slc_share share = {.wish = {SLC_SHARE_QUEUE, 0}};
+            struct slc_hybrid share = {.wish = {SLC_HYBRID_QUEUE, 0}};
             double seconds;
 
             hold(&scene, held);
@@ -300,29 +300,30 @@ static void test_queue(void)
 static void test_ends(void)
 {
     struct scene scene = make_scene(200, 5, 1);
-    struct slc_share share = {.wish = {SLC_SHARE_QUEUE, 0}};
-    struct slc_share_blocks blocks = {.count = scene.count, .nnz = scene.nnz, .state = scene.state};
-    struct slc_share_pass pass;
-    uint64_t order[BLOCKS_MOST], block, last[SLC_SHARE_SIDES] = {200, 0};
-    unsigned count[SLC_SHARE_SIDES] = {0};
+    struct slc_hybrid share = {.wish = {SLC_HYBRID_QUEUE, 0}};
+    struct slc_hybrid_block_list blocks = {
+        .count = scene.count, .nnz = scene.nnz, .state = scene.state};
+    struct slc_hybrid_blocks pass;
+    uint64_t order[BLOCKS_MOST], block, last[SLC_HYBRID_SIDES] = {200, 0};
+    unsigned count[SLC_HYBRID_SIDES] = {0};
 
     for (uint64_t b = 0; b < scene.count; b++) {
         order[b] = b;
     }
     blocks.order = order;
-    slc_share_pass_begin(&pass, &share, &blocks, 0);
-    while (slc_share_pass_read(&pass, &block)) {
-        const enum slc_share_side side = slc_share_pass_side(&pass, block);
+    slc_hybrid_blocks_begin(&pass, &share, &blocks, 0);
+    while (slc_hybrid_blocks_read(&pass, &block)) {
+        const enum slc_hybrid_side side = slc_hybrid_blocks_side(&pass, block);
 
-        CU_ASSERT(side == SLC_SHARE_CPU ? block < last[side]
-                                        : block > last[side] || count[side] == 0);
+        CU_ASSERT(side == SLC_HYBRID_CPU ? block < last[side]
+                                         : block > last[side] || count[side] == 0);
         last[side] = block;
         count[side]++;
     }
     /* Nobody gives anything back: each in turn. */
-    CU_ASSERT_EQUAL(count[SLC_SHARE_CPU], 100);
-    CU_ASSERT_EQUAL(count[SLC_SHARE_DEVICE], 100);
-    CU_ASSERT_EQUAL(last[SLC_SHARE_CPU], last[SLC_SHARE_DEVICE] + 1);
+    CU_ASSERT_EQUAL(count[SLC_HYBRID_CPU], 100);
+    CU_ASSERT_EQUAL(count[SLC_HYBRID_GPU], 100);
+    CU_ASSERT_EQUAL(last[SLC_HYBRID_CPU], last[SLC_HYBRID_GPU] + 1);
 }
 
 /* The fraction comes out near what the rates are, in the first pass and ever nearer in others. */
@@ -333,19 +334,19 @@ static void test_adaptive(void)
     for (size_t t = 0; t < SLC_COUNT(times); t++) {
         for (unsigned held = 0; held <= 2; held++) {
             struct scene scene = make_scene(300, 2, times[t]);
-            struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+            struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
             const double wanted = times[t] / (1 + times[t]);
             double seconds = 0;
 
             hold(&scene, held);
-            CU_ASSERT(slc_share_planned(&share) < 0);
+            CU_ASSERT(slc_hybrid_planned(&share) < 0);
             for (unsigned pass = 0; pass < 4; pass++) {
                 seconds = play_pass(&scene, &share);
-                CU_ASSERT_DOUBLE_EQUAL(slc_share_fraction(share.last), wanted,
+                CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_fraction(share.last), wanted,
                                        pass == 0 ? 0.06 : 0.02);
                 CU_ASSERT(seconds < (pass == 0 ? 1.25 : 1.1) * ideal_seconds(&scene) + 0.04);
             }
-            CU_ASSERT_DOUBLE_EQUAL(slc_share_planned(&share), wanted, 0.02);
+            CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), wanted, 0.02);
         }
     }
 }
@@ -354,15 +355,15 @@ static void test_adaptive(void)
 static void test_follows(void)
 {
     struct scene scene = make_scene(300, 1, 9);
-    struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+    struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
 
     play_pass(&scene, &share);
-    CU_ASSERT_DOUBLE_EQUAL(slc_share_planned(&share), 0.9, 0.02);
-    scene.rate[SLC_SHARE_DEVICE] = 1e6;
+    CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), 0.9, 0.02);
+    scene.rate[SLC_HYBRID_GPU] = 1e6;
     for (unsigned pass = 0; pass < 12; pass++) {
         play_pass(&scene, &share);
     }
-    CU_ASSERT_DOUBLE_EQUAL(slc_share_planned(&share), 0.5, 0.02);
+    CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_planned(&share), 0.5, 0.02);
 }
 
 /* A side that was held up in the first pass is tried again, and has its part in the end. */
@@ -370,18 +371,18 @@ static void test_held_up(void)
 {
     for (unsigned residents = 0; residents <= 8; residents += 8) {
         struct scene scene = make_scene(16, 1, 3);
-        struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+        struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
 
         for (unsigned b = 0; b < residents; b++) {
-            scene.state[2 * b] = SLC_SHARE_HELD | SLC_SHARE_OF_DEVICE;
+            scene.state[2 * b] = SLC_HYBRID_HELD | SLC_HYBRID_OF_GPU;
         }
-        scene.rate[SLC_SHARE_CPU] /= 12;
+        scene.rate[SLC_HYBRID_CPU] /= 12;
         play_pass(&scene, &share);
-        scene.rate[SLC_SHARE_CPU] *= 12;
+        scene.rate[SLC_HYBRID_CPU] *= 12;
         for (unsigned pass = 0; pass < 20; pass++) {
             play_pass(&scene, &share);
         }
-        CU_ASSERT_DOUBLE_EQUAL(slc_share_fraction(share.last), 0.75, 0.07);
+        CU_ASSERT_DOUBLE_EQUAL(slc_hybrid_fraction(share.last), 0.75, 0.07);
     }
 }
 
@@ -389,35 +390,35 @@ static void test_held_up(void)
 static void test_hopeless(void)
 {
     struct scene scene = make_scene(16, 1, 200);
-    struct slc_share share = {.wish = {SLC_SHARE_ADAPTIVE, 0}};
+    struct slc_hybrid share = {.wish = {SLC_HYBRID_ADAPTIVE, 0}};
 
     for (unsigned pass = 0; pass < 20; pass++) {
         play_pass(&scene, &share);
-        CU_ASSERT(pass == 0 || slc_share_fraction(share.last) == 1);
+        CU_ASSERT(pass == 0 || slc_hybrid_fraction(share.last) == 1);
     }
 }
 
 /* Nothing, one block, and two. */
 static void test_few_blocks(void)
 {
-    static const struct slc_share_wish wishes[] = {
-        {SLC_SHARE_STATIC, 0.3}, {SLC_SHARE_ADAPTIVE, 0}, {SLC_SHARE_QUEUE, 0}};
+    static const struct slc_hybrid_wish wishes[] = {
+        {SLC_HYBRID_STATIC, 0.3}, {SLC_HYBRID_ADAPTIVE, 0}, {SLC_HYBRID_QUEUE, 0}};
 
     for (size_t w = 0; w < SLC_COUNT(wishes); w++) {
         for (unsigned held = 0; held <= 1; held++) {
             for (uint64_t count = 0; count <= 3; count++) {
                 struct scene scene = make_scene(count, 1, 1);
-                struct slc_share share = {.wish = wishes[w]};
+                struct slc_hybrid share = {.wish = wishes[w]};
                 double fraction;
 
                 hold(&scene, held);
                 scene.slots = 2;
                 for (unsigned pass = 0; pass < 3; pass++) {
                     play_pass(&scene, &share);
-                    fraction = slc_share_fraction(share.last);
+                    fraction = slc_hybrid_fraction(share.last);
                     CU_ASSERT(count > 0 || fraction < 0);
-                    CU_ASSERT(count != 1 || fraction == (wishes[w].kind != SLC_SHARE_STATIC));
-                    CU_ASSERT(count != 2 || wishes[w].kind == SLC_SHARE_STATIC || fraction == 0.5);
+                    CU_ASSERT(count != 1 || fraction == (wishes[w].kind != SLC_HYBRID_STATIC));
+                    CU_ASSERT(count != 2 || wishes[w].kind == SLC_HYBRID_STATIC || fraction == 0.5);
                 }
                 CU_ASSERT_EQUAL(share.passes, 3);
             }
@@ -435,17 +436,17 @@ static void test_anything(void)
                                        1e3 * (1 + (double)slc_random_below(seed, round, 2, 1000))},
                               .slots = 2 + (unsigned)slc_random_below(seed, round, 3, 5),
                               .backlog = 1 + (unsigned)slc_random_below(seed, round, 4, 5)};
-        struct slc_share share = {
-            .wish = {1 + (enum slc_share_kind)slc_random_below(seed, round, 5, 3),
+        struct slc_hybrid share = {
+            .wish = {1 + (enum slc_hybrid_kind)slc_random_below(seed, round, 5, 3),
                      (double)slc_random_below(seed, round, 6, 11) / 10}};
 
         for (uint64_t b = 0; b < scene.count; b++) {
             const uint64_t state = slc_random_below(seed, round, 100 + b, 5);
 
             scene.nnz[b] = 1 + slc_random_below(seed, round, 200 + b, 5000);
-            scene.state[b] = state < 2    ? SLC_SHARE_HELD
-                             : state == 2 ? SLC_SHARE_OF_DEVICE
-                             : state == 3 ? SLC_SHARE_OF_DEVICE | SLC_SHARE_HELD
+            scene.state[b] = state < 2    ? SLC_HYBRID_HELD
+                             : state == 2 ? SLC_HYBRID_OF_GPU
+                             : state == 3 ? SLC_HYBRID_OF_GPU | SLC_HYBRID_HELD
                                           : 0;
         }
         for (unsigned pass = 0; pass < 3; pass++) {

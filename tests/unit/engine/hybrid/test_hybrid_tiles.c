@@ -5,34 +5,34 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct slc_sides sides;
+static struct slc_hybrid_tiles sides;
 
-static void open_sides(enum slc_share_kind kind,
+static void open_sides(enum slc_hybrid_kind kind,
                        double fraction,
                        unsigned threads,
                        unsigned lanes,
                        uint64_t tiles,
                        bool in_order)
 {
-    const struct slc_sides_options options = {
+    const struct slc_hybrid_tiles_options options = {
         .wish = {kind, fraction},
-        .seats = {[SLC_SHARE_CPU] = threads, [SLC_SHARE_DEVICE] = lanes},
+        .places = {[SLC_HYBRID_CPU] = threads, [SLC_HYBRID_GPU] = lanes},
         .tiles = tiles,
         .in_order = in_order};
 
-    slc_sides_init(&sides, &options);
+    slc_hybrid_tiles_init(&sides, &options);
 }
 
 /* The side of a tile that is computed at once. */
-static enum slc_share_side one(uint64_t ordinal, uint64_t busy_ns)
+static enum slc_hybrid_side one(uint64_t ordinal, uint64_t busy_ns)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_seat seat;
+    struct slc_hybrid_place place;
 
-    SLC_ASSERT_OK(slc_sides_take(&sides, ordinal, &seat, &err), &err);
-    slc_sides_computed(&sides, &seat, 1000, busy_ns);
-    slc_sides_leave(&sides, &seat);
-    return seat.side;
+    SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, ordinal, &place, &err), &err);
+    slc_hybrid_tiles_computed(&sides, &place, 1000, busy_ns);
+    slc_hybrid_tiles_leave(&sides, &place);
+    return place.side;
 }
 
 /* After k tiles the device has had as many as its fraction of them has whole ones. */
@@ -43,91 +43,91 @@ static void a_fraction_divides(void)
     for (size_t i = 0; i < SLC_COUNT(fractions); i++) {
         uint64_t device = 0;
 
-        open_sides(SLC_SHARE_STATIC, fractions[i], 1, 1, 1000, true);
+        open_sides(SLC_HYBRID_STATIC, fractions[i], 1, 1, 1000, true);
         for (uint64_t k = 0; k < 1000; k++) {
-            device += one(k, 1) == SLC_SHARE_DEVICE;
+            device += one(k, 1) == SLC_HYBRID_GPU;
             CU_ASSERT_EQUAL(device, (uint64_t)((double)(k + 1) * fractions[i]));
         }
-        slc_sides_destroy(&sides);
+        slc_hybrid_tiles_destroy(&sides);
     }
 }
 
 /* A tile's side is its own, in whatever order tiles come. */
 static void ordinals_decide(void)
 {
-    enum slc_share_side seen[100];
+    enum slc_hybrid_side seen[100];
 
-    open_sides(SLC_SHARE_STATIC, 0.37, 1, 1, 100, false);
+    open_sides(SLC_HYBRID_STATIC, 0.37, 1, 1, 100, false);
     for (uint64_t k = 0; k < 100; k++) {
         seen[k] = one(k, 1);
     }
-    slc_sides_destroy(&sides);
-    open_sides(SLC_SHARE_STATIC, 0.37, 1, 1, 100, false);
+    slc_hybrid_tiles_destroy(&sides);
+    open_sides(SLC_HYBRID_STATIC, 0.37, 1, 1, 100, false);
     for (uint64_t k = 100; k-- > 0;) {
         CU_ASSERT_EQUAL(one(k, 1), seen[k]);
     }
-    slc_sides_destroy(&sides);
+    slc_hybrid_tiles_destroy(&sides);
 }
 
-/* As a queue the device's seats go first; every seat has a number of its own. */
+/* As a queue the device's places go first; every place has a number of its own. */
 static void the_device_first(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_sides_report report;
-    struct slc_seat seat[5];
-    unsigned seen[SLC_SHARE_SIDES] = {0, 0};
+    struct slc_hybrid_tiles_report report;
+    struct slc_hybrid_place place[5];
+    unsigned seen[SLC_HYBRID_SIDES] = {0, 0};
 
-    open_sides(SLC_SHARE_QUEUE, 0, 2, 3, 100, true);
+    open_sides(SLC_HYBRID_QUEUE, 0, 2, 3, 100, true);
     for (unsigned k = 0; k < 5; k++) {
-        SLC_ASSERT_OK(slc_sides_take(&sides, k, &seat[k], &err), &err);
-        CU_ASSERT_EQUAL(seat[k].side, k < 3 ? SLC_SHARE_DEVICE : SLC_SHARE_CPU);
-        seen[seat[k].side] |= 1U << seat[k].number;
+        SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, k, &place[k], &err), &err);
+        CU_ASSERT_EQUAL(place[k].side, k < 3 ? SLC_HYBRID_GPU : SLC_HYBRID_CPU);
+        seen[place[k].side] |= 1U << place[k].number;
     }
-    CU_ASSERT(seen[SLC_SHARE_DEVICE] == 7 && seen[SLC_SHARE_CPU] == 3);
-    slc_sides_leave(&sides, &seat[1]);
-    CU_ASSERT_EQUAL(one(5, 1), SLC_SHARE_DEVICE);
-    slc_sides_report(&sides, &report);
-    CU_ASSERT(report.fraction < 0 && report.tiles[SLC_SHARE_DEVICE] == 1);
-    slc_sides_destroy(&sides);
+    CU_ASSERT(seen[SLC_HYBRID_GPU] == 7 && seen[SLC_HYBRID_CPU] == 3);
+    slc_hybrid_tiles_leave(&sides, &place[1]);
+    CU_ASSERT_EQUAL(one(5, 1), SLC_HYBRID_GPU);
+    slc_hybrid_tiles_report(&sides, &report);
+    CU_ASSERT(report.fraction < 0 && report.tiles[SLC_HYBRID_GPU] == 1);
+    slc_hybrid_tiles_destroy(&sides);
 }
 
 /* The device takes a third of the time: after a tenth of the tiles it gets three quarters. */
 static void a_tenth_is_measured(void)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_sides_report report;
-    struct slc_seat seat[2];
+    struct slc_hybrid_tiles_report report;
+    struct slc_hybrid_place place[2];
     uint64_t device = 0;
 
-    open_sides(SLC_SHARE_ADAPTIVE, 0, 1, 1, 100, true);
+    open_sides(SLC_HYBRID_ADAPTIVE, 0, 1, 1, 100, true);
     for (uint64_t k = 0; k < 10; k += 2) {
         for (unsigned i = 0; i < 2; i++) {
-            SLC_ASSERT_OK(slc_sides_take(&sides, k + i, &seat[i], &err), &err);
+            SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, k + i, &place[i], &err), &err);
         }
         for (unsigned i = 0; i < 2; i++) {
-            slc_sides_computed(&sides, &seat[i], 1000, i == 0 ? 100 : 300);
-            slc_sides_leave(&sides, &seat[i]);
+            slc_hybrid_tiles_computed(&sides, &place[i], 1000, i == 0 ? 100 : 300);
+            slc_hybrid_tiles_leave(&sides, &place[i]);
         }
     }
-    slc_sides_report(&sides, &report);
+    slc_hybrid_tiles_report(&sides, &report);
     CU_ASSERT(report.fraction < 0);
     for (uint64_t k = 10; k < 90; k++) {
-        device += one(k, 7) == SLC_SHARE_DEVICE;
+        device += one(k, 7) == SLC_HYBRID_GPU;
     }
     CU_ASSERT(device == 59 || device == 60); /* the fraction is 0.75 or next to it */
-    slc_sides_report(&sides, &report);
+    slc_hybrid_tiles_report(&sides, &report);
     CU_ASSERT(report.fraction > 0.75 - 1e-9 && report.fraction < 0.75 + 1e-9);
-    slc_sides_destroy(&sides);
+    slc_hybrid_tiles_destroy(&sides);
 }
 
 /* A side that nothing is known of gets none by a fraction. */
 static void one_side_is_not_measured(void)
 {
-    open_sides(SLC_SHARE_ADAPTIVE, 0, 1, 1, 20, false);
+    open_sides(SLC_HYBRID_ADAPTIVE, 0, 1, 1, 20, false);
     for (uint64_t k = 0; k < 20; k++) {
-        CU_ASSERT_EQUAL(one(k, 5), SLC_SHARE_DEVICE);
+        CU_ASSERT_EQUAL(one(k, 5), SLC_HYBRID_GPU);
     }
-    slc_sides_destroy(&sides);
+    slc_hybrid_tiles_destroy(&sides);
 }
 
 struct waiting {
@@ -136,7 +136,7 @@ struct waiting {
     enum slc_status status;
 };
 
-/* Takes a seat, holds it until all tiles before have left theirs, and leaves. */
+/* Takes a place, holds it until all tiles before have left theirs, and leaves. */
 static uint64_t passed;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
@@ -144,9 +144,9 @@ static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static void *hold_in_order(void *context)
 {
     struct waiting *waiting = context;
-    struct slc_seat seat;
+    struct slc_hybrid_place place;
 
-    waiting->status = slc_sides_take(&sides, waiting->ordinal, &seat, NULL);
+    waiting->status = slc_hybrid_tiles_take(&sides, waiting->ordinal, &place, NULL);
     if (waiting->status != SLC_OK) {
         return NULL;
     }
@@ -157,11 +157,12 @@ static void *hold_in_order(void *context)
     passed++;
     pthread_cond_broadcast(&moved);
     pthread_mutex_unlock(&mutex);
-    slc_sides_leave(&sides, &seat);
+    slc_hybrid_tiles_leave(&sides, &place);
     return NULL;
 }
 
-/* Started last tile first, fewer seats than tiles, each held until the tiles before are through. */
+/* Started last tile first, fewer places than tiles, each held until the tiles before are through.
+ */
 static void nobody_waits_for_ever(void)
 {
     static const double fractions[] = {0, 0.5, 1};
@@ -170,7 +171,7 @@ static void nobody_waits_for_ever(void)
         struct waiting waiting[12];
 
         passed = 0;
-        open_sides(SLC_SHARE_STATIC, fractions[i], 2, 2, SLC_COUNT(waiting), true);
+        open_sides(SLC_HYBRID_STATIC, fractions[i], 2, 2, SLC_COUNT(waiting), true);
         for (unsigned w = 0; w < SLC_COUNT(waiting); w++) {
             waiting[w].ordinal = SLC_COUNT(waiting) - 1 - w;
             CU_ASSERT_EQUAL_FATAL(
@@ -180,29 +181,29 @@ static void nobody_waits_for_ever(void)
             CU_ASSERT_EQUAL(pthread_join(waiting[w].thread, NULL), 0);
             CU_ASSERT_EQUAL(waiting[w].status, SLC_OK);
         }
-        slc_sides_destroy(&sides);
+        slc_hybrid_tiles_destroy(&sides);
     }
 }
 
-/* Of those who wait for a tile before theirs, for any seat and for one of a side nobody stays. */
+/* Of those who wait for a tile before theirs, for any place and for one of a side nobody stays. */
 static void an_abort_wakes(void)
 {
     for (unsigned i = 0; i < 3; i++) {
         struct slc_error err = SLC_ERROR_INIT;
         struct waiting waiting = {.ordinal = i == 0 ? 7 : 1};
-        struct slc_seat seat;
+        struct slc_hybrid_place place;
 
-        open_sides(i == 2 ? SLC_SHARE_STATIC : SLC_SHARE_QUEUE, 1, 0, 1, 10, true);
-        SLC_ASSERT_OK(slc_sides_take(&sides, 0, &seat, &err), &err);
+        open_sides(i == 2 ? SLC_HYBRID_STATIC : SLC_HYBRID_QUEUE, 1, 0, 1, 10, true);
+        SLC_ASSERT_OK(slc_hybrid_tiles_take(&sides, 0, &place, &err), &err);
         CU_ASSERT_EQUAL_FATAL(pthread_create(&waiting.thread, NULL, hold_in_order, &waiting), 0);
         (void)usleep(2000);
-        slc_sides_abort(&sides);
+        slc_hybrid_tiles_abort(&sides);
         CU_ASSERT_EQUAL(pthread_join(waiting.thread, NULL), 0);
         CU_ASSERT_EQUAL(waiting.status, SLC_ERR_INTERRUPTED);
-        slc_sides_leave(&sides, &seat);
-        SLC_ASSERT_FAILS(slc_sides_take(&sides, 1, &seat, &err), SLC_ERR_INTERRUPTED, &err,
+        slc_hybrid_tiles_leave(&sides, &place);
+        SLC_ASSERT_FAILS(slc_hybrid_tiles_take(&sides, 1, &place, &err), SLC_ERR_INTERRUPTED, &err,
                          "stopped");
-        slc_sides_destroy(&sides);
+        slc_hybrid_tiles_destroy(&sides);
     }
 }
 

@@ -125,27 +125,27 @@ static void make_problem(struct ttm_problem *problem)
 
 static void all_is_multiplied(void)
 {
-    static const struct slc_share_wish wishes[] = {{SLC_SHARE_NONE, 0},
-                                                   {SLC_SHARE_STATIC, 0.4},
-                                                   {SLC_SHARE_ADAPTIVE, 0},
-                                                   {SLC_SHARE_QUEUE, 0}};
+    static const struct slc_hybrid_wish wishes[] = {{SLC_HYBRID_NONE, 0},
+                                                    {SLC_HYBRID_STATIC, 0.4},
+                                                    {SLC_HYBRID_ADAPTIVE, 0},
+                                                    {SLC_HYBRID_QUEUE, 0}};
     struct ttm_problem problem;
 
     make_problem(&problem);
     for (size_t w = 0; w < SLC_COUNT(wishes); w++) {
         struct slc_device *device = product_device_create(1 << 30, 20);
-        struct slc_device_products products = {.device = device, .share = wishes[w]};
-        const struct slc_sides_report *sides = &products.report.sides;
+        struct slc_device_products products = {.device = device, .hybrid = wishes[w]};
+        const struct slc_hybrid_tiles_report *sides = &products.report.sides;
         struct slc_error err = SLC_ERROR_INIT;
 
         SLC_ASSERT_OK(run_pass(&problem, &products, 3, &err), &err);
         CU_ASSERT(products.used && products.plan.streams == 6);
-        CU_ASSERT_EQUAL(sides->nnz[SLC_SHARE_CPU] + sides->nnz[SLC_SHARE_DEVICE],
+        CU_ASSERT_EQUAL(sides->nnz[SLC_HYBRID_CPU] + sides->nnz[SLC_HYBRID_GPU],
                         problem.tensor.nnz);
-        CU_ASSERT(w > 0 || sides->nnz[SLC_SHARE_CPU] == 0);
+        CU_ASSERT(w > 0 || sides->nnz[SLC_HYBRID_CPU] == 0);
         CU_ASSERT(w != 1 ||
-                  sides->tiles[SLC_SHARE_DEVICE] ==
-                      2 * (sides->tiles[SLC_SHARE_DEVICE] + sides->tiles[SLC_SHARE_CPU]) / 5);
+                  sides->tiles[SLC_HYBRID_GPU] ==
+                      2 * (sides->tiles[SLC_HYBRID_GPU] + sides->tiles[SLC_HYBRID_CPU]) / 5);
         products.streams = 2;
         SLC_ASSERT_OK(run_pass(&problem, &products, 1, &err), &err);
         CU_ASSERT_EQUAL(products.plan.streams, 2);

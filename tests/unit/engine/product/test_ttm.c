@@ -177,7 +177,7 @@ static void smallest_budget(void)
     for (unsigned threads = 1; threads <= 8; threads *= 2) {
         struct slc_plan_request request = fixture_request(100);
         struct slc_error err = SLC_ERROR_INIT;
-        struct slc_ttm_share share;
+        struct slc_ttm_division division;
         struct slc_layouts layouts;
         struct slc_store store;
         struct slc_plan plan;
@@ -187,19 +187,19 @@ static void smallest_budget(void)
         request.mode = 1;
         request.threads = threads;
         request.memory_bytes = 1;
-        SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_BUDGET,
+        SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &division, &err), SLC_ERR_BUDGET,
                          &err, "rank 100");
         for (uint64_t more = 0; more < 40 << 20; more = more * 3 + 4567) {
             /* The resident process is counted in steps of 4 MiB, and may grow by one. */
             request.memory_bytes = plan.minimum_bytes + (4 << 20) + more;
             slc_error_clear(&err);
-            SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &share, &err), &err);
+            SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &division, &err), &err);
             CU_ASSERT(plan.total_bytes <= plan.budget_bytes);
-            CU_ASSERT(share.row_buffers >= 2 && share.coord_buffers >= 2);
+            CU_ASSERT(division.row_buffers >= 2 && division.coord_buffers >= 2);
         }
         request.mode = 3;
-        SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_USAGE, &err,
-                         "mode 4 does not exist");
+        SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &division, &err), SLC_ERR_USAGE,
+                         &err, "mode 4 does not exist");
         slc_store_close(&store);
     }
     ttm_problem_destroy(&problem);

@@ -13,9 +13,9 @@
 
 enum { PLENTY_BYTES = 1 << 30 };
 
-static const struct slc_share_wish wishes[] = {
-    {SLC_SHARE_NONE, 0},   {SLC_SHARE_STATIC, 0},   {SLC_SHARE_STATIC, 0.4},
-    {SLC_SHARE_STATIC, 1}, {SLC_SHARE_ADAPTIVE, 0}, {SLC_SHARE_QUEUE, 0},
+static const struct slc_hybrid_wish wishes[] = {
+    {SLC_HYBRID_NONE, 0},   {SLC_HYBRID_STATIC, 0},   {SLC_HYBRID_STATIC, 0.4},
+    {SLC_HYBRID_STATIC, 1}, {SLC_HYBRID_ADAPTIVE, 0}, {SLC_HYBRID_QUEUE, 0},
 };
 
 static void run_shape(const struct ttm_problem *problem,
@@ -28,7 +28,7 @@ static void run_shape(const struct ttm_problem *problem,
 
     SLC_ASSERT_OK(ttm_run_open(&run, problem, shape, &err), &err);
     CU_ASSERT(run.plan.total_bytes <= run.plan.budget_bytes);
-    CU_ASSERT(run.plan.accelerator.total_bytes <= run.plan.accelerator.budget_bytes);
+    CU_ASSERT(run.plan.gpu.total_bytes <= run.plan.gpu.budget_bytes);
     SLC_ASSERT_OK(ttm_run_multiply(&run, report, &err), &err);
     ttm_run_close(&run);
     CU_ASSERT_FATAL(ttm_result_read(problem->folder, result));
@@ -38,22 +38,22 @@ static void run_shape(const struct ttm_problem *problem,
 
 /* What both sides did is all there was to do, each its part. */
 static void check_report(const struct ttm_problem *problem,
-                         const struct slc_share_wish *wish,
+                         const struct slc_hybrid_wish *wish,
                          const struct slc_ttm_report *report)
 {
-    const struct slc_sides_report *sides = &report->products.sides;
-    const uint64_t tiles = sides->tiles[SLC_SHARE_CPU] + sides->tiles[SLC_SHARE_DEVICE];
+    const struct slc_hybrid_tiles_report *sides = &report->products.sides;
+    const uint64_t tiles = sides->tiles[SLC_HYBRID_CPU] + sides->tiles[SLC_HYBRID_GPU];
 
-    CU_ASSERT_EQUAL(sides->nnz[SLC_SHARE_CPU] + sides->nnz[SLC_SHARE_DEVICE], problem->tensor.nnz);
-    CU_ASSERT_EQUAL(report->products.device.nnz, sides->nnz[SLC_SHARE_DEVICE]);
-    if (wish->kind == SLC_SHARE_NONE) {
-        CU_ASSERT_EQUAL(sides->tiles[SLC_SHARE_CPU], 0);
+    CU_ASSERT_EQUAL(sides->nnz[SLC_HYBRID_CPU] + sides->nnz[SLC_HYBRID_GPU], problem->tensor.nnz);
+    CU_ASSERT_EQUAL(report->products.device.nnz, sides->nnz[SLC_HYBRID_GPU]);
+    if (wish->kind == SLC_HYBRID_NONE) {
+        CU_ASSERT_EQUAL(sides->tiles[SLC_HYBRID_CPU], 0);
     }
-    if (wish->kind == SLC_SHARE_STATIC) {
-        CU_ASSERT_EQUAL(sides->tiles[SLC_SHARE_DEVICE], (uint64_t)((double)tiles * wish->fraction));
+    if (wish->kind == SLC_HYBRID_STATIC) {
+        CU_ASSERT_EQUAL(sides->tiles[SLC_HYBRID_GPU], (uint64_t)((double)tiles * wish->fraction));
         CU_ASSERT(sides->fraction == wish->fraction);
     }
-    if (wish->kind == SLC_SHARE_QUEUE) {
+    if (wish->kind == SLC_HYBRID_QUEUE) {
         CU_ASSERT(sides->fraction < 0);
     }
 }
@@ -76,7 +76,7 @@ check_exact(const struct ttm_problem *problem, uint64_t device_bytes, bool piece
         const struct ttm_shape shape = {.threads = threads[w % 3],
                                         .least = w % 2 == 1,
                                         .device = device,
-                                        .share = wishes[w],
+                                        .hybrid = wishes[w],
                                         .streams =
                                             device_bytes == PLENTY_BYTES ? streams[w % 3] : 0};
 
@@ -133,7 +133,7 @@ static void in_pieces(void)
     ttm_problem_create(&problem, 3, dims, 1, 30000, 0, 5, SLC_F64, true);
     SLC_ASSERT_FAILS(ttm_run_open(&run, &problem, &shape, &err), SLC_ERR_BUDGET, &err,
                      "--device-memory");
-    least = run.plan.accelerator.minimum_bytes;
+    least = run.plan.gpu.minimum_bytes;
     slc_store_close(&run.store);
     device->ops->destroy(device);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "5 columns"));
@@ -146,7 +146,7 @@ static void in_pieces(void)
 static void the_same_bits(void)
 {
     static const uint64_t dims[3] = {200, 30, 150};
-    static const struct slc_share_wish same[] = {{SLC_SHARE_NONE, 0}, {SLC_SHARE_STATIC, 0.3}};
+    static const struct slc_hybrid_wish same[] = {{SLC_HYBRID_NONE, 0}, {SLC_HYBRID_STATIC, 0.3}};
     struct slc_device *device = product_device_create(PLENTY_BYTES, 30);
     struct ttm_problem problem;
 
@@ -157,7 +157,7 @@ static void the_same_bits(void)
         for (unsigned v = 0; v < 3; v++) {
             const struct ttm_shape shape = {.threads = 1 + 2 * v,
                                             .device = device,
-                                            .share = same[w],
+                                            .hybrid = same[w],
                                             .streams = v == 0 ? 8 : v};
             struct slc_ttm_report report;
             struct ttm_result result;
@@ -180,7 +180,7 @@ static void measures(void)
     static const uint64_t dims[3] = {200, 30, 150};
     struct slc_device *device = product_device_create(PLENTY_BYTES, 20000);
     const struct ttm_shape shape = {
-        .threads = 1, .device = device, .share = {SLC_SHARE_ADAPTIVE, 0}, .streams = 1};
+        .threads = 1, .device = device, .hybrid = {SLC_HYBRID_ADAPTIVE, 0}, .streams = 1};
     struct slc_ttm_report report;
     struct ttm_problem problem;
     struct ttm_result result;
@@ -189,8 +189,8 @@ static void measures(void)
     run_shape(&problem, &shape, &report, &result);
     CU_ASSERT_EQUAL(ttm_count_wrong(&problem, &result, 0), 0);
     CU_ASSERT(report.products.sides.fraction > 0 && report.products.sides.fraction < 0.5);
-    CU_ASSERT(report.products.sides.tiles[SLC_SHARE_DEVICE] <
-              report.products.sides.tiles[SLC_SHARE_CPU]);
+    CU_ASSERT(report.products.sides.tiles[SLC_HYBRID_GPU] <
+              report.products.sides.tiles[SLC_HYBRID_CPU]);
     ttm_result_destroy(&result);
     ttm_problem_destroy(&problem);
     device->ops->destroy(device);
@@ -204,7 +204,7 @@ static void smallest_budget(void)
     struct slc_plan_request request = fixture_request(100);
     struct slc_error err = SLC_ERROR_INIT;
     struct ttm_problem problem;
-    struct slc_ttm_share share;
+    struct slc_ttm_division division;
     struct slc_layouts layouts;
     struct slc_store store;
     struct slc_plan plan;
@@ -214,23 +214,23 @@ static void smallest_budget(void)
     SLC_ASSERT_OK(slc_store_open(NULL, problem.store, &store, &err), &err);
     layouts = slc_layouts_one(store.reader);
     request.mode = 1;
-    request.accelerator = device;
+    request.gpu = device;
     request.threads = 2;
     for (unsigned w = 0; w < SLC_COUNT(wishes); w++) {
-        request.share = wishes[w];
+        request.hybrid = wishes[w];
         request.memory_bytes = 1;
-        SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_BUDGET,
+        SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &division, &err), SLC_ERR_BUDGET,
                          &err, "rank 100");
         lanes = 0;
         for (uint64_t more = 0; more < 200 << 20; more = more * 3 + 4567) {
             request.memory_bytes = plan.minimum_bytes + (4 << 20) + more;
             slc_error_clear(&err);
-            SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &share, &err), &err);
+            SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &division, &err), &err);
             CU_ASSERT(plan.total_bytes <= plan.budget_bytes);
-            CU_ASSERT(plan.accelerator.streams >= lanes);
-            lanes = plan.accelerator.streams;
+            CU_ASSERT(plan.gpu.streams >= lanes);
+            lanes = plan.gpu.streams;
             CU_ASSERT_EQUAL(plan.threads, lanes + (w > 0 ? 2 : 0));
-            CU_ASSERT_EQUAL(share.outputs, w > 0 ? 2 : 0);
+            CU_ASSERT_EQUAL(division.outputs, w > 0 ? 2 : 0);
         }
         /* Two for each of two threads; and some more behind the tiles of these. */
         CU_ASSERT_EQUAL(lanes, w > 0 ? SLC_DEVICE_STREAMS + 4 : 4);
@@ -238,10 +238,10 @@ static void smallest_budget(void)
     /* As many threads as there may be, some of which are those of lanes. */
     request.threads = SLC_MAX_THREADS;
     request.memory_bytes = UINT64_C(1) << 40;
-    SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &share, &err), &err);
+    SLC_ASSERT_OK(slc_ttm_plan(&layouts, &request, &plan, &division, &err), &err);
     CU_ASSERT_EQUAL(plan.threads, SLC_MAX_THREADS);
     request.mode = 3;
-    SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &share, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(slc_ttm_plan(&layouts, &request, &plan, &division, &err), SLC_ERR_USAGE, &err,
                      "mode 4 does not exist");
     slc_store_close(&store);
     ttm_problem_destroy(&problem);

@@ -13,8 +13,10 @@
 
 static const uint64_t dims[3] = {200, 30, 150};
 
-static const struct slc_share_wish wishes[] = {
-    {SLC_SHARE_NONE, 0}, {SLC_SHARE_STATIC, 0.5}, {SLC_SHARE_ADAPTIVE, 0}, {SLC_SHARE_QUEUE, 0}};
+static const struct slc_hybrid_wish wishes[] = {{SLC_HYBRID_NONE, 0},
+                                                {SLC_HYBRID_STATIC, 0.5},
+                                                {SLC_HYBRID_ADAPTIVE, 0},
+                                                {SLC_HYBRID_QUEUE, 0}};
 
 /* A problem, a device, and a result of the CPU in the problem's folder. */
 struct scene {
@@ -43,10 +45,10 @@ static enum slc_status multiply(struct scene *scene,
     return status;
 }
 
-static struct ttm_shape shape_of(const struct scene *scene, const struct slc_share_wish *wish)
+static struct ttm_shape shape_of(const struct scene *scene, const struct slc_hybrid_wish *wish)
 {
     return (struct ttm_shape){
-        .threads = 2, .least = true, .device = scene->device, .share = *wish, .streams = 3};
+        .threads = 2, .least = true, .device = scene->device, .hybrid = *wish, .streams = 3};
 }
 
 /* Makes the earlier result by the CPU. */

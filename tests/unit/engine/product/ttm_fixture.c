@@ -151,8 +151,8 @@ enum slc_status ttm_run_open(struct ttm_run *run,
     request.mode = problem->mode;
     request.precision = problem->matrix.type;
     request.threads = shape->threads;
-    request.accelerator = shape->device;
-    request.share = shape->share;
+    request.gpu = shape->device;
+    request.hybrid = shape->hybrid;
     request.streams = shape->streams;
     run->options.job = (struct slc_ttm_job){.order = problem->tensor.order,
                                             .mode = problem->mode,
@@ -168,11 +168,11 @@ enum slc_status ttm_run_open(struct ttm_run *run,
         return status;
     }
     layouts = slc_layouts_one(run->store.reader);
-    status = slc_ttm_plan(&layouts, &request, &run->plan, &run->options.share, err);
+    status = slc_ttm_plan(&layouts, &request, &run->plan, &run->options.division, err);
     run->options.workers = run->plan.threads;
     if (status == SLC_OK && shape->least) {
-        slc_ttm_divide(&run->options.job, run->plan.threads, run->options.share.outputs, 0,
-                       &run->options.share);
+        slc_ttm_divide(&run->options.job, run->plan.threads, run->options.division.outputs, 0,
+                       &run->options.division);
     }
     return status == SLC_OK ? stream_one(NULL, run->store.reader, &run->plan, &run->stream, err)
                             : status;

@@ -25,7 +25,7 @@ struct ttm_shape {
     unsigned threads;
     bool least;                /* memory: the least that works, not plenty */
     struct slc_device *device; /* NULL: none */
-    struct slc_share_wish share;
+    struct slc_hybrid_wish hybrid;
     unsigned streams;
 };
 

@@ -33,7 +33,7 @@ static void run_cpu(const struct slc_plan_request *request,
     struct slc_error err = SLC_ERROR_INIT;
     struct fixture_run run;
 
-    options.accelerator = NULL;
+    options.gpu = NULL;
     options.stop = NULL;
     options.iteration = NULL;
     SLC_ASSERT_OK(fixture_open(&run, path, request, &err), &err);
@@ -47,7 +47,7 @@ static enum slc_status run_device(struct device_run *run,
                                   struct slc_cp_result *result,
                                   struct slc_error *err)
 {
-    options->accelerator = run->device;
+    options->gpu = run->device;
     return slc_cp_als(&run->store, run->stream, NULL, &run->plan, options, result, err);
 }
 
@@ -85,8 +85,8 @@ static void compare(const struct slc_plan_request *request,
     CU_ASSERT_EQUAL(fake_counts(run.device)->factors_read, result.order);
     CU_ASSERT_EQUAL(fake_counts(run.device)->outputs_read, 0);
     CU_ASSERT_EQUAL(fake_counts(run.device)->begun, result.order * result.iterations);
-    CU_ASSERT((result.accelerator.resident_bytes > 0) ==
-              (run.plan.accelerator.kept_blocks > 0 && result.iterations > 0));
+    CU_ASSERT((result.gpu.resident_bytes > 0) ==
+              (run.plan.gpu.kept_blocks > 0 && result.iterations > 0));
     slc_cp_result_destroy(&result);
     slc_cp_result_destroy(&cpu);
     device_run_close(&run);
@@ -244,7 +244,7 @@ static void test_plans(void)
     for (uint64_t bytes = least; bytes < all + 4096; bytes += (all - least) / 7) {
         struct slc_error err = SLC_ERROR_INIT;
         struct device_run run;
-        const struct slc_plan_accelerator *device = &run.plan.accelerator;
+        const struct slc_plan_gpu *device = &run.plan.gpu;
 
         device_run_store(&run, path, NULL, bytes, 0);
         SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
@@ -289,8 +289,8 @@ static void test_minimum(void)
         device_run_store(&run, path, NULL, least, 0);
         slc_error_clear(&err);
         SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
-        CU_ASSERT_EQUAL(run.plan.accelerator.streams, streams == 0 ? 1 : streams);
-        CU_ASSERT_EQUAL(run.plan.accelerator.total_bytes, least);
+        CU_ASSERT_EQUAL(run.plan.gpu.streams, streams == 0 ? 1 : streams);
+        CU_ASSERT_EQUAL(run.plan.gpu.total_bytes, least);
         CU_ASSERT_EQUAL(run.plan.device_bytes, host_bytes);
         device_run_close(&run);
     }
@@ -320,7 +320,7 @@ static void test_what_cannot_be(void)
     request.passes = SLC_PASSES_FUSED;
     refuse(&run, &request, "--passes auto");
     request = plain;
-    request.devices = 2;
+    request.cpu_groups = 2;
     refuse(&run, &request, "--device cpu");
     request = plain;
     request.streams = SLC_DEVICE_STREAMS + 1;

@@ -88,7 +88,7 @@ part_of(const char *folder, enum slc_layout_choice layouts, enum slc_passes pass
 /* Opens what computes, reading through `files`. */
 static void start(struct devices_run *run, const struct slc_files *files)
 {
-    const unsigned count = run->plan.devices > 0 ? run->plan.devices : 1;
+    const unsigned count = run->plan.cpu_groups > 0 ? run->plan.cpu_groups : 1;
     struct slc_error err = SLC_ERROR_INIT;
 
     SLC_ASSERT_OK(slc_stream_open(files, &run->layouts, &run->plan, &run->stream, &err), &err);
@@ -234,7 +234,7 @@ static void stops_after_every_update(void)
     (void)step_by_step(made.path, &part, false);
     /* On devices of the CPU. */
     part = part_of(fresh_folder("devices"), SLC_LAYOUTS_SORTED, SLC_PASSES_PLAIN);
-    part.request.devices = 2;
+    part.request.cpu_groups = 2;
     (void)step_by_step(made.path, &part, true);
     devices_store_destroy(&made);
 }
@@ -454,7 +454,7 @@ static void other_runs_are_refused(void)
     part.request.passes = SLC_PASSES_FUSED;
     refused(made.path, part, "passes is fused");
     part = ours;
-    part.request.devices = 1;
+    part.request.cpu_groups = 1;
     refused(made.path, part, "device is several");
 
     /* What may change; and a start from files is the same while these are. */

@@ -76,7 +76,7 @@ static void check_mttkrp(struct device_run *run, unsigned mode)
     uint64_t wrong = 0;
 
     SLC_ASSERT_OK(
-        slc_accelerator_mttkrp(run->device, run->stream, &run->plan, mode, NULL, NULL, NULL, &err),
+        slc_gpu_executor_mttkrp(run->device, run->stream, &run->plan, mode, NULL, NULL, NULL, &err),
         &err);
     SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, tensor.dims[mode], RANK, &err), &err);
     SLC_ASSERT_OK(run->device->ops->output_read(run->device, &output, &err), &err);
@@ -192,7 +192,7 @@ static void test_both_sets(void)
     slc_error_clear(&err);
     request.memory_bytes = run.plan.minimum_bytes + run.plan.slot_bytes + (UINT64_C(24) << 10);
     SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
-    CU_ASSERT(run.plan.cached_blocks > 0 && run.plan.accelerator.kept_blocks > 0);
+    CU_ASSERT(run.plan.cached_blocks > 0 && run.plan.gpu.kept_blocks > 0);
     CU_ASSERT(run.plan.iteration_read_bytes > 0);
     write_factors(&run);
     check_mttkrp(&run, 0);
@@ -209,7 +209,7 @@ static void count_copies(const char *store,
                          uint64_t device_bytes,
                          unsigned *stayed,
                          unsigned *again,
-                         struct slc_plan_accelerator *planned)
+                         struct slc_plan_gpu *planned)
 {
     struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 2, true);
     struct slc_error err = SLC_ERROR_INIT;
@@ -221,9 +221,9 @@ static void count_copies(const char *store,
     request.memory_bytes = UINT64_C(8) << 30;
     SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
     for (unsigned pass = 0; pass < 3; pass++) {
-        SLC_ASSERT_OK(
-            slc_accelerator_mttkrp(run.device, run.stream, &run.plan, pass, NULL, NULL, NULL, &err),
-            &err);
+        SLC_ASSERT_OK(slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, pass, NULL, NULL,
+                                              NULL, &err),
+                      &err);
     }
     for (uint64_t b = 0; b < slc_reader_info(run.store.reader)->block_count; b++) {
         const unsigned copied = fake_counts(run.device)->copied[b];
@@ -232,7 +232,7 @@ static void count_copies(const char *store,
         *stayed += copied == 1;
         *again += copied == 3;
     }
-    *planned = run.plan.accelerator;
+    *planned = run.plan.gpu;
     device_run_close(&run);
 }
 
@@ -243,7 +243,7 @@ static void count_copies(const char *store,
 static void test_values_that_expand(void)
 {
     const struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 2, true);
-    struct slc_plan_accelerator planned;
+    struct slc_plan_gpu planned;
     struct fixture_tensor other;
     unsigned again, stayed;
     char other_path[512];
@@ -280,7 +280,7 @@ static void check_refusal(struct device_run *run, uint64_t k)
 
     (void)fake_refuse(run->device, k);
     SLC_ASSERT_FAILS(
-        slc_accelerator_mttkrp(run->device, run->stream, &run->plan, 1, NULL, NULL, NULL, &err),
+        slc_gpu_executor_mttkrp(run->device, run->stream, &run->plan, 1, NULL, NULL, NULL, &err),
         SLC_ERR_SYSTEM, &err, "was refused");
     CU_ASSERT_EQUAL(fake_counts(run->device)->begun, begun + (k > 1));
     CU_ASSERT_EQUAL(fake_counts(run->device)->ended, begun + (k > 1));
@@ -368,8 +368,8 @@ static void test_failing_reads(void)
             slc_faulty_fail(&faulty,
                             kinds[k] == SLC_IO_PREAD ? SLC_FAULTY_READ : SLC_FAULTY_COMPLETED, read,
                             EIO);
-            SLC_ASSERT_FAILS(slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, NULL,
-                                                    NULL, NULL, &err),
+            SLC_ASSERT_FAILS(slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, NULL,
+                                                     NULL, NULL, &err),
                              SLC_ERR_IO, &err, "reading");
             CU_ASSERT(err.block < blocks && err.offset != SLC_NOWHERE);
         }
@@ -402,7 +402,7 @@ static void test_damage(void)
     slc_forged_release(&forged);
     slc_forged_poke(slc_reader_path(run.store.reader), entry.offset + 100, byte ^ 4U);
     SLC_ASSERT_FAILS(
-        slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
+        slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
         SLC_ERR_DAMAGED, &err, NULL);
     CU_ASSERT_EQUAL(err.block, 5);
     CU_ASSERT_EQUAL(err.offset, entry.offset);
@@ -413,7 +413,7 @@ static void test_damage(void)
     slc_error_clear(&err);
     fake_damage(run.device, 7);
     SLC_ASSERT_FAILS(
-        slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
+        slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
         SLC_ERR_DAMAGED, &err, "contradict");
     CU_ASSERT_EQUAL(err.block, 7);
     CU_ASSERT_STRING_EQUAL(err.file, slc_reader_path(run.store.reader));
@@ -493,7 +493,7 @@ static void test_change_under_a_map(void)
     ops.copied = meddling_copied;
     run.device->ops = &ops;
     SLC_ASSERT_FAILS(
-        slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
+        slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
         SLC_ERR_DAMAGED, &err, NULL);
     CU_ASSERT_EQUAL(err.block, meddler.next);
     CU_ASSERT_EQUAL(fake_counts(run.device)->copied[err.block], 0);
@@ -517,13 +517,13 @@ static void test_stop(void)
     SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
     write_factors(&run);
     SLC_ASSERT_FAILS(
-        slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, &stop, NULL, NULL, &err),
+        slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, &stop, NULL, NULL, &err),
         SLC_ERR_INTERRUPTED, &err, NULL);
     stop = 0;
     slc_error_clear(&err);
     /* Progress is reported ten times a second, which the device is late enough for. */
-    SLC_ASSERT_FAILS(slc_accelerator_mttkrp(run.device, run.stream, &run.plan, 0, &stop,
-                                            device_run_raise_stop, &stop, &err),
+    SLC_ASSERT_FAILS(slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, &stop,
+                                             device_run_raise_stop, &stop, &err),
                      SLC_ERR_INTERRUPTED, &err, NULL);
     check_mttkrp(&run, 0);
     /* So late that there was nothing else to do. */
