@@ -1,12 +1,15 @@
 /*
  * Public API: stores made from entries that the caller pushes, piece by piece.
  */
-#include "convert/build/builder.h"
 #include "api/internal.h"
+
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/builder.h"
+#include "convert/publish/build_complete.h"
 
 #include <inttypes.h>
 #include <math.h>

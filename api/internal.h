@@ -7,7 +7,7 @@
 
 #include "base/error/error.h"
 #include "convert/build/builder.h"
-#include "convert/build/transform.h"
+#include "convert/build/sort/transform.h"
 #include "convert/ingest/names/name_maps.h"
 #include "engine/plan/plan.h"
 #include "engine/session/session.h"

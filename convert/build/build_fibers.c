@@ -10,12 +10,6 @@
 
 #include <string.h>
 
-uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsigned order)
-{
-    return options->fibers == SLC_FIBERS_AUTO ? options->workers * slc_fiber_counts_bytes(order)
-                                              : 0;
-}
-
 void slc_build_fibers_reset(struct slc_builder *builder)
 {
     uint8_t *memory = builder->fiber_memory.data;

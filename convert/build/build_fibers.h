@@ -7,9 +7,6 @@
 
 #include "convert/build/builder_internal.h"
 
-/* Bytes that counting takes with these options. */
-uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsigned order);
-
 /* Errors: SLC_ERR_MEMORY; SLC_ERR_USAGE where the given run is not one of this tensor. */
 enum slc_status slc_build_fibers_start(struct slc_builder *builder,
                                        struct slc_error *err) SLC_NODISCARD;

@@ -3,6 +3,7 @@
  * (build_keys.h), to the pipeline that sorts and encodes them; splits those that are larger than a
  * sort area. Then the manifest.
  */
+#include "convert/build/builder.h"
 #include "convert/build/builder_internal.h"
 
 #include "base/error/clock.h"
@@ -389,5 +390,41 @@ enum slc_status slc_build_store(struct slc_builder *builder,
             origin, err);
     }
     end(&finish, status);
+    return status;
+}
+
+/*
+ * What is no part of the finished store goes: memory, a spill file that has a name, and what names
+ * it.
+ */
+enum slc_status slc_build_drop_spill(struct slc_builder *builder, bool noted, struct slc_error *err)
+{
+    enum slc_status status = slc_build_drop_commits(builder, noted, err);
+
+    slc_build_release_push_memory(builder);
+    return status == SLC_OK && builder->options.resumable
+               ? slc_state_remove(builder->options.files, builder->folder.part, SLC_SPILL_NAME, err)
+               : status;
+}
+
+enum slc_status slc_builder_finish_plain(struct slc_builder *builder,
+                                         unsigned index_base,
+                                         const uint64_t *dims,
+                                         struct slc_store_origin *origin,
+                                         struct slc_builder_report *report,
+                                         struct slc_error *err)
+{
+    enum slc_status status;
+
+    *report = (struct slc_builder_report){.resumed = builder->resumed};
+    status = slc_build_store(builder, index_base, dims, origin, report, err);
+    if (status == SLC_OK) {
+        status = slc_build_drop_spill(builder, false, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_build_folder_publish(&builder->folder, err);
+    }
+    report->commit_seconds = builder->commit_cost_seconds;
+    slc_builder_end(builder, status);
     return status;
 }

@@ -5,8 +5,8 @@
 #ifndef SLC_CONVERT_BUILD_KEYS_H
 #define SLC_CONVERT_BUILD_KEYS_H
 
+#include "convert/build/bucket_sort.h"
 #include "convert/build/builder_internal.h"
-#include "convert/build/sort/bucket_sort.h"
 
 /*
  * Flushes what workers still hold, settles which fibers are kept together, and sets of the plan the

@@ -3,7 +3,7 @@
 #define SLC_CONVERT_BUILD_MANIFEST_H
 
 #include "base/error/error.h"
-#include "convert/build/builder.h"
+#include "convert/build/build_types.h"
 
 #include <stdint.h>
 

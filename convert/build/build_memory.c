@@ -3,8 +3,8 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/build/build_fibers.h"
-#include "convert/build/sort/bucket_sort.h"
+#include "convert/build/bucket_sort.h"
+#include "convert/build/sort/fibers.h"
 #include "storage/block/writer.h"
 
 #include <assert.h>
@@ -22,6 +22,8 @@ enum {
     /* Key tables, splitters, chains, the writer's index, paths, stacks of sorting threads. */
     SMALL_OBJECTS_BYTES = 1 * MIB,
     STACK_BYTES = 128 << 10,
+    /* Records whose first distribution stays near: more buckets cost the push as much again. */
+    CACHE_BUCKET_ENTRIES = 256 << 10,
     /* Fewer are filled before a bucket is taken than are worth a thread. */
     AHEAD_BUFFERS_MIN = 4,
     /* A large bucket's chunks: more would only wait. */
@@ -48,6 +50,12 @@ static uint64_t encoder_bytes(enum slc_codec codec)
     assert(status == SLC_OK);
     (void)status;
     return slc_encoder_memory_bytes(&layout, codec);
+}
+
+uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsigned order)
+{
+    return options->fibers == SLC_FIBERS_AUTO ? options->workers * slc_fiber_counts_bytes(order)
+                                              : 0;
 }
 
 /* Everything but areas, for `workers` sorting threads. */
@@ -234,4 +242,46 @@ struct slc_ahead_memory slc_ahead_memory_plan(const struct slc_builder_options *
         plan.buffer_bytes = (uint32_t)bytes;
     }
     return plan;
+}
+
+/*
+ * Buckets so that one fills about six tenths of a sort area, for samples are uneven; several per
+ * worker where there is work to share; no more than the sample can place.
+ */
+uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
+                                  const struct slc_entries *sample,
+                                  uint64_t entries_expected)
+{
+    uint64_t resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES * 4;
+    bool spilled = !slc_push_stays_in_memory(options, entries_expected);
+    struct slc_sort_memory plan =
+        slc_sort_memory_plan(options, slc_sort_workers(options, spilled), resident, UINT64_MAX);
+    uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);
+    uint64_t buckets = 256; /* entries unknown: enough for some hundred times the area */
+    unsigned bits = 0;
+    unsigned mode;
+    uint32_t i;
+
+    for (mode = 0; mode < sample->order; mode++) {
+        uint64_t largest = 0;
+
+        for (i = 0; i < sample->count; i++) {
+            largest = slc_max_u64(largest, sample->coords[mode][i]);
+        }
+        bits += slc_bits_for_length(largest == UINT64_MAX ? largest : largest + 1);
+    }
+    if (entries_expected > 0) {
+        /* A record and its copy, with its share of a run. */
+        uint64_t each = bits > 62 ? 50 : 34;
+
+        buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;
+        if (!spilled) {
+            buckets = slc_max_u64(buckets, entries_expected / CACHE_BUCKET_ENTRIES);
+        }
+        if (entries_expected >= UINT64_C(16) * SLC_TILE_NNZ) {
+            buckets = slc_max_u64(buckets, UINT64_C(4) * options->workers);
+        }
+    }
+    buckets = slc_min_u64(buckets, slc_min_u64(sample->count / 8 + 1, SLC_BUCKETS_MAX));
+    return slc_push_memory_plan(options, sample->order, (uint32_t)buckets, 0).shape.buckets;
 }

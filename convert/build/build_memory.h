@@ -6,7 +6,7 @@
 #ifndef SLC_CONVERT_BUILD_MEMORY_H
 #define SLC_CONVERT_BUILD_MEMORY_H
 
-#include "convert/build/builder.h"
+#include "convert/build/build_types.h"
 #include "convert/build/spill/scatter.h"
 
 #include <stdint.h>
@@ -55,6 +55,13 @@ bool slc_push_memory_suits(const struct slc_builder_options *options,
                            uint32_t buckets,
                            uint64_t entries,
                            uint32_t segment_bytes);
+
+/* The smallest memory_bytes that slc_builder_create accepts for this order, codec, block size and
+ * workers. */
+uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsigned order);
+
+/* Bytes that counting pieces of fibers takes. */
+uint64_t slc_build_fibers_bytes(const struct slc_builder_options *options, unsigned order);
 
 /* What is held while entries are pushed, if all of it is filled. */
 uint64_t slc_push_memory_bytes(const struct slc_builder_options *options,

@@ -7,9 +7,9 @@
 #define SLC_CONVERT_BUILD_OUTPUT_H
 
 #include "base/error/error.h"
+#include "convert/build/bucket_sort.h"
+#include "convert/build/build_progress.h"
 #include "convert/build/build_tiles.h"
-#include "convert/build/resume/build_progress.h"
-#include "convert/build/sort/bucket_sort.h"
 
 struct slc_output_options {
     const struct slc_sort_plan *plan; /* borrowed */

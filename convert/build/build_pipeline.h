@@ -7,9 +7,9 @@
 #define SLC_CONVERT_BUILD_PIPELINE_H
 
 #include "base/error/error.h"
+#include "convert/build/bucket_sort.h"
 #include "convert/build/build_output.h"
 #include "convert/build/build_tiles.h"
-#include "convert/build/sort/bucket_sort.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 #ifndef SLC_CONVERT_BUILD_QUEUE_H
 #define SLC_CONVERT_BUILD_QUEUE_H
 
+#include "convert/build/bucket_sort.h"
 #include "convert/build/builder_internal.h"
-#include "convert/build/sort/bucket_sort.h"
 
 struct slc_build_level {
     struct slc_build_level *below;

@@ -8,7 +8,7 @@
 #define SLC_CONVERT_BUILD_SPLIT_H
 
 #include "base/error/error.h"
-#include "convert/build/sort/bucket_sort.h"
+#include "convert/build/bucket_sort.h"
 
 #include <stdint.h>
 

@@ -12,7 +12,6 @@
 #include "convert/build/build_fibers.h"
 #include "convert/build/build_memory.h"
 #include "convert/build/builder_internal.h"
-#include "convert/build/resume/build_complete.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,33 +19,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char *const duplicate_names[] = {
-    [SLC_DUPLICATES_SUM] = "sum",
-    [SLC_DUPLICATES_ERROR] = "error",
-    [SLC_DUPLICATES_KEEP_FIRST] = "keep-first",
-    [SLC_DUPLICATES_KEEP_LAST] = "keep-last",
-};
-
-enum { DUPLICATE_NAMES = sizeof duplicate_names / sizeof duplicate_names[0] };
-
-const char *slc_duplicates_name(enum slc_duplicates policy)
-{
-    return (unsigned)policy < DUPLICATE_NAMES ? duplicate_names[policy] : "?";
-}
-
-bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy)
-{
-    unsigned i;
-
-    for (i = 0; i < DUPLICATE_NAMES; i++) {
-        if (strcmp(name, duplicate_names[i]) == 0) {
-            *policy = (enum slc_duplicates)i;
-            return true;
-        }
-    }
-    return false;
-}
 
 /* In a folder of the user's choice the name must not meet that of another run. */
 static char *spill_path(const struct slc_builder *builder, const char *temp_folder)
@@ -58,59 +30,6 @@ static char *spill_path(const struct slc_builder *builder, const char *temp_fold
     }
     snprintf(name, sizeof name, "sluice-spill-%ld-%" PRIx64 ".tmp", (long)getpid(), slc_clock_ns());
     return slc_path_join(temp_folder, name);
-}
-
-void slc_build_release_push_memory(struct slc_builder *builder)
-{
-    slc_key_frames_destroy(&builder->frames);
-    slc_spill_destroy(builder->spill);
-    slc_buffer_destroy(&builder->scatter_memory);
-    slc_free(builder->chains);
-    builder->spill = NULL;
-    builder->chains = NULL;
-}
-
-enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
-                                           uint32_t buckets,
-                                           const struct slc_spill_extent *kept,
-                                           struct slc_error *err)
-{
-    struct slc_push_memory plan =
-        slc_push_memory_plan(&builder->options, builder->order, buckets, builder->entries_expected);
-    struct slc_spill_options spill_options = {.files = builder->options.files,
-                                              .path = builder->spill_path,
-                                              .max_bytes = builder->options.max_temp,
-                                              .segment_bytes = plan.segment_bytes,
-                                              .segment_count = plan.segment_count,
-                                              .keep = builder->options.resumable};
-    enum slc_status status;
-
-    if (kept != NULL && kept->segments > 0) {
-        const uint64_t bytes = (uint64_t)plan.segment_bytes * plan.segment_count;
-
-        spill_options.extent = *kept;
-        spill_options.segment_bytes = kept->segment_bytes;
-        spill_options.segment_count = (uint32_t)(bytes / kept->segment_bytes);
-    }
-
-    assert(plan.shape.buckets == buckets);
-    builder->bucket_count = buckets;
-    slc_key_frames_init(&builder->frames, builder->order, &builder->splitters,
-                        builder->options.assumed_base);
-    builder->chains = slc_calloc(buckets, sizeof *builder->chains);
-    if (builder->chains == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", buckets);
-    }
-    status = slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
-                               SLC_PAGES_MIXED, err);
-    if (status == SLC_OK) {
-        status = slc_spill_create(&spill_options, &builder->spill, err);
-    }
-    if (status == SLC_OK) {
-        slc_scatter_init(&builder->scatter, &plan.shape, builder->spill, builder->chains,
-                         builder->scatter_memory.data);
-    }
-    return status;
 }
 
 static enum slc_status
@@ -232,27 +151,6 @@ void slc_builder_abandon(struct slc_builder *builder)
     slc_build_destroy(builder);
 }
 
-void slc_build_destroy(struct slc_builder *builder)
-{
-    if (builder == NULL) {
-        return;
-    }
-    slc_build_release_push_memory(builder);
-    slc_buffer_destroy(&builder->fiber_memory);
-    slc_splitters_destroy(&builder->splitters);
-    slc_state_destroy(&builder->note);
-    slc_build_folder_end(&builder->folder);
-    slc_free(builder->temp_folder);
-    slc_free(builder->spill_path);
-    slc_free(builder->workers);
-    slc_free(builder);
-}
-
-enum {
-    /* Records whose first distribution stays near: more buckets cost the push as much again. */
-    CACHE_BUCKET_ENTRIES = 256 << 10
-};
-
 /* Evenly spaced rows of the sample, at most SLC_SPLITTER_SAMPLE_MAX, less the assumed base. */
 static uint64_t *
 sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uint32_t *count)
@@ -273,48 +171,6 @@ sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uin
     }
     *count = taken;
     return rows;
-}
-
-/*
- * Buckets so that one fills about six tenths of a sort area, for samples are uneven; several per
- * worker where there is work to share; no more than the sample can place.
- */
-uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
-                                  const struct slc_entries *sample,
-                                  uint64_t entries_expected)
-{
-    uint64_t resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES * 4;
-    bool spilled = !slc_push_stays_in_memory(options, entries_expected);
-    struct slc_sort_memory plan =
-        slc_sort_memory_plan(options, slc_sort_workers(options, spilled), resident, UINT64_MAX);
-    uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);
-    uint64_t buckets = 256; /* entries unknown: enough for some hundred times the area */
-    unsigned bits = 0;
-    unsigned mode;
-    uint32_t i;
-
-    for (mode = 0; mode < sample->order; mode++) {
-        uint64_t largest = 0;
-
-        for (i = 0; i < sample->count; i++) {
-            largest = slc_max_u64(largest, sample->coords[mode][i]);
-        }
-        bits += slc_bits_for_length(largest == UINT64_MAX ? largest : largest + 1);
-    }
-    if (entries_expected > 0) {
-        /* A record and its copy, with its share of a run. */
-        uint64_t each = bits > 62 ? 50 : 34;
-
-        buckets = entries_expected / (area / each * 6 / 10 + 1) + 1;
-        if (!spilled) {
-            buckets = slc_max_u64(buckets, entries_expected / CACHE_BUCKET_ENTRIES);
-        }
-        if (entries_expected >= UINT64_C(16) * SLC_TILE_NNZ) {
-            buckets = slc_max_u64(buckets, UINT64_C(4) * options->workers);
-        }
-    }
-    buckets = slc_min_u64(buckets, slc_min_u64(sample->count / 8 + 1, SLC_BUCKETS_MAX));
-    return slc_push_memory_plan(options, sample->order, (uint32_t)buckets, 0).shape.buckets;
 }
 
 enum slc_status slc_builder_sample(struct slc_builder *builder,
@@ -435,86 +291,4 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
 void slc_builder_note(struct slc_builder *builder, const struct slc_state *note)
 {
     builder->last_note = note;
-}
-
-/*
- * What is no part of the finished store goes: memory, a spill file that has a name, and what names
- * it.
- */
-static enum slc_status drop_spill(struct slc_builder *builder, bool noted, struct slc_error *err)
-{
-    enum slc_status status = slc_build_drop_commits(builder, noted, err);
-
-    slc_build_release_push_memory(builder);
-    return status == SLC_OK && builder->options.resumable
-               ? slc_state_remove(builder->options.files, builder->folder.part, SLC_SPILL_NAME, err)
-               : status;
-}
-
-/* Whether what has been done is worth the syncs that it takes to have it outlive a crash. */
-static bool is_worth_noting(const struct slc_builder *builder)
-{
-    return builder->completable &&
-           (builder->folder.keep || builder->options.note_complete ||
-            slc_seconds_since(builder->start_ns) >= slc_build_interval(builder));
-}
-
-/*
- * Notes that the store is complete. After a commit that has to succeed, for the commit is dropped
- * then; without one, more can be lost where it does not, and all is well where nothing else fails.
- */
-static enum slc_status note_complete(const struct slc_builder *builder,
-                                     struct slc_complete *complete,
-                                     struct slc_error *err)
-{
-    struct slc_error fault = SLC_ERROR_INIT;
-
-    if (!is_worth_noting(builder)) {
-        return SLC_OK;
-    }
-    if (builder->folder.keep) {
-        complete->noted = true;
-        return slc_complete_note(complete, err);
-    }
-    complete->noted = slc_complete_note(complete, &fault) == SLC_OK;
-    if (!complete->noted) {
-        /* What may be there of it would get into the store. */
-        (void)!slc_state_remove(complete->folder->files, complete->folder->part,
-                                SLC_COMPLETE_STATE_NAME, &fault);
-    }
-    return SLC_OK;
-}
-
-enum slc_status slc_builder_finish(struct slc_builder *builder,
-                                   unsigned index_base,
-                                   const uint64_t *dims,
-                                   struct slc_store_origin *origin,
-                                   struct slc_builder_report *report,
-                                   struct slc_error *err)
-{
-    struct slc_builder_options options = builder->options;
-    const bool relabels = options.relabel != SLC_RELABEL_NONE;
-    struct slc_complete complete = {.options = &options,
-                                    .folder = &builder->folder,
-                                    .stage = relabels ? SLC_COMPLETE_PLAIN : SLC_COMPLETE_WHOLE,
-                                    .report = report,
-                                    .note = builder->last_note};
-    enum slc_status status;
-
-    *report = (struct slc_builder_report){.resumed = builder->resumed};
-    /* A second sort is given memory and temporary folder of the first. */
-    options.temp_folder = builder->temp_folder;
-    status = slc_build_store(builder, index_base, dims, origin, report, err);
-    if (status == SLC_OK) {
-        status = note_complete(builder, &complete, err);
-    }
-    if (status == SLC_OK) {
-        status = drop_spill(builder, complete.noted, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_complete_finish(&complete, err);
-    }
-    report->commit_seconds = builder->commit_cost_seconds;
-    slc_builder_end(builder, status);
-    return status;
 }

@@ -1,9 +1,12 @@
-/* The builder's state, shared by builder.c (pushing) and build_finish.c (writing). */
+/*
+ * The builder's state, shared by builder_state.c (memory), builder_resume.c (commits), builder.c
+ * (pushing), build_finish.c (writing) and publish/build_complete.c (the last steps).
+ */
 #ifndef SLC_CONVERT_BUILDER_INTERNAL_H
 #define SLC_CONVERT_BUILDER_INTERNAL_H
 
-#include "convert/build/build_folder.h"
-#include "convert/build/builder.h"
+#include "convert/build/build_types.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/build/resume/state_file.h"
 #include "convert/build/sort/fibers.h"
 #include "convert/build/sort/key_frame.h"
@@ -90,5 +93,12 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                 struct slc_store_origin *origin,
                                 struct slc_builder_report *report,
                                 struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * What is no part of the finished store goes: memory, a spill file that has a name, and what names
+ * it. `noted`: as for slc_build_drop_commits.
+ */
+enum slc_status
+slc_build_drop_spill(struct slc_builder *builder, bool noted, struct slc_error *err) SLC_NODISCARD;
 
 #endif

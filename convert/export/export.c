@@ -10,10 +10,10 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "base/thread/turns.h"
-#include "convert/build/forecast/store_trial.h"
-#include "convert/export/format.h"
 #include "convert/export/input_numbers.h"
 #include "convert/export/text_output.h"
+#include "convert/forecast/store_trial.h"
+#include "convert/number/format.h"
 #include "storage/file/block_file.h"
 #include "storage/manifest/store.h"
 

@@ -49,10 +49,4 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
                                     struct slc_export_forecast *forecast,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Writes `value` into `text` (at least 32 bytes) with the fewest digits that strtod reads back to
- * the same bits; returns the length. Locale-independent.
- */
-unsigned slc_format_f64(char *text, double value);
-
 #endif

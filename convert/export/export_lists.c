@@ -3,10 +3,10 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/build/forecast/store_trial.h"
 #include "convert/export/input_numbers.h"
 #include "convert/export/list_output.h"
 #include "convert/export/row_order.h"
+#include "convert/forecast/store_trial.h"
 #include "storage/scan/tile_scan.h"
 
 #include <pthread.h>

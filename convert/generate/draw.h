@@ -15,7 +15,7 @@
 #define SLC_CONVERT_DRAW_H
 
 #include "base/memory/memory.h"
-#include "convert/generate/generate.h"
+#include "convert/generate/generate_options.h"
 #include "convert/generate/permute.h"
 #include "convert/generate/zipf.h"
 

@@ -9,10 +9,13 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "base/thread/turns.h"
-#include "convert/build/forecast/build_forecast.h"
-#include "convert/export/format.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/builder.h"
 #include "convert/export/text_output.h"
+#include "convert/forecast/build_forecast.h"
 #include "convert/generate/draw.h"
+#include "convert/number/format.h"
+#include "convert/publish/build_complete.h"
 
 #include <inttypes.h>
 #include <stdio.h>

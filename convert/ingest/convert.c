@@ -19,9 +19,10 @@
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "base/version.h"
-#include "convert/build/resume/build_complete.h"
+#include "convert/build/build_memory.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/sheet.h"
+#include "convert/publish/build_complete.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -32,45 +33,6 @@
  * pages. */
 static const uint64_t overhead_bytes = UINT64_C(6) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
-
-static enum slc_status check_options(const struct slc_convert_options *options,
-                                     struct slc_error *err)
-{
-    if (!options->input) {
-        return slc_fail(err, SLC_ERR_USAGE, "an input is needed");
-    }
-    if (options->values && strcmp(options->input, "-") == 0 && strcmp(options->values, "-") == 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "only one of two inputs can be standard input");
-    }
-    if (options->sheet && (options->values || options->names || options->append)) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "a table has values and names in its columns, and makes a store of its own");
-    }
-    if (options->table && (!options->append || options->values)) {
-        return slc_fail(err, SLC_ERR_USAGE, "only a table is appended as one, without values");
-    }
-    if (options->index_base < -1 || options->index_base > 1) {
-        return slc_fail(err, SLC_ERR_USAGE, "index base %d: 0 or 1 is possible, or auto",
-                        options->index_base);
-    }
-    if (options->dims_order > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u lengths given: at most %d modes are supported",
-                        options->dims_order, (int)SLC_MAX_ORDER);
-    }
-    for (unsigned m = 0; m < options->dims_order; m++) {
-        if (options->dims[m] < 1 || options->dims[m] > SLC_MAX_MODE_LENGTH) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "length %" PRIu64 " of mode %u: 1 to %" PRIu64 " is possible",
-                            options->dims[m], m + 1, SLC_MAX_MODE_LENGTH);
-        }
-    }
-    if (options->threads > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads: at most %d are supported",
-                        options->threads, (int)SLC_MAX_THREADS);
-    }
-    return SLC_OK;
-}
 
 /* Order and lengths as far as they are known before reading the rows. */
 static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *err)
@@ -485,7 +447,7 @@ static enum slc_status perform(const struct slc_convert_options *options,
                                .forecast = forecast,
                                .brief = forecast != NULL && forecast->brief,
                                .start_ns = slc_clock_ns()};
-    enum slc_status status = check_options(options, err);
+    enum slc_status status = slc_conversion_check_options(options, err);
 
     if (status != SLC_OK) {
         return status;

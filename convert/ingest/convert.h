@@ -6,39 +6,14 @@
 #define SLC_CONVERT_CONVERT_H
 
 #include "base/error/error.h"
-#include "convert/build/builder.h"
+#include "convert/build/build_types.h"
 #include "convert/ingest/csv/sheet_spec.h"
+#include "convert/ingest/input/dialect.h"
 #include "convert/ingest/names/name_maps.h"
 #include "storage/file/files.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Text dialects, docs/FORMATS-TEXT.md, and binary formats, docs/FORMATS-BINARY.md. AUTO looks at
- * the first bytes and lines. */
-enum slc_dialect {
-    SLC_DIALECT_AUTO,
-    SLC_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
-    SLC_DIALECT_PARTI,         /* N, dims, then 1-based rows (ParTI, HiParTI, MM-CSF) */
-    SLC_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format", N nnz, dims, 1-based rows */
-    SLC_DIALECT_GENTEN,        /* [sptensor [indices-start-at-..]], N, dims, nnz; 0-based default */
-    SLC_DIALECT_TENSORTOOLBOX, /* sptensor, N, dims, nnz; 1-based */
-    SLC_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate .. */
-    SLC_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate .. */
-    SLC_DIALECT_SPLATT_BIN,    /* the first of the binary ones */
-    SLC_DIALECT_GENTEN_BIN,
-    SLC_DIALECT_ALTO_BIN, /* never found out: nothing tells such a file from other numbers */
-    SLC_DIALECT_NPZ,      /* of pydata/sparse or scipy.sparse */
-    SLC_DIALECT_NPY,      /* coordinates; `values` has the values */
-    SLC_DIALECT_NPY_ROWS, /* the same with a row of coordinates, or a column, per nonzero */
-    SLC_DIALECT_NPY_COLUMNS,
-    SLC_DIALECT_CSV, /* a table: never found out, for `sheet` says what to make of it */
-    SLC_DIALECT_LAST = SLC_DIALECT_CSV
-};
-const char *slc_dialect_name(enum slc_dialect dialect);
-bool slc_dialect_parse(const char *name, enum slc_dialect *dialect);
-/* Whether it is one of a binary file. */
-bool slc_dialect_is_binary(enum slc_dialect dialect);
 
 struct slc_convert_options {
     const struct slc_files *files; /* NULL: the operating system */

@@ -15,7 +15,7 @@
 
 #include "base/hash.h"
 #include "base/memory/checked.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/ingest/csv/sheet.h"
 #include "convert/ingest/csv/sheet_remember.h"
 #include "convert/ingest/names/names_append.h"

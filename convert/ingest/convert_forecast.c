@@ -10,7 +10,7 @@
 #include "base/key.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/build/forecast/build_forecast.h"
+#include "convert/forecast/build_forecast.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/sheet_sample.h"
 

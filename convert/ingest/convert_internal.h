@@ -1,6 +1,7 @@
 /*
  * A conversion's state, shared by convert.c (decisions), convert_open.c (the input),
- * convert_sample.c (what is guessed) and convert_resume.c (what an interrupted run left).
+ * convert_sheet.c (a table), convert_append.c (the store that is appended to), convert_sample.c
+ * (what is guessed) and convert_resume.c (what an interrupted run left).
  */
 #ifndef SLC_CONVERT_CONVERT_INTERNAL_H
 #define SLC_CONVERT_CONVERT_INTERNAL_H
@@ -50,9 +51,14 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *conversion,
                                          struct slc_error *err) SLC_NODISCARD;
 
 /* Adds the input's name to a fault of its content; returns the status. */
-enum slc_status slc_conversion_blame(const struct slc_conversion *conversion,
-                                     enum slc_status status,
-                                     struct slc_error *err) SLC_NODISCARD;
+static inline SLC_NODISCARD enum slc_status
+slc_conversion_blame(const struct slc_conversion *c, enum slc_status status, struct slc_error *err)
+{
+    if (status == SLC_ERR_INPUT || status == SLC_ERR_UNSUPPORTED) {
+        slc_error_locate_file(err, c->info.name);
+    }
+    return status;
+}
 
 /*
  * How a table is read: fills the request, but for what old stores add. Errors: SLC_ERR_BUDGET;
@@ -62,6 +68,11 @@ enum slc_status slc_conversion_ask_sheet(struct slc_conversion *conversion,
                                          struct slc_sheet_request *request,
                                          struct slc_sheet_old *old,
                                          struct slc_error *err) SLC_NODISCARD;
+
+/* Reads a table; the rows it was translated to are the source of rows. Errors: those of
+ * slc_conversion_ask_sheet and slc_sheet_open. */
+enum slc_status slc_conversion_open_sheet(struct slc_conversion *conversion,
+                                          struct slc_error *err) SLC_NODISCARD;
 
 /*
  * convert_forecast_table.c: of a forecast, takes a sample of a table in place of the rows of
@@ -105,6 +116,9 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion,
 enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
                                               struct slc_error *err) SLC_NODISCARD;
 
+/* Errors: SLC_ERR_USAGE. */
+enum slc_status slc_conversion_check_options(const struct slc_convert_options *options,
+                                             struct slc_error *err) SLC_NODISCARD;
 /* Of the options that the store, or the way to it, depends on. */
 uint64_t slc_conversion_options_hash(const struct slc_convert_options *options);
 

@@ -46,27 +46,6 @@ record_fault(struct slc_parse_queue *queue, uint64_t sequence, const struct slc_
     pthread_mutex_unlock(&queue->lock);
 }
 
-void slc_parse_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mark *place)
-{
-    pthread_mutex_lock(&job->queue->lock);
-    if (place->set && (!mark->set || place->sequence < mark->sequence)) {
-        *mark = *place;
-    }
-    pthread_mutex_unlock(&job->queue->lock);
-}
-
-bool slc_parse_mark_wanted(struct slc_parse_job *job,
-                           const struct slc_mark *mark,
-                           uint64_t sequence)
-{
-    bool wanted;
-
-    pthread_mutex_lock(&job->queue->lock);
-    wanted = !mark->set || sequence < mark->sequence;
-    pthread_mutex_unlock(&job->queue->lock);
-    return wanted;
-}
-
 /* Appends to the ring. The lock is held. */
 static void add_ready(struct slc_parse_job *job, struct slc_piece *piece)
 {
@@ -275,6 +254,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
     queue.free_pieces = places;
     queue.ready = places + job->piece_count;
     job->queue = &queue;
+    job->lock = &queue.lock;
     for (unsigned i = 1; i < job->piece_count; i++) {
         queue.free_pieces[queue.free_count++] = &job->pieces[i];
     }

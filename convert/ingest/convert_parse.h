@@ -10,6 +10,7 @@
 #include "convert/build/builder.h"
 #include "convert/ingest/input/row_source.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -73,6 +74,7 @@ struct slc_parse_job {
     double scatter_seconds;
 
     struct slc_parse_queue *queue; /* convert_parse.c */
+    pthread_mutex_t *lock;         /* the queue's; of marks, too */
 };
 
 /* What all parsers saw so far, added up. */
@@ -113,12 +115,5 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
                                 unsigned worker,
                                 const struct slc_piece *piece,
                                 struct slc_error *err) SLC_NODISCARD;
-
-/* Sets *mark, a member of the job, unless it holds an earlier place. Called by any thread. */
-void slc_parse_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mark *place);
-/* Whether `sequence` comes before the place that *mark holds. */
-bool slc_parse_mark_wanted(struct slc_parse_job *job,
-                           const struct slc_mark *mark,
-                           uint64_t sequence);
 
 #endif

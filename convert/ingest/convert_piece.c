@@ -15,6 +15,29 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Sets *mark, a member of the job, unless it holds an earlier place. */
+static void
+keep_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mark *place)
+{
+    pthread_mutex_lock(job->lock);
+    if (place->set && (!mark->set || place->sequence < mark->sequence)) {
+        *mark = *place;
+    }
+    pthread_mutex_unlock(job->lock);
+}
+
+/* Whether `sequence` comes before the place that *mark holds. */
+static bool
+is_mark_wanted(struct slc_parse_job *job, const struct slc_mark *mark, uint64_t sequence)
+{
+    bool wanted;
+
+    pthread_mutex_lock(job->lock);
+    wanted = !mark->set || sequence < mark->sequence;
+    pthread_mutex_unlock(job->lock);
+    return wanted;
+}
+
 uint64_t slc_parser_bytes(unsigned order, bool symmetric)
 {
     uint64_t words = (uint64_t)SLC_BATCH_ROWS * (order + 1);
@@ -181,9 +204,9 @@ static void mark_first(struct slc_parse_job *job,
     struct slc_mark place = {0};
 
     if (!batch_in_bounds(&batch->parser->rows, bounds) &&
-        slc_parse_mark_wanted(job, mark, batch->piece->sequence)) {
+        is_mark_wanted(job, mark, batch->piece->sequence)) {
         locate(job, batch, out_of_bounds, bounds, &place);
-        slc_parse_mark(job, mark, &place);
+        keep_mark(job, mark, &place);
     }
 }
 

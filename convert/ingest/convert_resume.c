@@ -12,41 +12,10 @@
 
 #include "base/error/log.h"
 #include "base/hash.h"
-#include "base/version.h"
-#include "convert/build/resume/build_complete.h"
+#include "convert/publish/build_complete.h"
 
 #include <stdio.h>
 #include <string.h>
-
-uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
-{
-    const uint64_t numbers[] = {
-        options->dialect,
-        (uint64_t)(int64_t)options->index_base,
-        options->dims_order,
-        slc_hash64(options->dims, options->dims_order * sizeof options->dims[0]),
-        options->duplicates,
-        options->append,
-        options->table,
-        options->again,
-        options->drop_layouts,
-        slc_hash64(options->fixed_modes, sizeof options->fixed_modes),
-        slc_transforms_hash(&options->transforms),
-        options->codec,
-        options->value,
-        options->fibers,
-        options->fibers == SLC_FIBERS_GIVEN ? options->run.mode : 0,
-        options->fibers == SLC_FIBERS_GIVEN ? options->run.bits : 0,
-        options->relabel,
-        options->block_bytes,
-        slc_hash64(options->input, strlen(options->input)),
-        options->names ? options->names->identity : 0,
-        options->sheet ? slc_sheet_spec_hash(options->sheet) : 0,
-        options->values ? slc_hash64(options->values, strlen(options->values)) : 0,
-        slc_hash64(SLC_VERSION, strlen(SLC_VERSION))};
-
-    return slc_hash64(numbers, sizeof numbers);
-}
 
 enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_error *err)
 {

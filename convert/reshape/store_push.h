@@ -5,7 +5,7 @@
 #ifndef SLC_CONVERT_STORE_PUSH_H
 #define SLC_CONVERT_STORE_PUSH_H
 
-#include "convert/build/forecast/store_trial.h"
+#include "convert/forecast/store_trial.h"
 #include "storage/manifest/labels.h"
 #include "storage/manifest/store.h"
 #include "storage/scan/store_scan.h"

@@ -8,7 +8,7 @@
 
 #include "base/matrix.h"
 #include "base/memory/memory.h"
-#include "convert/ingest/names/names_carry.h"
+#include "convert/reshape/names_carry.h"
 #include "engine/product/contract.h"
 #include "engine/product/contract_tile.h"
 #include "storage/manifest/labels.h"

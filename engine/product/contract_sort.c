@@ -5,6 +5,8 @@
  */
 #include "base/memory/checked.h"
 #include "base/version.h"
+#include "convert/build/build_memory.h"
+#include "convert/publish/build_complete.h"
 #include "engine/product/contract_internal.h"
 #include "storage/scan/tile_scan.h"
 

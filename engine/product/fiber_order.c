@@ -4,7 +4,7 @@
 
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "engine/product/contract.h"
 #include "storage/file/folder_lock.h"
 

@@ -6,10 +6,10 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
-#include "convert/export/format.h"
 #include "convert/export/text_output.h"
 #include "convert/ingest/input/input.h"
-#include "convert/ingest/input/row_source.h"
+#include "convert/ingest/text/text.h"
+#include "convert/number/format.h"
 #include "storage/model/npy_header.h"
 
 #include <inttypes.h>

@@ -5,9 +5,9 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/export/format.h"
 #include "convert/ingest/input/input.h"
-#include "convert/ingest/input/row_source.h"
+#include "convert/ingest/text/text.h"
+#include "convert/number/format.h"
 #include "engine/product/predict.h"
 #include "storage/model/npy_header.h"
 

@@ -103,7 +103,7 @@ struct slc_manifest {
 #define SLC_BLCO_NAME "blco.blk"
 
 /* In a store that a conversion has just put in its place: what says so
- * (convert/build/resume/build_complete.h). Removed last, and no part of the store. */
+ * (convert/publish/build_complete.h). Removed last, and no part of the store. */
 #define SLC_COMPLETE_STATE_NAME "complete.state"
 
 /* Name of the manifest in the folder, and the largest one that is read. */

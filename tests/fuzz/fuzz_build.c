@@ -7,9 +7,10 @@
 #include "fuzz_store.h"
 
 #include "base/random.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/build_memory.h"
 #include "convert/build/builder.h"
-#include "convert/build/resume/build_complete.h"
+#include "convert/build/resume/build_folder.h"
+#include "convert/publish/build_complete.h"
 
 #define OUTPUT "/out.slc"
 #define PART   OUTPUT ".part/"

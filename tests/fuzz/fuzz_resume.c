@@ -8,7 +8,7 @@
 
 #include "base/memory/limits.h"
 #include "base/random.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/ingest/convert.h"
 
 #include <inttypes.h>

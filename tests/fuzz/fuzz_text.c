@@ -5,8 +5,8 @@
  * C library's.
  */
 #include "base/memory/bytes.h"
-#include "convert/ingest/text/number.h"
 #include "convert/ingest/text/text.h"
+#include "convert/number/number.h"
 
 #include <stdbool.h>
 #include <stdio.h>

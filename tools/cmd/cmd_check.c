@@ -2,7 +2,7 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
-#include "convert/build/forecast/store_trial.h"
+#include "convert/forecast/store_trial.h"
 #include "storage/verify/verify.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/options/commands.h"

@@ -1,7 +1,7 @@
 /* sluice generate: random tensors of any size in bounded memory. */
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/generate/generate.h"
-#include "convert/ingest/text/text.h"
+#include "convert/number/number.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/options/build_options.h"
 #include "tools/options/commands.h"

@@ -2,7 +2,7 @@
 #include "tools/forecast/forecast_convert.h"
 
 #include "base/memory/checked.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 

@@ -1,7 +1,7 @@
 /* See forecast_product.h. */
 #include "tools/forecast/forecast_product.h"
 
-#include "convert/build/forecast/store_trial.h"
+#include "convert/forecast/store_trial.h"
 
 #define TRIAL_SECONDS 0.3
 /* Bytes a second of memory that is filled, and moved to a file, where no drive was tried. */

@@ -4,7 +4,7 @@
  */
 #include "tools/options/options.h"
 
-#include "convert/ingest/text/text.h"
+#include "convert/number/number.h"
 #include "engine/plan/plan.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Removes what an interrupted command cannot go on with; see unfinished.h. */
 #include "tools/progress/unfinished.h"
 
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "storage/file/files.h"
 #include "storage/manifest/store.h"
 #include "tools/progress/console.h"

@@ -3,7 +3,7 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/build/forecast/store_trial.h"
+#include "convert/forecast/store_trial.h"
 #include "tools/forecast/forecast.h"
 #include "tools/progress/format.h"
 

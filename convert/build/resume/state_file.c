@@ -152,6 +152,38 @@ enum slc_status slc_state_load(struct slc_state *state,
     return status;
 }
 
+const char *slc_identity_differs(struct slc_state *state, const struct slc_build_identity *identity)
+{
+    if (slc_state_get(state, UINT64_MAX) != identity->input) {
+        return "the input has changed since";
+    }
+    return slc_state_get(state, UINT64_MAX) != identity->options ? "it had other options" : NULL;
+}
+
+enum slc_status slc_state_exists(const struct slc_files *files,
+                                 const char *folder,
+                                 const char *name,
+                                 bool *there,
+                                 struct slc_error *err)
+{
+    char *path = folder == NULL ? NULL : slc_path_join(folder, name);
+    struct slc_file_stat stat;
+    enum slc_status status = SLC_OK;
+    int code;
+
+    *there = false;
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    code = files->stat_path(files->self, path, &stat);
+    *there = code >= 0;
+    if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
+        status = slc_fail_errno(err, -code, path, "looking for what an earlier run left");
+    }
+    slc_free(path);
+    return status;
+}
+
 enum slc_status slc_state_remove(const struct slc_files *files,
                                  const char *folder,
                                  const char *name,

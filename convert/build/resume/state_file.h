@@ -13,6 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a store depends on: two builds with the same numbers make the same store. */
+struct slc_build_identity {
+    uint64_t input;
+    uint64_t options;
+};
+
 /* All zero: empty. Owns memory: slc_state_destroy. */
 struct slc_state {
     uint8_t *bytes;
@@ -47,6 +53,17 @@ enum slc_status slc_state_load(struct slc_state *state,
                                const char *name,
                                bool *sound,
                                struct slc_error *err) SLC_NODISCARD;
+
+/* Reads the identity at the beginning of a state. NULL, or what differs. */
+const char *slc_identity_differs(struct slc_state *state,
+                                 const struct slc_build_identity *identity);
+
+/* Whether FOLDER/NAME is there; a folder that is NULL is one without memory for its path. */
+enum slc_status slc_state_exists(const struct slc_files *files,
+                                 const char *folder,
+                                 const char *name,
+                                 bool *there,
+                                 struct slc_error *err) SLC_NODISCARD;
 
 /* Removes it; that it is not there is success. */
 enum slc_status slc_state_remove(const struct slc_files *files,

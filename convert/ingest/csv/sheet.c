@@ -6,7 +6,7 @@
 #include "base/memory/checked.h"
 #include "convert/ingest/csv/sheet_read.h"
 #include "convert/ingest/csv/sheet_remember.h"
-#include "convert/ingest/text/number.h"
+#include "convert/number/number.h"
 #include "storage/manifest/names.h"
 
 #include <inttypes.h>

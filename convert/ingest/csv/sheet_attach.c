@@ -1,4 +1,5 @@
 /* Names of indices and titles of modes of a table, for the store that is made of it. */
+#include "base/error/stop.h"
 #include "convert/ingest/csv/sheet_internal.h"
 #include "storage/manifest/names.h"
 

@@ -6,7 +6,7 @@
 #ifndef SLC_CONVERT_SHEET_BATCH_H
 #define SLC_CONVERT_SHEET_BATCH_H
 
-#include "convert/ingest/csv/sheet_rows.h"
+#include "convert/ingest/csv/sheet_part.h"
 
 /*
  * Translates records of a part from its position on, at most `most` and SLC_SHEET_BATCH, for which

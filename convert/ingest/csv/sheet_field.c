@@ -1,7 +1,7 @@
 /* See sheet_field.h. */
 #include "convert/ingest/csv/sheet_field.h"
 
-#include "convert/ingest/text/text.h"
+#include "convert/number/number.h"
 
 #include <math.h>
 

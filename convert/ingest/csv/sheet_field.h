@@ -6,7 +6,7 @@
 #define SLC_CONVERT_SHEET_FIELD_H
 
 #include "convert/ingest/csv/sheet_time.h"
-#include "convert/ingest/text/number.h"
+#include "convert/number/number.h"
 
 /* As those below, for texts of any form. */
 bool slc_sheet_value_long(const char *text, size_t bytes, double *value);

@@ -2,6 +2,7 @@
 #include "convert/ingest/csv/sheet_read.h"
 
 #include "base/error/clock.h"
+#include "base/error/stop.h"
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
 #include "convert/ingest/csv/sheet_cut.h"

@@ -5,7 +5,7 @@
 #ifndef SLC_CONVERT_SHEET_SAMPLE_H
 #define SLC_CONVERT_SHEET_SAMPLE_H
 
-#include "convert/build/forecast/unseen.h"
+#include "convert/forecast/unseen.h"
 #include "convert/ingest/csv/sheet.h"
 
 #include <stdbool.h>

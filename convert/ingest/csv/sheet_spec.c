@@ -2,7 +2,7 @@
 #include "convert/ingest/csv/sheet_spec.h"
 
 #include "base/hash.h"
-#include "convert/ingest/text/text.h"
+#include "convert/number/number.h"
 
 #include <math.h>
 #include <stdio.h>

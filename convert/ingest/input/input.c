@@ -12,7 +12,6 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "convert/ingest/input/input_source.h"
-#include "convert/ingest/text/text.h"
 #include "storage/manifest/folder_kind.h"
 
 #include <assert.h>

@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Longest line accepted: no dialect needs more than 16 indices and a value. */
+enum { SLC_LINE_BYTES_MAX = 1 << 20 };
+
 struct slc_input;
 
 struct slc_input_info {

@@ -11,7 +11,7 @@
 
 #include "base/memory/memory.h"
 #include "convert/ingest/input/input.h"
-#include "convert/ingest/text/text.h"
+#include "convert/ingest/input/rows.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,12 +93,6 @@ struct slc_row_source {
     const struct slc_text_header *header; /* what is known of all rows */
     uint64_t sampled_bytes; /* of rows, which can be read anywhere; 0: only one after the other */
 };
-
-/* A source of rows of text: what `input` delivers. Borrows both. Owns: slc_row_source_close. */
-enum slc_status slc_text_source_open(struct slc_input *input,
-                                     const struct slc_text_header *header,
-                                     struct slc_row_source **source,
-                                     struct slc_error *err) SLC_NODISCARD;
 
 /* Takes NULL. */
 static inline void slc_row_source_close(struct slc_row_source *source)

@@ -6,7 +6,7 @@
 #define SLC_CONVERT_NAMES_APPEND_H
 
 #include "convert/ingest/names/name_maps.h"
-#include "convert/ingest/names/names_carry.h"
+#include "convert/reshape/names_carry.h"
 
 struct slc_names_append {
     struct slc_names_carry old;       /* of all modes, in their order */

@@ -12,22 +12,13 @@
 
 #include "base/column_range.h"
 #include "base/memory/checked.h"
-#include "convert/ingest/text/number.h"
+#include "convert/number/number.h"
 
 #include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-void slc_text_rows_clear(struct slc_text_rows *rows)
-{
-    rows->count = 0;
-    for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
-        rows->smallest[m] = UINT64_MAX;
-        rows->largest[m] = 0;
-    }
-}
 
 /* The start of the next line when only blanks are left on this one, NULL otherwise. */
 static inline const char *end_line(const char *p, const char *end)

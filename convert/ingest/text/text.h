@@ -1,41 +1,16 @@
 /*
- * Text tensors: recognizing the dialect from the first lines, and parsing rows. Nothing here reads
- * files; convert/ingest/input/input.h delivers the bytes.
+ * Text tensors: recognizing the dialect from the first lines, and parsing rows. Only the source of
+ * rows reads files; convert/ingest/input/input.h delivers the bytes.
  */
 #ifndef SLC_CONVERT_TEXT_H
 #define SLC_CONVERT_TEXT_H
 
 #include "base/error/error.h"
-#include "base/memory/limits.h"
-#include "convert/ingest/convert.h"
+#include "convert/ingest/input/row_source.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Longest line accepted: no dialect needs more than 16 indices and a value. */
-enum { SLC_LINE_BYTES_MAX = 1 << 20 };
-
-/* What the header (or, without one, the first row) says. */
-struct slc_text_header {
-    enum slc_dialect dialect;
-    unsigned order; /* 0: neither a header nor a row, only comments or nothing */
-    bool has_dims;
-    uint64_t dims[SLC_MAX_ORDER];
-    bool has_nnz;
-    uint64_t nnz;        /* rows declared */
-    int index_base;      /* 0 or 1 where the header states it, -1 where it does not */
-    bool ambiguous_base; /* the dialect exists in both bases: only an index 0 or the user decides */
-    bool has_values;     /* false: Matrix Market `pattern`, every value is 1 */
-    int symmetry;        /* Matrix Market: 0 general, 1 symmetric, -1 skew-symmetric */
-    char comment[3];     /* characters that start a comment line, e.g. "#", "%", "/" (as "//") */
-    uint64_t header_bytes; /* rows start here */
-    uint64_t header_lines;
-};
-
-/* The base by convention, where neither the header nor the indices tell: 0 for GenTen and
- * binary formats, else 1. */
-unsigned slc_dialect_base(enum slc_dialect dialect);
 
 /*
  * Recognizes the dialect and reads the header from the first bytes of the input: `bytes` of them,
@@ -48,20 +23,6 @@ enum slc_status slc_text_sniff(const char *text,
                                enum slc_dialect forced,
                                struct slc_text_header *header,
                                struct slc_error *err) SLC_NODISCARD;
-
-/* Rows parsed from one piece of text; arrays of at least `capacity` entries, the caller's. */
-struct slc_text_rows {
-    uint32_t capacity;
-    uint32_t count;
-    uint64_t *coords[SLC_MAX_ORDER]; /* exactly as written: the base is not yet subtracted */
-    double *values;
-    uint64_t smallest[SLC_MAX_ORDER]; /* over the rows so far; UINT64_MAX when none */
-    uint64_t largest[SLC_MAX_ORDER];
-    uint64_t lines; /* lines consumed, comments and empty ones included */
-};
-
-/* Forgets the rows and their ranges; `lines`, which counts on, stays. */
-void slc_text_rows_clear(struct slc_text_rows *rows);
 
 /*
  * Parses rows from [*position, bytes) of `text` until the piece ends or `rows` is full, and
@@ -83,11 +44,10 @@ enum slc_status slc_text_parse_rows(const struct slc_text_header *header,
 uint64_t
 slc_text_field_column(const char *text, size_t bytes, size_t line_start, unsigned field_index);
 
-/*
- * Parses a decimal floating-point number, correctly rounded, independent of the locale, from
- * [text, end). Returns the first byte after it, or NULL when there is none. Fast path for up to 19
- * digits and exponents within +-22, strtod's result always.
- */
-const char *slc_parse_f64(const char *text, const char *end, double *value);
+/* A source of rows of text: what `input` delivers. Borrows both. Owns: slc_row_source_close. */
+enum slc_status slc_text_source_open(struct slc_input *input,
+                                     const struct slc_text_header *header,
+                                     struct slc_row_source **source,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 #endif

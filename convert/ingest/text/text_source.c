@@ -1,5 +1,5 @@
 /* Rows of text: pieces that end at line ends, which convert/ingest/text/rows.c parses. */
-#include "convert/ingest/input/row_source.h"
+#include "convert/ingest/text/text.h"
 
 #include <string.h>
 

@@ -5,6 +5,8 @@
 #include "base/memory/memory.h"
 #include "base/random.h"
 #include "base/thread/team.h"
+#include "convert/build/build_memory.h"
+#include "convert/publish/build_complete.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 

@@ -1,8 +1,9 @@
 /* See resume_fixture.h. */
 #include "resume_fixture.h"
 
-#include "convert/build/build_folder.h"
-#include "convert/build/resume/build_complete.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/resume/build_folder.h"
+#include "convert/publish/build_complete.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 

@@ -1,6 +1,6 @@
 /* One bucket: sorted stably, combined in input order, whatever the order and size of its chunks. */
 #include "base/random.h"
-#include "convert/build/sort/bucket_sort.h"
+#include "convert/build/bucket_sort.h"
 #include "convert/build/spill/scatter.h"
 #include "slc_test.h"
 

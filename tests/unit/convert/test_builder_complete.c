@@ -3,8 +3,8 @@
  * looks at it and names it, however little is left to be done, unless it is of another build.
  */
 #include "base/random.h"
-#include "convert/build/build_folder.h"
-#include "convert/build/resume/build_complete.h"
+#include "convert/build/resume/build_folder.h"
+#include "convert/publish/build_complete.h"
 #include "faulty_files.h"
 #include "resume_fixture.h"
 #include "slc_test.h"

@@ -4,6 +4,7 @@
  */
 #include "base/error/fault.h"
 #include "builder_fixture.h"
+#include "convert/publish/build_complete.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 #include "storage/file/folder_lock.h"

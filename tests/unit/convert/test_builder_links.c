@@ -4,9 +4,10 @@
  */
 #include "base/memory/bytes.h"
 #include "builder_fixture.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/build/resume/state_file.h"
 #include "convert/build/spill/chunk.h"
+#include "convert/publish/build_complete.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 

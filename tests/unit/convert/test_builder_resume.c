@@ -4,7 +4,8 @@
  */
 #include "base/error/fault.h"
 #include "base/random.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/build_memory.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/build/resume/state_file.h"
 #include "faulty_files.h"
 #include "resume_fixture.h"

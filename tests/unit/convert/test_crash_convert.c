@@ -8,7 +8,7 @@
 #include "slc_test.h"
 
 #include "base/random.h"
-#include "convert/build/build_folder.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/generate/generate.h"
 #include "convert/ingest/convert.h"
 #include "storage/verify/verify.h"

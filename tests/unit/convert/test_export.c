@@ -4,7 +4,7 @@
 #include "base/memory/memory.h"
 #include "base/random.h"
 #include "convert/export/export.h"
-#include "convert/export/format.h"
+#include "convert/number/format.h"
 #include "faulty_files.h"
 #include "make_store.h"
 #include "slc_test.h"

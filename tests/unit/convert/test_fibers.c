@@ -3,10 +3,10 @@
 #include "base/error/fault.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "convert/build/forecast/unseen.h"
 #include "convert/build/sort/fiber_guess.h"
 #include "convert/build/sort/fibers.h"
 #include "convert/build/sort/key_tables.h"
+#include "convert/forecast/unseen.h"
 #include "slc_test.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
  */
 #include "base/memory/bytes.h"
 #include "base/random.h"
-#include "convert/ingest/text/number.h"
 #include "convert/ingest/text/text.h"
+#include "convert/number/number.h"
 #include "slc_test.h"
 
 #include <float.h>

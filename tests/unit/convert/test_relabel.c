@@ -6,7 +6,7 @@
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "builder_fixture.h"
-#include "convert/build/sort/frequency.h"
+#include "convert/publish/frequency.h"
 #include "faulty_files.h"
 #include "slc_test.h"
 #include "storage/manifest/labels.h"

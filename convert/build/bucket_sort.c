@@ -1,0 +1,420 @@
+/*
+ * See convert/build/bucket_sort.h. The area holds two record arrays, between which the radix
+ * sort moves, and the table of runs. Chunks are loaded in the order of their chain (newest first);
+ * the first distribution takes them run by run in input order, and every step is stable.
+ */
+#include "convert/build/bucket_sort.h"
+
+#include "base/memory/bytes.h"
+#include "convert/build/sort/heap_sort.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    /* Up to here shifting records costs less than counting digits. */
+    INSERTION_SORT_MAX = 16,
+    /* Of a digit at most: the ends of more groups would leave the level-1 cache. */
+    DIGIT_BITS = 10,
+    /* How far ahead a group's memory is asked for in a distribution that exceeds the cache. */
+    AHEAD_RECORDS = 8
+};
+
+struct narrow_record {
+    uint64_t lo;
+    double value;
+};
+
+struct wide_record {
+    uint64_t lo, hi;
+    double value;
+};
+
+/* A run and where its entries were loaded. */
+struct run_slot {
+    uint64_t sequence;
+    uint32_t first;
+    uint32_t count;
+    uint64_t start;
+};
+
+/* Bits of a digit that leave about one record each (bucket_sort_tmpl.h, sort_groups). */
+static unsigned digit_width(uint32_t count)
+{
+    unsigned width = 31U - (unsigned)__builtin_clz(count | 4);
+
+    return width < DIGIT_BITS ? width : DIGIT_BITS;
+}
+
+/*
+ * The digit of the first distribution: the highest bits in which a bucket's keys can differ. How
+ * often each value occurs is counted while records are loaded, at starts[value + 1].
+ */
+struct first_digit {
+    unsigned shift;
+    unsigned mask;
+    uint32_t starts[(1 << DIGIT_BITS) + 1];
+};
+
+/* The common case of slc_sort_settle, decided inline: neither zero nor infinite, whose bits stand
+ * at the ends of all others. */
+static inline bool settled(const struct slc_sort_plan *plan, double value)
+{
+    const uint64_t infinite = UINT64_C(0x7ff) << 52;
+
+    return plan->value != SLC_VALUE_F32 && plan->transforms == NULL &&
+           (slc_bits_f64(value) & ~(UINT64_C(1) << 63)) - 1 < infinite - 1;
+}
+
+#define RECORD      struct narrow_record
+#define WIDE        0
+#define NAME(name)  name##_narrow
+#define KEY(record) (bucket->first + (record)->lo)
+#include "convert/build/bucket_sort_tmpl.h"
+#undef RECORD
+#undef WIDE
+#undef NAME
+#undef KEY
+
+#define RECORD      struct wide_record
+#define WIDE        1
+#define NAME(name)  name##_wide
+#define KEY(record) ((slc_u128)(record)->hi << 64 | (record)->lo)
+#include "convert/build/bucket_sort_tmpl.h"
+#undef RECORD
+#undef WIDE
+#undef NAME
+#undef KEY
+
+/* Whether records hold whole keys of more than 64 bits. */
+static bool is_wide(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
+{
+    return plan->tables.wide && bucket->last - bucket->first > UINT64_MAX;
+}
+
+static size_t record_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
+{
+    return is_wide(plan, bucket) ? sizeof(struct wide_record) : sizeof(struct narrow_record);
+}
+
+uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
+{
+    uint64_t entries = bucket->chain.entries;
+    uint64_t runs = bucket->chain.runs;
+
+    if (entries > UINT32_MAX || runs > UINT32_MAX) {
+        return UINT64_MAX;
+    }
+    return entries * 2 * record_bytes(plan, bucket) + runs * sizeof(struct run_slot);
+}
+
+/* "(3, 1, 7)": the 1-based coordinates of a key, for messages. */
+static void describe(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi, char text[420])
+{
+    uint64_t coords[SLC_MAX_ORDER];
+    size_t used = 0;
+    unsigned mode;
+
+    slc_key_decode(&plan->layout, (slc_u128)hi << 64 | lo, coords);
+    for (mode = 0; mode < plan->layout.order; mode++) {
+        used += (size_t)snprintf(text + used, 420 - used, "%s%llu", mode == 0 ? "(" : ", ",
+                                 (unsigned long long)coords[mode] + 1);
+    }
+    snprintf(text + used, 420 - used, ")");
+}
+
+enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
+                                 uint64_t key_lo,
+                                 uint64_t key_hi,
+                                 double later,
+                                 double *value,
+                                 struct slc_error *err)
+{
+    char text[420];
+
+    switch (plan->duplicates) {
+    case SLC_DUPLICATES_SUM:
+        *value += later;
+        return SLC_OK;
+    case SLC_DUPLICATES_KEEP_FIRST:
+        return SLC_OK;
+    case SLC_DUPLICATES_KEEP_LAST:
+        *value = later;
+        return SLC_OK;
+    case SLC_DUPLICATES_ERROR:
+        break;
+    }
+    describe(plan, key_lo, key_hi, text);
+    return slc_fail(err, SLC_ERR_INPUT,
+                    "coordinate %s (counting from 1) occurs more than once: choose "
+                    "--duplicates sum, keep-first or keep-last to accept duplicates",
+                    text);
+}
+
+enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
+                                uint64_t key_lo,
+                                uint64_t key_hi,
+                                double *value,
+                                bool *keep,
+                                struct slc_sort_counts *counts,
+                                struct slc_error *err)
+{
+    char text[420];
+
+    if (!isfinite(*value)) {
+        describe(plan, key_lo, key_hi, text);
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the duplicates of coordinate %s (counting from 1) sum to %g, beyond the "
+                        "range of f64: scale the values, or choose another --duplicates",
+                        text, *value);
+    }
+    if (plan->transforms != NULL) {
+        const double before = *value;
+
+        *value = slc_transforms_apply(plan->transforms, before);
+        if (!isfinite(*value)) {
+            describe(plan, key_lo, key_hi, text);
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "--transform makes %g of the value %.17g at coordinate %s (counting "
+                            "from 1): log1p needs values above -1, and scale a smaller factor",
+                            *value, before, text);
+        }
+    }
+    if (plan->value == SLC_VALUE_F32) {
+        /* The largest value that rounds to a finite float: halfway to the next power of two. */
+        if (fabs(*value) >= 0x1.ffffffp127) {
+            describe(plan, key_lo, key_hi, text);
+            return slc_fail(err, SLC_ERR_INPUT,
+                            "the value %.17g at coordinate %s (counting from 1) is beyond the "
+                            "range of f32: use --value f64, or scale the values",
+                            *value, text);
+        }
+        counts->rounded_values += (double)(float)*value != *value;
+        *value = (double)(float)*value;
+    }
+    *keep = *value != 0;
+    counts->explicit_zeros += !*keep;
+    return SLC_OK;
+}
+
+enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
+                                     const struct slc_chunk *chunk,
+                                     struct slc_error *err)
+{
+    return chunk->frame < plan->frame_count || chunk->frame == SLC_FRAME_FINAL
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
+}
+
+void slc_sort_keys(const struct slc_sort_plan *plan,
+                   const struct slc_chunk *chunk,
+                   uint32_t begin,
+                   uint32_t count,
+                   bool want_hi,
+                   uint64_t *lo,
+                   uint64_t *hi)
+{
+    static const struct slc_recoder none = {.same = true};
+    const struct slc_recoder *recoder =
+        chunk->frame == SLC_FRAME_FINAL ? &none : &plan->recoders[chunk->frame];
+
+    assert(count <= SLC_KEY_BATCH);
+    slc_chunk_keys(chunk, begin, count, lo, want_hi || !recoder->same ? hi : NULL);
+    slc_recode(recoder, lo, hi, count);
+}
+
+static struct first_digit choose_digit(const struct slc_sort_plan *plan,
+                                       const struct slc_bucket *bucket)
+{
+    /* Whole keys share what first and last do. */
+    slc_u128 differ =
+        is_wide(plan, bucket) ? bucket->first ^ bucket->last : bucket->last - bucket->first;
+    unsigned width = digit_width((uint32_t)bucket->chain.entries);
+    unsigned bits = 0;
+
+    while (bits < plan->layout.bits && differ >> bits != 0) {
+        bits++;
+    }
+
+    return (struct first_digit){.shift = bits > width ? bits - width : 0,
+                                .mask = (1U << width) - 1};
+}
+
+/* Whether keys are those of the bucket: sorting looks at no more bits than these differ in. `hi`:
+ * NULL where they have no more than 64. */
+static bool
+are_within(const struct slc_bucket *bucket, const uint64_t *lo, const uint64_t *hi, uint32_t count)
+{
+    bool within = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const slc_u128 key = slc_key_join(lo[i], hi != NULL ? hi[i] : 0);
+
+        within = within && key >= bucket->first && key <= bucket->last;
+    }
+    return within;
+}
+
+/* False where a key is of another bucket, in a build that goes on with what it found. */
+static bool load_records(const struct slc_sort_plan *plan,
+                         const struct slc_bucket *bucket,
+                         const struct slc_chunk *chunk,
+                         void *records,
+                         uint64_t at,
+                         struct first_digit *first)
+{
+    bool wide = is_wide(plan, bucket);
+    struct narrow_record *narrow = records;
+    struct wide_record *whole = records;
+    const bool check = plan->resumed;
+    uint64_t lo[SLC_KEY_BATCH];
+    uint64_t hi[SLC_KEY_BATCH];
+    double values[SLC_KEY_BATCH];
+    uint32_t begin, i;
+
+    for (begin = 0; begin < chunk->count; begin += SLC_KEY_BATCH) {
+        uint32_t count =
+            chunk->count - begin < SLC_KEY_BATCH ? chunk->count - begin : SLC_KEY_BATCH;
+
+        slc_sort_keys(plan, chunk, begin, count, wide || (check && plan->tables.wide), lo, hi);
+        if (check && !are_within(bucket, lo, plan->tables.wide ? hi : NULL, count)) {
+            return false;
+        }
+        slc_chunk_values(chunk, begin, count, values);
+        if (wide) {
+            for (i = 0; i < count; i++) {
+                struct wide_record record = {lo[i], hi[i], values[i]};
+
+                whole[at + begin + i] = record;
+                first->starts[digit_wide(&record, first->shift, first->mask) + 1]++;
+            }
+        } else {
+            /* The lower halves' difference is the keys' difference: that is below 2^64. */
+            for (i = 0; i < count; i++) {
+                struct narrow_record record = {lo[i] - (uint64_t)bucket->first, values[i]};
+
+                narrow[at + begin + i] = record;
+                first->starts[digit_narrow(&record, first->shift, first->mask) + 1]++;
+            }
+        }
+    }
+    return true;
+}
+
+/* The chunk at `link`, read ahead or fetched now. */
+static enum slc_status next_chunk(const struct slc_sort_plan *plan,
+                                  const struct slc_bucket_source *source,
+                                  struct slc_chunk_link link,
+                                  struct slc_chunk *chunk,
+                                  struct slc_error *err)
+{
+    bool found = false;
+
+    if (source->ahead != NULL) {
+        enum slc_status status =
+            slc_read_ahead_next(source->ahead, source->request, chunk, &found, err);
+
+        if (status != SLC_OK || found) {
+            return status;
+        }
+    }
+    return slc_spill_fetch(plan->spill, link, true, source->chunk_data, chunk, err);
+}
+
+static enum slc_status fail_bucket(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_DAMAGED,
+                    "the chunks of a bucket in the spill file are not those that were counted");
+}
+
+/* Loads every chunk of the bucket, newest first, and lists the runs. */
+static enum slc_status load(const struct slc_sort_plan *plan,
+                            const struct slc_bucket *bucket,
+                            void *records,
+                            struct run_slot *slots,
+                            const struct slc_bucket_source *source,
+                            struct first_digit *first,
+                            struct slc_error *err)
+{
+    struct slc_chunk_link link = bucket->chain.last;
+    uint64_t at = 0;
+    uint64_t slot = 0;
+
+    while (link.bytes > 0) {
+        struct slc_chunk chunk;
+        const uint8_t *cursor;
+        uint64_t sequence = 0;
+        uint64_t start = at;
+        uint32_t i;
+        enum slc_status status = slc_stop_check(plan->stop, err);
+
+        if (status == SLC_OK) {
+            status = next_chunk(plan, source, link, &chunk, err);
+        }
+        if (status == SLC_OK) {
+            status = slc_sort_check_chunk(plan, &chunk, err);
+        }
+        if (status != SLC_OK) {
+            return status;
+        }
+        if (chunk.count > bucket->chain.entries - at ||
+            chunk.run_count > bucket->chain.runs - slot ||
+            !load_records(plan, bucket, &chunk, records, at, first)) {
+            return fail_bucket(err);
+        }
+        cursor = chunk.runs;
+        for (i = 0; i < chunk.run_count; i++) {
+            struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
+
+            slots[slot++] = (struct run_slot){run.sequence, run.first, run.count, start};
+            start += run.count;
+        }
+        at += chunk.count;
+        link = chunk.previous;
+    }
+    return at == bucket->chain.entries && slot == bucket->chain.runs ? SLC_OK : fail_bucket(err);
+}
+
+static bool slot_less(const void *context, const void *a, const void *b)
+{
+    const struct run_slot *left = a;
+    const struct run_slot *right = b;
+
+    (void)context;
+    return left->sequence != right->sequence ? left->sequence < right->sequence
+                                             : left->first < right->first;
+}
+
+enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
+                                const struct slc_bucket *bucket,
+                                void *area,
+                                const struct slc_bucket_source *source,
+                                struct slc_sorted *sorted,
+                                struct slc_error *err)
+{
+    uint32_t count = (uint32_t)bucket->chain.entries;
+    size_t width = record_bytes(plan, bucket);
+    void *scratch = area;
+    void *records = (uint8_t *)area + count * width;
+    void *slot_bytes = (uint8_t *)area + 2 * (count * width);
+    struct run_slot *slots = slot_bytes;
+    struct first_digit first = choose_digit(plan, bucket);
+    enum slc_status status = load(plan, bucket, scratch, slots, source, &first, err);
+
+    if (source->ahead != NULL) {
+        slc_read_ahead_end(source->ahead, source->request);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* In place: the runs of a bucket may be as many as its entries. */
+    slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
+    if (is_wide(plan, bucket)) {
+        sort_runs_wide(scratch, slots, bucket->chain.runs, records, &first);
+        return combine_wide(plan, bucket, records, count, scratch, sorted, err);
+    }
+    sort_runs_narrow(scratch, slots, bucket->chain.runs, records, &first);
+    return combine_narrow(plan, bucket, records, count, scratch, sorted, err);
+}

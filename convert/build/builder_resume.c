@@ -1,0 +1,543 @@
+/*
+ * Builds that go on after an interruption: what a commit writes down of the builder, and how a
+ * later builder gets there again.
+ *
+ * A commit empties the workers' buffers into chunks, writes and syncs all chunks to the spill file,
+ * which has a name then, and replaces the state: splitters, frames of keys, counts of fibers,
+ * ranges of coordinates, and where every bucket's chunks lie. Chunks of before a commit are never
+ * written again, so that state and file agree whatever is written later. What is read back is under
+ * checksums, of the state as a whole and of each chunk; what does not fit together is thrown away.
+ *
+ * A store does not depend on where commits were made, for it does not depend on how entries were
+ * cut into chunks.
+ */
+#include "convert/build/builder.h"
+#include "convert/build/builder_internal.h"
+
+#include "base/error/clock.h"
+#include "base/error/log.h"
+#include "base/error/words.h"
+#include "base/hash.h"
+#include "base/memory/checked.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
+#include "convert/build/build_fibers.h"
+#include "convert/build/build_memory.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * A commit costs at least two syncs, some tens of milliseconds on a busy disk; and what lies in
+ * memory has to be written, which a drive of 500 MB/s would do at that rate.
+ */
+static const double sync_seconds = 0.05;
+static const double write_bytes_per_second = 5e8;
+/* Of the time so far, what commits may take. */
+static const double cost_share = 0.02;
+/* What an interruption may cost at least; nothing is done for builds that are shorter. */
+static const double interval_seconds = 30;
+/* A budget is counted from what the process has taken before, which differs from run to run. */
+static const uint64_t memory_slack_bytes = UINT64_C(512) << 10;
+
+double slc_build_interval(const struct slc_builder *builder)
+{
+    return builder->options.commit_seconds > 0 ? builder->options.commit_seconds : interval_seconds;
+}
+
+bool slc_builder_commit_due(struct slc_builder *builder, bool last)
+{
+    const struct slc_builder_options *options = &builder->options;
+    uint64_t now = slc_clock_ns();
+    double since = (double)(now - builder->commit_ns) * 1e-9;
+    double elapsed = (double)(now - builder->start_ns) * 1e-9;
+    double cost = sync_seconds;
+
+    if (!options->resumable) {
+        return false;
+    }
+    if (!last && since < slc_build_interval(builder)) {
+        return false;
+    }
+    if (options->commit_seconds > 0) {
+        return true;
+    }
+    if (elapsed < interval_seconds / 2) {
+        return false;
+    }
+    cost += (double)slc_spill_unwritten_bytes(builder->spill) / write_bytes_per_second;
+    /* Sorting and writing, which are still to come, take at least as long as pushing did. */
+    return builder->commit_cost_seconds + cost <= cost_share * elapsed * (last ? 2 : 1);
+}
+
+/* Without a sample there are none, and their order is not set. */
+static void put_splitters(struct slc_state *state, const struct slc_builder *builder)
+{
+    const struct slc_splitters *splitters = &builder->splitters;
+
+    slc_state_put(state, splitters->count);
+    slc_state_put(state, splitters->run.mode);
+    slc_state_put(state, splitters->run.bits);
+    for (unsigned n = 0; n < builder->order; n++) {
+        slc_state_put(state, splitters->largest[n]);
+    }
+    for (size_t i = 0; i < (size_t)splitters->count * builder->order; i++) {
+        slc_state_put(state, splitters->coords[i]);
+    }
+}
+
+static void put_frames(struct slc_state *state, const struct slc_key_frames *frames)
+{
+    slc_state_put(state, frames->count);
+    for (uint32_t i = 0; i < frames->count; i++) {
+        const struct slc_key_frame *frame = frames->list[i];
+
+        slc_state_put(state, frame->index_base);
+        slc_state_put(state, frame->hopeless);
+        for (unsigned n = 0; n < frames->order; n++) {
+            slc_state_put(state, frame->hopeless ? 0 : frame->layout.mode_bits[n]);
+        }
+    }
+    slc_state_put(state, frames->index_base);
+    for (unsigned n = 0; n < frames->order; n++) {
+        slc_state_put(state, frames->bits[n]);
+    }
+}
+
+/* What all workers saw together. */
+static void put_workers(struct slc_state *state, struct slc_builder *builder)
+{
+    uint64_t smallest[SLC_MAX_ORDER], largest[SLC_MAX_ORDER] = {0};
+    uint64_t entries = 0;
+
+    memset(smallest, 0xff, sizeof smallest);
+    for (unsigned w = 0; w < builder->options.workers; w++) {
+        struct slc_builder_worker *worker = &builder->workers[w];
+
+        for (unsigned n = 0; n < builder->order && worker->frame != NULL; n++) {
+            smallest[n] = slc_min_u64(smallest[n], worker->smallest[n]);
+            largest[n] = slc_max_u64(largest[n], worker->largest[n]);
+        }
+        entries += worker->entries;
+        if (w > 0 && builder->options.fibers == SLC_FIBERS_AUTO) {
+            /* What the first one has then it may be given again: sets are joined. */
+            slc_fiber_counts_join(&builder->workers[0].fibers, &worker->fibers);
+        }
+    }
+    slc_state_put(state, entries);
+    for (unsigned n = 0; n < builder->order; n++) {
+        slc_state_put(state, smallest[n]);
+        slc_state_put(state, largest[n]);
+    }
+    if (builder->options.fibers == SLC_FIBERS_AUTO) {
+        slc_fiber_counts_put(&builder->workers[0].fibers, state);
+    }
+}
+
+static void put_link(struct slc_state *state, const struct slc_chunk_link *link)
+{
+    slc_state_put(state, link->segment);
+    slc_state_put(state, link->offset);
+    slc_state_put(state, link->bytes);
+}
+
+static void put_extent(struct slc_state *state, const struct slc_spill_extent *extent)
+{
+    slc_state_put(state, extent->segments);
+    slc_state_put(state, extent->segment_bytes);
+    slc_state_put(state, extent->chunk_bytes);
+    slc_state_put(state, extent->file_bytes);
+    slc_state_put(state, extent->end_bytes);
+}
+
+static void put_chains(struct slc_state *state, const struct slc_builder *builder)
+{
+    for (uint32_t b = 0; b < builder->bucket_count; b++) {
+        const struct slc_chain *chain = &builder->chains[b];
+
+        put_link(state, &chain->last);
+        slc_state_put(state, chain->chunks);
+        slc_state_put(state, chain->entries);
+        slc_state_put(state, chain->runs);
+        slc_state_put(state, chain->mark_stride);
+        slc_state_put(state, chain->mark_count);
+        for (unsigned i = 0; i < chain->mark_count; i++) {
+            put_link(state, &chain->marks[i]);
+        }
+    }
+}
+
+enum slc_status
+slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, struct slc_error *err)
+{
+    const struct slc_builder_options *options = &builder->options;
+    uint64_t start_ns = slc_clock_ns();
+    struct slc_spill_extent extent = {.segments = 0};
+    struct slc_state state = {.bytes = NULL};
+    enum slc_status status;
+
+    assert(options->resumable);
+    status = slc_scatter_flush_all(&builder->scatter, err);
+    if (status == SLC_OK) {
+        status = slc_spill_commit(builder->spill, &extent, err);
+    }
+    if (status == SLC_OK) {
+        slc_state_put(&state, options->identity.input);
+        slc_state_put(&state, options->identity.options);
+        slc_state_put(&state, builder->order);
+        slc_state_put(&state, options->memory_bytes);
+        slc_state_put(&state, options->assumed_base);
+        slc_state_put(&state, builder->entries_expected);
+        put_extent(&state, &extent);
+        put_splitters(&state, builder);
+        put_frames(&state, &builder->frames);
+        put_workers(&state, builder);
+        put_chains(&state, builder);
+        slc_state_put_bytes(&state, note->bytes, note->count);
+        state.bad = state.bad || note->bad;
+        status = slc_state_save(&state, options->files, builder->folder.part, SLC_PUSHED_STATE_NAME,
+                                err);
+    }
+    slc_state_destroy(&state);
+    if (status == SLC_OK && !builder->folder.keep) {
+        /* Until now a power failure might have taken the folder's own name with it. */
+        status = slc_name_sync(options->files, builder->folder.part, err);
+    }
+    if (status == SLC_OK) {
+        builder->folder.keep = true;
+        builder->commit_ns = slc_clock_ns();
+        builder->commit_cost_seconds += (double)(builder->commit_ns - start_ns) * 1e-9;
+    }
+    return status;
+}
+
+/* Coordinates that are in order and no larger than the sample's. */
+static enum slc_status
+get_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_error *err)
+{
+    struct slc_splitters *splitters = &builder->splitters;
+    const unsigned order = builder->order;
+    size_t numbers;
+
+    splitters->order = order;
+    splitters->count = (uint32_t)slc_state_get(state, SLC_BUCKETS_MAX - 1);
+    splitters->run.mode = (unsigned)slc_state_get(state, order - 1);
+    splitters->run.bits = (unsigned)slc_state_get(state, SLC_FIBER_BITS_MAX);
+    numbers = (size_t)splitters->count * order;
+    for (unsigned n = 0; n < order; n++) {
+        splitters->largest[n] = slc_state_get(state, UINT64_MAX);
+    }
+    if (numbers == 0) {
+        return SLC_OK; /* one bucket, which takes no splitters */
+    }
+    splitters->coords = slc_malloc(numbers * sizeof *splitters->coords);
+    if (splitters->coords == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u key splitters", splitters->count);
+    }
+    for (size_t i = 0; i < numbers; i++) {
+        splitters->coords[i] = slc_state_get(state, splitters->largest[i % order]);
+    }
+    for (size_t i = order; i < numbers && !state->bad; i += order) {
+        state->bad = slc_coords_compare(order, splitters->run, splitters->coords + i - order,
+                                        splitters->coords + i) >= 0;
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+get_frames(struct slc_state *state, struct slc_key_frames *frames, struct slc_error *err)
+{
+    uint32_t count = (uint32_t)slc_state_get(state, SLC_FRAMES_MAX - 1);
+
+    for (uint32_t i = 0; i < count && !state->bad; i++) {
+        uint64_t dims[SLC_MAX_ORDER];
+        bool hopeless;
+
+        frames->index_base = slc_state_get(state, 1);
+        hopeless = slc_state_get(state, 1) != 0;
+        for (unsigned n = 0; n < frames->order; n++) {
+            unsigned bits = (unsigned)slc_state_get(state, SLC_FRAME_MODE_BITS_MAX);
+
+            dims[n] = UINT64_C(1) << bits;
+            state->bad = state->bad || (!hopeless && dims[n] <= frames->splitters->largest[n]);
+        }
+        if (!state->bad) {
+            enum slc_status status = slc_key_frames_add(frames, hopeless, dims, err);
+
+            if (status != SLC_OK) {
+                return status;
+            }
+        }
+    }
+    frames->index_base = slc_state_get(state, 1);
+    for (unsigned n = 0; n < frames->order; n++) {
+        frames->bits[n] = (unsigned)slc_state_get(state, 64);
+    }
+    return SLC_OK;
+}
+
+/* Gives all to the first worker. */
+static void get_workers(struct slc_state *state, struct slc_builder *builder)
+{
+    struct slc_builder_worker *worker = &builder->workers[0];
+
+    worker->entries = slc_state_get(state, UINT64_MAX);
+    for (unsigned n = 0; n < builder->order; n++) {
+        worker->smallest[n] = slc_state_get(state, UINT64_MAX);
+        worker->largest[n] = slc_state_get(state, UINT64_MAX);
+    }
+    if (builder->frames.count > 0) {
+        worker->frame = builder->frames.list[builder->frames.count - 1];
+    }
+    state->bad = state->bad || (worker->entries > 0) != (worker->frame != NULL);
+    if (builder->options.fibers == SLC_FIBERS_AUTO) {
+        slc_fiber_counts_get(&worker->fibers, state);
+    }
+}
+
+/* A link to a chunk within the file, or to none. */
+static struct slc_chunk_link get_link(struct slc_state *state,
+                                      const struct slc_spill_extent *extent)
+{
+    struct slc_chunk_link link;
+
+    link.segment = (uint32_t)slc_state_get(state, extent->segments);
+    link.offset = (uint32_t)slc_state_get(state, extent->segment_bytes);
+    link.bytes = (uint32_t)slc_state_get(state, extent->chunk_bytes);
+    state->bad =
+        state->bad || (link.bytes > 0 && (link.segment == extent->segments ||
+                                          link.bytes > extent->segment_bytes - link.offset));
+    return link;
+}
+
+static void get_extent(struct slc_state *state, struct slc_spill_extent *extent)
+{
+    extent->segments = (uint32_t)slc_state_get(state, UINT32_MAX - 1);
+    extent->segment_bytes = (uint32_t)slc_state_get(state, SLC_BUILD_SEGMENT_BYTES_MAX);
+    extent->chunk_bytes = (uint32_t)slc_state_get(state, SLC_BUILD_CHUNK_BYTES);
+    extent->file_bytes = slc_state_get(state, UINT64_MAX / 2);
+    extent->end_bytes = slc_state_get(state, UINT64_MAX / 2);
+    state->bad = state->bad || extent->segment_bytes < SLC_BUILD_CHUNK_BYTES ||
+                 extent->segment_bytes % SLC_PAGE_BYTES != 0;
+}
+
+static void get_chains(struct slc_state *state,
+                       struct slc_builder *builder,
+                       const struct slc_spill_extent *extent)
+{
+    for (uint32_t b = 0; b < builder->bucket_count && !state->bad; b++) {
+        struct slc_chain *chain = &builder->chains[b];
+
+        chain->last = get_link(state, extent);
+        chain->chunks = slc_state_get(state, UINT64_MAX);
+        chain->entries = slc_state_get(state, builder->workers[0].entries);
+        chain->runs = slc_state_get(state, chain->entries);
+        chain->mark_stride = slc_state_get(state, UINT64_MAX);
+        chain->mark_count = (unsigned)slc_state_get(state, SLC_CHAIN_MARKS);
+        for (unsigned i = 0; i < chain->mark_count; i++) {
+            chain->marks[i] = get_link(state, extent);
+        }
+        state->bad = state->bad || (chain->entries > 0) != (chain->last.bytes > 0);
+    }
+}
+
+/* The fields before the splitters. *why: what makes the state useless, if anything. */
+static void get_head(struct slc_state *state, struct slc_builder *builder, const char **why)
+{
+    struct slc_builder_options *options = &builder->options;
+    uint64_t memory_bytes;
+
+    *why = slc_identity_differs(state, &options->identity);
+    if (*why == NULL && slc_state_get(state, SLC_MAX_ORDER) != builder->order) {
+        *why = "it had other options";
+    }
+    memory_bytes = slc_state_get(state, UINT64_MAX);
+    if (memory_bytes > options->memory_bytes &&
+        memory_bytes - options->memory_bytes <= memory_slack_bytes) {
+        options->memory_bytes = memory_bytes;
+    }
+    options->assumed_base = (unsigned)slc_state_get(state, 1);
+    builder->entries_expected = slc_state_get(state, UINT64_MAX);
+}
+
+/* Everything behind the head, which has the same identity. */
+static enum slc_status get_all(struct slc_builder *builder, const char **why, struct slc_error *err)
+{
+    struct slc_state *state = &builder->note;
+    struct slc_spill_extent extent;
+    enum slc_status status;
+
+    get_extent(state, &extent);
+    status = get_splitters(state, builder, err);
+    if (status != SLC_OK || state->bad) {
+        return status;
+    }
+    if (!slc_push_memory_suits(&builder->options, builder->order, builder->splitters.count + 1,
+                               builder->entries_expected, extent.segment_bytes)) {
+        *why = "it had more memory";
+        return SLC_OK;
+    }
+    status = slc_build_take_push_memory(builder, builder->splitters.count + 1, &extent, err);
+    if (status == SLC_OK) {
+        status = get_frames(state, &builder->frames, err);
+    }
+    if (status == SLC_OK) {
+        get_workers(state, builder);
+        get_chains(state, builder, &extent);
+    }
+    return status;
+}
+
+/* Whether a fault says that what was left is of no use, rather than that it cannot be had now. */
+static bool is_useless(enum slc_status status)
+{
+    return status == SLC_ERR_DAMAGED || status == SLC_ERR_UNSUPPORTED;
+}
+
+/* Why complete.state, if one is there, is not that of a store that can be taken; else *why stays.
+ */
+static enum slc_status
+refuse_complete(const struct slc_builder *builder, const char **why, struct slc_error *err)
+{
+    const struct slc_files *files = builder->options.files;
+    const char *folder = builder->folder.part;
+    struct slc_state state = {.bytes = NULL};
+    bool there, sound = false;
+    enum slc_status status = slc_state_exists(files, folder, SLC_COMPLETE_STATE_NAME, &there, err);
+
+    if (status != SLC_OK || !there) {
+        return status;
+    }
+    status = slc_state_load(&state, files, folder, SLC_COMPLETE_STATE_NAME, &sound, err);
+    if (status == SLC_OK) {
+        *why = sound ? slc_identity_differs(&state, &builder->options.identity) : NULL;
+        *why = *why != NULL ? *why : "what it wrote does not hold together";
+    }
+    slc_state_destroy(&state);
+    return status;
+}
+
+/* Takes what an earlier run left. *why: what makes it useless, if anything. */
+static enum slc_status
+take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status;
+    bool sound;
+
+    if (builder->options.restart) {
+        *why = "as --restart says";
+        return SLC_OK;
+    }
+    /* One of a complete store that is sound does not come to here. */
+    status = refuse_complete(builder, why, err);
+    if (status != SLC_OK || *why != NULL) {
+        return status;
+    }
+    if (!builder->options.resumable) {
+        *why = builder->options.completable ? "its store was not complete"
+                                            : "with --temp-dir nothing is gone on with";
+        return SLC_OK;
+    }
+    status = slc_state_load(&builder->note, builder->options.files, builder->folder.part,
+                            SLC_PUSHED_STATE_NAME, &sound, err);
+    if (status != SLC_OK || !sound) {
+        *why = "it had not come to where it could go on";
+        return status;
+    }
+    get_head(&builder->note, builder, why);
+    if (*why != NULL) {
+        return SLC_OK;
+    }
+    status = get_all(builder, why, &fault);
+    if (builder->note.bad || is_useless(status)) {
+        *why = "what it wrote does not hold together";
+        return SLC_OK;
+    }
+    if (status != SLC_OK && err != NULL) {
+        *err = fault;
+    }
+    return status;
+}
+
+enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_error *err)
+{
+    const uint64_t memory_bytes = builder->options.memory_bytes;
+    const unsigned assumed_base = builder->options.assumed_base;
+    const char *why = NULL;
+    enum slc_status status;
+
+    builder->start_ns = builder->commit_ns = slc_clock_ns();
+    if (!builder->folder.found) {
+        return SLC_OK;
+    }
+    status = take_left(builder, &why, err);
+    if (status == SLC_OK && why == NULL) {
+        builder->resumed = true;
+        return SLC_OK;
+    }
+    slc_build_release_push_memory(builder);
+    slc_splitters_destroy(&builder->splitters);
+    slc_state_destroy(&builder->note);
+    memset(builder->workers, 0, builder->options.workers * sizeof *builder->workers);
+    slc_build_fibers_reset(builder);
+    builder->options.memory_bytes = memory_bytes;
+    builder->options.assumed_base = assumed_base;
+    if (status == SLC_OK) {
+        slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish: %s",
+                builder->folder.part, SLC_SAID(why));
+        status = slc_build_folder_empty(&builder->folder, err);
+    }
+    return status;
+}
+
+struct slc_state *slc_builder_resumed(struct slc_builder *builder)
+{
+    return builder->resumed ? &builder->note : NULL;
+}
+
+uint64_t slc_build_tag(const struct slc_builder *builder)
+{
+    const struct slc_build_identity *identity = &builder->options.identity;
+
+    return slc_mix64(slc_mix64(identity->input) + identity->options);
+}
+
+bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status)
+{
+    return builder->folder.keep && status != SLC_OK && status != SLC_ERR_INPUT &&
+           status != SLC_ERR_USAGE && !is_useless(status);
+}
+
+void slc_builder_end(struct slc_builder *builder, enum slc_status status)
+{
+    if (builder != NULL && slc_build_keeps(builder, status)) {
+        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same command line goes on with it",
+                builder->folder.made ? builder->folder.part : builder->folder.output);
+    } else if (builder != NULL) {
+        builder->folder.keep = false;
+    }
+    slc_build_destroy(builder);
+}
+
+enum slc_status
+slc_build_drop_commits(struct slc_builder *builder, bool noted, struct slc_error *err)
+{
+    const struct slc_files *files = builder->options.files;
+    const bool committed = builder->folder.keep;
+    enum slc_status status;
+
+    builder->folder.keep = noted;
+    if (!committed) {
+        return SLC_OK;
+    }
+    /* The states first: none is to be found without the chunks that it tells of. */
+    status = slc_state_remove(files, builder->folder.part, SLC_PUSHED_STATE_NAME, err);
+    if (status == SLC_OK) {
+        status = slc_state_remove(files, builder->folder.part, SLC_SORTED_STATE_NAME, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_state_remove(files, builder->folder.part, SLC_BLCO_NAME ".journal", err);
+    }
+    return status;
+}

@@ -1,0 +1,597 @@
+/* See convert/build/resume/build_folder.h. */
+#include "convert/build/resume/build_folder.h"
+
+#include "base/error/log.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
+#include "convert/build/resume/state_file.h"
+#include "storage/file/folder_lock.h"
+#include "storage/file/stripes.h"
+#include "storage/manifest/outside.h"
+#include "storage/manifest/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char another_run[] =
+    "another run is writing this output: wait until it is done, or name another";
+
+static char *with_suffix(const char *path, size_t length, const char *suffix)
+{
+    size_t bytes = length + strlen(suffix) + 1;
+    char *text = slc_malloc(bytes);
+
+    if (text != NULL) {
+        snprintf(text, bytes, "%.*s%s", (int)length, path, suffix);
+    }
+    return text;
+}
+
+/* *kind: 'f', 'd', 'o', or 0 where nothing is at `path`. */
+static enum slc_status
+kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    int code = files->stat_path(files->self, path, &stat);
+
+    *kind = 0;
+    if (code == -ENOENT) {
+        return SLC_OK;
+    }
+    if (code < 0) {
+        return slc_fail_errno(err, -code, path, "looking for an existing output");
+    }
+    *kind = stat.kind;
+    return SLC_OK;
+}
+
+struct census {
+    char foreign[256]; /* the first name that no run of the builder writes; "" without any */
+    char striped[256]; /* the first list of stripes, which lie elsewhere; "" without any */
+    bool store;        /* a manifest */
+    const struct slc_files *files;
+    const char *path;
+};
+
+static bool is_one_of(const char *name, const char *const *list, size_t count)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < count; i++) {
+        found = found || strcmp(name, list[i]) == 0;
+    }
+    return found;
+}
+
+/* `name` is PREFIX, a mode from 1 and one of the suffixes. */
+static bool
+is_numbered(const char *name, const char *prefix, const char *const *suffixes, size_t suffix_count)
+{
+    size_t length = strlen(prefix);
+    bool found = false;
+
+    for (unsigned mode = 1; mode <= SLC_MAX_ORDER && strncmp(name, prefix, length) == 0; mode++) {
+        char digits[16];
+        int count = snprintf(digits, sizeof digits, "%u", mode);
+
+        found = found || (strncmp(name + length, digits, (size_t)count) == 0 &&
+                          is_one_of(name + length + count, suffixes, suffix_count));
+    }
+    return found;
+}
+
+/* Permutations, names and further layouts, finished or not. */
+static bool is_of_a_mode(const char *name)
+{
+    static const char *const numbers[] = {".bin", ".bin.tmp"};
+    static const char *const layouts[] = {".blk",          ".blk.tmp",         ".blk.tmp.journal",
+                                          ".blk.stripes",  ".blk.unstripe",    ".blk.stripes.tmp",
+                                          ".blk.gathered", ".blk.unstripe.tmp"};
+
+    return is_numbered(name, "perm-", numbers, sizeof numbers / sizeof numbers[0]) ||
+           is_numbered(name, "names-", numbers, sizeof numbers / sizeof numbers[0]) ||
+           is_numbered(name, "sorted-", layouts, sizeof layouts / sizeof layouts[0]) ||
+           is_numbered(name, "fiber-", layouts, sizeof layouts / sizeof layouts[0]);
+}
+
+/* Whether stripes elsewhere belong to the folder. What is no sound list stands for none. */
+static bool is_list_of_stripes(const struct census *census, const char *name)
+{
+    struct slc_stripe_list list = {.shape = {0}};
+    struct slc_error ignored = SLC_ERROR_INIT;
+    char *path = strstr(name, ".blk") != NULL ? slc_path_join(census->path, name) : NULL;
+    bool found = false;
+
+    if (path != NULL &&
+        slc_stripe_list_load(census->files, path, &list, &found, &ignored) != SLC_OK) {
+        found = false;
+    }
+    slc_stripe_list_clear(&list);
+    slc_free(path);
+    return found;
+}
+
+static int count_name(void *context, const char *name, char kind)
+{
+    static const char *const files[] = {SLC_BLCO_NAME,
+                                        SLC_BLCO_NAME ".tmp",
+                                        SLC_MANIFEST_NAME,
+                                        SLC_MANIFEST_NAME ".tmp",
+                                        SLC_SPILL_NAME,
+                                        SLC_BLCO_NAME ".journal",
+                                        SLC_PUSHED_STATE_NAME,
+                                        SLC_PUSHED_STATE_NAME ".tmp",
+                                        SLC_SORTED_STATE_NAME,
+                                        SLC_SORTED_STATE_NAME ".tmp",
+                                        SLC_COMPLETE_STATE_NAME,
+                                        SLC_COMPLETE_STATE_NAME ".tmp",
+                                        SLC_BLCO_NAME ".stripes",
+                                        SLC_BLCO_NAME ".stripes.tmp",
+                                        SLC_BLCO_NAME ".unstripe",
+                                        SLC_BLCO_NAME ".unstripe.tmp",
+                                        SLC_BLCO_NAME ".gathered"};
+    static const char *const folders[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
+    struct census *census = context;
+    bool known = kind == 'f'
+                     ? is_one_of(name, files, sizeof files / sizeof files[0]) || is_of_a_mode(name)
+                     : kind == 'd' && is_one_of(name, folders, sizeof folders / sizeof folders[0]);
+
+    if (kind == 'f' && census->striped[0] == '\0' && is_list_of_stripes(census, name)) {
+        (void)snprintf(census->striped, sizeof census->striped, "%s", name);
+    }
+    census->store = census->store || strcmp(name, SLC_MANIFEST_NAME) == 0;
+    if (!known && census->foreign[0] == '\0') {
+        (void)snprintf(census->foreign, sizeof census->foreign, "%s", name);
+    }
+    return 0;
+}
+
+static enum slc_status take_census(const struct slc_files *files,
+                                   const char *path,
+                                   struct census *census,
+                                   struct slc_error *err)
+{
+    int code;
+
+    *census = (struct census){.files = files, .path = path};
+    code = files->list_folder(files->self, path, count_name, census);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, path, "listing the folder");
+    }
+    return SLC_OK;
+}
+
+/*
+ * Locks what a run that ended early left at `path`; *lock is -1 where there is nothing. Anything
+ * else there is an error.
+ */
+static enum slc_status
+lock_leftover(const struct slc_files *files, const char *path, int *lock, struct slc_error *err)
+{
+    struct census census;
+    bool taken;
+    char kind;
+    enum slc_status status = kind_of(files, path, &kind, err);
+
+    *lock = -1;
+    if (status != SLC_OK || kind == 0) {
+        return status;
+    }
+    if (kind == 'd') {
+        status = take_census(files, path, &census, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+    }
+    if (kind != 'd' || census.foreign[0] != '\0') {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "it is in the way and holds what no conversion wrote: move it elsewhere");
+        slc_error_locate_file(err, path);
+        return status;
+    }
+    return slc_folder_lock(files, path, another_run, lock, &taken, err);
+}
+
+enum slc_status
+slc_build_leftover_remove(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    int lock;
+    enum slc_status status = lock_leftover(files, path, &lock, err);
+
+    if (status == SLC_OK && lock >= 0) {
+        slc_log(SLC_LOG_NOTE, "removing %s, left by a run that did not finish", path);
+        /* That run may just have moved it: a power cut is not to bring it back emptied. */
+        status = slc_name_sync(files, path, err);
+        if (status == SLC_OK) {
+            status = slc_folder_remove(files, path, err);
+        }
+    }
+    slc_folder_unlock(files, &lock);
+    return status;
+}
+
+/* Moves the store at `old`, which nobody else has, to `output`, where nothing is. */
+static enum slc_status
+move_back(const struct slc_files *files, const char *old, const char *output, struct slc_error *err)
+{
+    struct census census = {.store = false};
+    int lock = -1;
+    int code;
+    enum slc_status status = lock_leftover(files, old, &lock, err);
+
+    if (status == SLC_OK && lock >= 0) {
+        status = take_census(files, old, &census, err);
+    }
+    if (status == SLC_OK && census.store) {
+        slc_log(SLC_LOG_NOTE, "moving %s back: a run ended before it had replaced it", old);
+        code = files->rename(files->self, old, output);
+        status = code < 0 ? slc_fail_errno(err, -code, output, "moving the store back")
+                          : slc_name_sync(files, output, err);
+    }
+    slc_folder_unlock(files, &lock);
+    return status;
+}
+
+enum slc_status
+slc_build_folder_restore(const struct slc_files *files, const char *output, struct slc_error *err)
+{
+    size_t length = strlen(output);
+    char *old = slc_malloc(length + sizeof ".old");
+    char kind = 0;
+    enum slc_status status;
+
+    if (old == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    files = slc_files_or_system(files);
+    while (length > 1 && output[length - 1] == '/') {
+        length--;
+    }
+    memcpy(old, output, length);
+    memcpy(old + length, ".old", sizeof ".old");
+    status = kind_of(files, output, &kind, err);
+    if (status == SLC_OK && kind == 0) {
+        status = move_back(files, old, output, err);
+    }
+    slc_free(old);
+    return status;
+}
+
+/*
+ * Makes and locks OUT.slc.part. Between the two another run may have taken it for a leftover: it
+ * either has it locked or has removed it.
+ */
+static enum slc_status make_part(struct slc_build_folder *folder, struct slc_error *err)
+{
+    int code = folder->files->make_folder(folder->files->self, folder->part);
+    enum slc_status status;
+    bool taken;
+
+    if (code < 0) {
+        return slc_fail_errno(err, -code, folder->part, "creating the output folder");
+    }
+    status = slc_folder_lock(folder->files, folder->part, another_run, &folder->lock, &taken, err);
+    folder->made = !taken; /* what another run has is not this one's to remove */
+    return status;
+}
+
+/*
+ * Keeps `sluice layout` out of the store that will be replaced: what it adds would be lost, or be
+ * listed beside files of the new store.
+ */
+static enum slc_status lock_output(struct slc_build_folder *folder, struct slc_error *err)
+{
+    bool taken;
+    char kind;
+    enum slc_status status = kind_of(folder->files, folder->output, &kind, err);
+
+    if (status != SLC_OK || kind != 'd' || folder->output_lock >= 0) {
+        return status;
+    }
+    return slc_folder_lock(folder->files, folder->output,
+                           "another run is changing this store, which would be replaced: wait "
+                           "until it is done, or name another output",
+                           &folder->output_lock, &taken, err);
+}
+
+static enum slc_status check_output(const struct slc_build_folder *folder, struct slc_error *err)
+{
+    struct census census = {.store = false};
+    char kind;
+    enum slc_status status = kind_of(folder->files, folder->output, &kind, err);
+
+    if (status != SLC_OK || kind == 0) {
+        return status;
+    }
+    if (!folder->overwrite) {
+        status = slc_fail(err, SLC_ERR_IO,
+                          "the output exists: remove it, or replace it with --overwrite");
+    } else {
+        if (kind == 'd') {
+            status = take_census(folder->files, folder->output, &census, err);
+        }
+        if (status == SLC_OK && !census.store) {
+            status = slc_fail(err, SLC_ERR_IO,
+                              "the output exists and is not a store, so it is not overwritten: "
+                              "remove it first");
+        } else if (status == SLC_OK && census.foreign[0] != '\0') {
+            status = slc_fail(err, SLC_ERR_IO,
+                              "the store is not overwritten, for it holds %s, which is none of a "
+                              "store's files: move that elsewhere first",
+                              census.foreign);
+        } else if (status == SLC_OK && census.striped[0] != '\0') {
+            status = slc_fail(err, SLC_ERR_IO,
+                              "the store is not replaced, for %s lies in stripes elsewhere, which "
+                              "would stay: 'sluice layout %s --gather' first",
+                              census.striped, folder->output);
+        }
+    }
+    slc_error_locate_file(err, folder->output);
+    return status;
+}
+
+struct link_search {
+    const char *name;
+    bool found;
+};
+
+static int find_link(void *context, const char *name, char kind)
+{
+    struct link_search *search = context;
+
+    search->found = strcmp(name, search->name) == 0 && kind == 'o';
+    return search->found;
+}
+
+/*
+ * A symbolic link at OUT.slc cannot be replaced by renaming a folder, which would only show when
+ * everything is written: so it is refused at once. A listing tells what stat, which follows it,
+ * does not.
+ */
+static enum slc_status refuse_link(const struct slc_build_folder *folder, struct slc_error *err)
+{
+    const char *slash = strrchr(folder->output, '/');
+    struct link_search search = {slash == NULL ? folder->output : slash + 1, false};
+    char *parent = slc_path_parent(folder->output);
+    int code;
+
+    if (parent == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+    }
+    code = folder->files->list_folder(folder->files->self, parent, find_link, &search);
+    slc_free(parent);
+    if (search.found) {
+        (void)slc_fail(err, SLC_ERR_IO,
+                       "the output is a symbolic link: name the folder that it stands for");
+        slc_error_locate_file(err, folder->output);
+        return SLC_ERR_IO;
+    }
+    /* A folder that is not there or may not be read is left to those who create in it. */
+    if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
+        return slc_fail_errno(err, -code, folder->output, "looking for an existing output");
+    }
+    return SLC_OK;
+}
+
+/* A store that is built under new numbers lies in the unfinished one that it may replace
+ * (relabel.c). */
+static bool is_relabelled(const char *output)
+{
+    static const char end[] = ".part/" SLC_RELABELLED_NAME;
+    const size_t length = strlen(output);
+
+    return length >= sizeof end && strcmp(output + length - (sizeof end - 1), end) == 0;
+}
+
+/* Fills in the folder's paths and looks whether a store may be put there. */
+static enum slc_status name_place(struct slc_build_folder *folder,
+                                  const struct slc_files *files,
+                                  const char *output,
+                                  bool overwrite,
+                                  struct slc_error *err)
+{
+    size_t length = strlen(output);
+    enum slc_status status;
+
+    while (length > 1 && output[length - 1] == '/') {
+        length--;
+    }
+    *folder = (struct slc_build_folder){
+        .files = files, .overwrite = overwrite, .lock = -1, .output_lock = -1};
+    folder->output = with_suffix(output, length, "");
+    folder->part = with_suffix(output, length, ".part");
+    folder->old = with_suffix(output, length, ".old");
+    if (folder->output == NULL || folder->part == NULL || folder->old == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of the output");
+    }
+    if (length == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "the name of the output is empty");
+    }
+    status = check_output(folder, err);
+    if (status == SLC_OK) {
+        status = refuse_link(folder, err);
+    }
+    if (status == SLC_OK && !is_relabelled(folder->output)) {
+        status = slc_check_parent_outside_stores(files, folder->output, err);
+    }
+    return status;
+}
+
+enum slc_status slc_build_folder_check(const struct slc_files *files,
+                                       const char *output,
+                                       bool overwrite,
+                                       struct slc_error *err)
+{
+    struct slc_build_folder folder;
+    const enum slc_status status = name_place(&folder, files, output, overwrite, err);
+
+    slc_build_folder_end(&folder);
+    return status;
+}
+
+enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
+                                       const struct slc_files *files,
+                                       const char *output,
+                                       bool overwrite,
+                                       bool resume,
+                                       struct slc_error *err)
+{
+    enum slc_status status = name_place(folder, files, output, overwrite, err);
+
+    if (status == SLC_OK) {
+        status = lock_output(folder, err);
+    }
+    if (status == SLC_OK && resume) {
+        status = lock_leftover(files, folder->part, &folder->lock, err);
+        folder->found = folder->lock >= 0;
+        folder->made = folder->keep = status == SLC_OK && folder->found;
+    } else if (status == SLC_OK) {
+        status = slc_build_leftover_remove(files, folder->part, err);
+    }
+    if (status == SLC_OK && !folder->found) {
+        status = make_part(folder, err);
+    }
+    if (status != SLC_OK) {
+        slc_build_folder_end(folder);
+    }
+    return status;
+}
+
+static enum slc_status
+sync_folder(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    int code = files->sync_folder(files->self, path);
+
+    return code < 0 ? slc_fail_errno(err, -code, path, "syncing the folder") : SLC_OK;
+}
+
+enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct slc_error *err)
+{
+    const struct slc_files *files = folder->files;
+    enum slc_status status = slc_name_sync(files, folder->part, err);
+
+    /* Nor is a power cut to bring a state back beside what is written next. */
+    if (status == SLC_OK) {
+        status = slc_state_remove(files, folder->part, SLC_COMPLETE_STATE_NAME, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_state_remove(files, folder->part, SLC_PUSHED_STATE_NAME, err);
+    }
+    if (status == SLC_OK) {
+        status = sync_folder(files, folder->part, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_folder_remove(files, folder->part, err);
+    }
+
+    /* Locked until it is gone: another run that waits for it sees one that was removed. */
+    slc_folder_unlock(folder->files, &folder->lock);
+    folder->made = folder->keep = folder->found = false;
+    return status == SLC_OK ? make_part(folder, err) : status;
+}
+
+/*
+ * Puts the new store in place, and an old one at *aside, which is NULL where there is none. Without
+ * an exchange of names the old one is moved back when that fails.
+ */
+static enum slc_status put_in_place(struct slc_build_folder *folder,
+                                    bool replace,
+                                    const char **aside,
+                                    struct slc_error *err)
+{
+    const struct slc_files *files = folder->files;
+    int code = 0;
+
+    *aside = NULL;
+    if (replace) {
+        code = files->exchange(files->self, folder->part, folder->output);
+        if (code >= 0) {
+            *aside = folder->part;
+            folder->made = false;
+            return SLC_OK;
+        }
+        if (code != -EOPNOTSUPP) {
+            return slc_fail_errno(err, -code, folder->output, "exchanging the old and new store");
+        }
+        code = files->rename(files->self, folder->output, folder->old);
+        if (code < 0) {
+            return slc_fail_errno(err, -code, folder->output, "moving the old store aside");
+        }
+    }
+    code = files->rename(files->self, folder->part, folder->output);
+    if (code < 0) {
+        if (replace) {
+            int back = files->rename(files->self, folder->old, folder->output);
+
+            if (back < 0) {
+                slc_log(SLC_LOG_WARNING, "the old store is at %s: moving it back failed",
+                        folder->old);
+            }
+        }
+        return slc_fail_errno(err, -code, folder->output, "moving the finished store in place");
+    }
+    folder->made = false;
+    *aside = replace ? folder->old : NULL;
+    return SLC_OK;
+}
+
+enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct slc_error *err)
+{
+    const struct slc_files *files = folder->files;
+    char *parent = slc_path_parent(folder->output);
+    const char *aside = NULL;
+    enum slc_status status;
+    char kind = 0;
+
+    if (parent == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
+    }
+    status = sync_folder(files, folder->part, err);
+    /* Asked again: another process may have been here since the beginning. */
+    if (status == SLC_OK) {
+        status = check_output(folder, err);
+    }
+    if (status == SLC_OK) {
+        status = lock_output(folder, err);
+    }
+    if (status == SLC_OK) {
+        status = kind_of(files, folder->output, &kind, err);
+    }
+    if (status == SLC_OK && kind != 0) {
+        status = slc_build_leftover_remove(files, folder->old, err);
+    }
+    if (status == SLC_OK) {
+        status = put_in_place(folder, kind != 0, &aside, err);
+    }
+    if (status == SLC_OK) {
+        status = sync_folder(files, parent, err);
+    }
+    if (status == SLC_OK && aside != NULL) {
+        status = slc_folder_remove(files, aside, err);
+    } else if (status == SLC_OK && folder->overwrite) {
+        /* A run that was killed between the two renames left the store it replaced. */
+        status = slc_build_leftover_remove(files, folder->old, err);
+    }
+    slc_free(parent);
+    return status;
+}
+
+void slc_build_folder_end(struct slc_build_folder *folder)
+{
+    if (folder->made && !folder->keep) {
+        struct slc_error ignored = SLC_ERROR_INIT;
+
+        if (slc_folder_remove(folder->files, folder->part, &ignored) != SLC_OK) {
+            slc_log(SLC_LOG_WARNING, "%s could not be removed: %s", folder->part, ignored.message);
+        }
+    }
+    if (folder->output != NULL) {
+        slc_folder_unlock(folder->files, &folder->lock);
+        slc_folder_unlock(folder->files, &folder->output_lock);
+    }
+    slc_free(folder->output);
+    slc_free(folder->part);
+    slc_free(folder->old);
+    *folder = (struct slc_build_folder){0};
+}

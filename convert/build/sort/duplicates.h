@@ -1,0 +1,18 @@
+/* How duplicates are combined, and as what values are stored. */
+#ifndef SLC_CONVERT_DUPLICATES_H
+#define SLC_CONVERT_DUPLICATES_H
+
+#include <stdbool.h>
+
+enum slc_duplicates {
+    SLC_DUPLICATES_SUM,
+    SLC_DUPLICATES_ERROR,
+    SLC_DUPLICATES_KEEP_FIRST,
+    SLC_DUPLICATES_KEEP_LAST
+};
+const char *slc_duplicates_name(enum slc_duplicates policy); /* "sum", "error", "keep-first", .. */
+bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy);
+
+enum slc_value_choice { SLC_VALUE_AUTO, SLC_VALUE_F32, SLC_VALUE_F64 };
+
+#endif

@@ -1,0 +1,366 @@
+/*
+ * See convert/forecast/build_trial.h.
+ *
+ * A sample is thin: neighbours in it are farther apart than they will be. In plain order
+ * coordinates get cheaper by a bit whenever the number of nonzeros doubles, so the sample is
+ * encoded as it is and bits are subtracted. Where fibers are kept together that would be too
+ * little, for within a piece of a fiber gaps are short: there a tile is made up, with pieces that
+ * lie closer than those of the sample by the share of all pieces that it saw, and filled by as much
+ * as they hold on average, at places that the sample has anywhere.
+ *
+ * Tiles end where they would reach too far (tile_cut.h), in thin tensors after every nonzero: such
+ * tiles are cells, of which the store may have more than the sample shows.
+ */
+#include "convert/forecast/build_trial.h"
+
+#include "base/error/clock.h"
+#include "base/key.h"
+#include "base/memory/checked.h"
+#include "base/memory/memory.h"
+#include "base/random.h"
+#include "convert/build/sort/fibers.h"
+#include "convert/build/tile_cut.h"
+#include "storage/codec/codec.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TRIALS = 4, /* of encoding a tile */
+    LOWS = 1 << SLC_FIBER_BITS,
+    /* Values of equal coordinates that are added up are drawn from so many at most. */
+    REPEATS_MAX = 64
+};
+
+/* A nonzero of the sample. */
+struct entry {
+    slc_u128 key;
+    double value;
+};
+
+/* What is encoded. */
+struct tile {
+    uint32_t nnz;
+    uint64_t *lo, *hi;
+    double *values;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Distinct nonzeros of the sample by ascending key: how many. */
+static uint32_t sort_sample(const struct slc_build_job *job,
+                            const struct slc_key_layout *keys,
+                            struct entry *entries)
+{
+    const struct slc_entries *sample = job->sample;
+    uint32_t count = 0, kept = 0;
+
+    for (uint32_t i = 0; i < sample->count && i < SLC_TILE_NNZ; i++) {
+        uint64_t coords[SLC_MAX_ORDER];
+
+        for (unsigned m = 0; m < sample->order; m++) {
+            coords[m] = sample->coords[m][i] - (sample->coords[m][i] >= job->base ? job->base : 0);
+        }
+        if (sample->values[i] != 0) {
+            entries[count++] = (struct entry){slc_key_encode(keys, coords), sample->values[i]};
+        }
+    }
+    qsort(entries, count, sizeof *entries, compare);
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept == 0 || entries[i].key != entries[kept - 1].key) {
+            entries[kept++] = entries[i];
+        }
+    }
+    return kept;
+}
+
+/* Values as sums of `repeats` on average, in a geometric law, of those of the sample. */
+static void sum_values(struct entry *entries, uint32_t count, double repeats)
+{
+    for (uint32_t i = 0; i < count && repeats > 1.02; i++) {
+        const double drawn = log(1 - slc_random_f64(0, 1, i)) / log(1 - 1 / repeats);
+        const uint32_t more = drawn < REPEATS_MAX ? (uint32_t)drawn : REPEATS_MAX;
+
+        for (uint32_t k = 1; k <= more; k++) {
+            entries[i].value += entries[(i + k) % count].value;
+        }
+    }
+}
+
+static slc_u128 run_mask(const struct slc_fiber_run *run)
+{
+    return ((slc_u128)1 << run->bits) - 1;
+}
+
+/* Entries of the piece of a fiber that the one at `begin` is the first of. */
+static uint32_t piece_length(const struct entry *entries,
+                             uint32_t count,
+                             uint32_t begin,
+                             const struct slc_fiber_run *run)
+{
+    uint32_t end = begin + 1;
+
+    while (end < count && entries[end].key >> run->bits == entries[begin].key >> run->bits) {
+        end++;
+    }
+    return end - begin;
+}
+
+/* By how much to fill pieces of so many entries each that they hold `nnz` together. */
+static double fill_factor(const uint32_t *lengths, uint32_t pieces, double nnz)
+{
+    double low = 0, high = nnz;
+
+    for (unsigned step = 0; step < 50; step++) {
+        const double middle = (low + high) / 2;
+        double sum = 0;
+
+        for (uint32_t p = 0; p < pieces; p++) {
+            sum += fmin(fmax(lengths[p] * middle, 1), LOWS);
+        }
+        *(sum < nnz ? &low : &high) = middle;
+    }
+    return high;
+}
+
+/* Puts so many nonzeros of a piece into the tile, at different places that the sample has. */
+static void fill_piece(const struct entry *entries,
+                       uint32_t count,
+                       const struct slc_fiber_run *run,
+                       slc_u128 piece,
+                       uint32_t wanted,
+                       struct tile *tile)
+{
+    uint64_t taken[LOWS / 64] = {0};
+    uint32_t placed = 0;
+
+    for (uint64_t i = 0; placed < wanted && i < UINT64_C(4) * wanted + 8; i++) {
+        const struct entry *from =
+            &entries[slc_random_below(0, 2, (uint64_t)tile->nnz * 8 + i, count)];
+        const uint32_t low = (uint32_t)(from->key & run_mask(run)) % LOWS;
+
+        placed += (taken[low / 64] >> low % 64 & 1) == 0;
+        taken[low / 64] |= UINT64_C(1) << low % 64;
+    }
+    for (uint32_t low = 0; low < LOWS && tile->nnz < SLC_TILE_NNZ; low++) {
+        const slc_u128 key = piece << run->bits | low;
+
+        if ((taken[low / 64] >> low % 64 & 1) != 0) {
+            tile->lo[tile->nnz] = (uint64_t)key;
+            tile->hi[tile->nnz] = (uint64_t)(key >> 64);
+            tile->values[tile->nnz] = entries[tile->nnz % count].value;
+            tile->nnz++;
+        }
+    }
+}
+
+/* A tile of fibers that are kept together, from the lowest piece of the sample on. */
+static enum slc_status make_up(const struct entry *entries,
+                               uint32_t count,
+                               const struct slc_build_sample *found,
+                               const struct slc_fiber_run *run,
+                               struct tile *tile,
+                               struct slc_error *err)
+{
+    uint32_t *lengths = slc_malloc((count + (size_t)1) * sizeof *lengths);
+    uint32_t pieces = 0, at = 0;
+    slc_u128 place = 0;
+    double fill, closer;
+
+    if (lengths == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a trial of encoding");
+    }
+    for (uint32_t i = 0; i < count; i += lengths[pieces++]) {
+        lengths[pieces] = piece_length(entries, count, i, run);
+    }
+    closer = fmin(pieces / found->pieces, 1);
+    fill = fill_factor(lengths, pieces, pieces * found->nnz / found->pieces);
+    for (uint32_t p = 0; p < pieces && tile->nnz < SLC_TILE_NNZ; p++) {
+        if (p > 0) {
+            const double gap = (double)((entries[at].key >> run->bits) -
+                                        (entries[at - lengths[p - 1]].key >> run->bits));
+
+            place += (slc_u128)fmax(gap * closer, 1);
+        }
+        fill_piece(entries, count, run, place, (uint32_t)fmax(lengths[p] * fill + 0.5, 1), tile);
+        at += lengths[p];
+    }
+    slc_free(lengths);
+    return SLC_OK;
+}
+
+/* The sample itself. */
+static void copy(const struct entry *entries, uint32_t count, struct tile *tile)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        tile->lo[i] = (uint64_t)entries[i].key;
+        tile->hi[i] = (uint64_t)(entries[i].key >> 64);
+        tile->values[i] = entries[i].value;
+    }
+    tile->nnz = count;
+}
+
+/* Bytes of tiles that were encoded. */
+struct encoded {
+    uint64_t index_bytes, data_bytes;
+    uint32_t tiles;
+};
+
+/* Encodes it as one tile, or as those that it has to be cut into. */
+static enum slc_status encode_cut(struct slc_encoder *encoder,
+                                  const struct slc_key_layout *keys,
+                                  const uint64_t *dims,
+                                  const struct tile *tile,
+                                  struct encoded *encoded,
+                                  struct slc_error *err)
+{
+    struct slc_tile_cutter cutter;
+    enum slc_status status = SLC_OK;
+    uint32_t fit;
+
+    *encoded = (struct encoded){.tiles = 0};
+    slc_tile_cutter_init(&cutter, keys, dims);
+    for (uint32_t i = 0; i < tile->nnz && status == SLC_OK; i += fit) {
+        struct slc_tile_source source = {
+            .key_lo = tile->lo + i, .key_hi = tile->hi + i, .values = tile->values + i};
+        struct slc_tile_blob blob;
+
+        fit = slc_tile_cutter_fit(&cutter, source.key_lo, source.key_hi, 0, tile->nnz - i, false);
+        source.nnz = fit;
+        status = slc_tile_encode(encoder, &source, &blob, err);
+        if (status == SLC_OK) {
+            encoded->index_bytes += blob.index_bytes;
+            encoded->data_bytes += blob.data_bytes;
+            encoded->tiles++;
+        }
+    }
+    return status;
+}
+
+/*
+ * Cells that `nnz` nonzeros occupy, where `seen` of them occupy `cells`: of as many as likely
+ * each, n are expected to occupy all (1 - exp(-n / all)) of them.
+ */
+static double occupied(double cells, double seen, double nnz)
+{
+    double low = log(cells), high = low + log(1e12);
+
+    if (cells <= 1 || cells >= seen) {
+        return cells <= 1 ? 1 : nnz;
+    }
+    for (unsigned step = 0; step < 60; step++) {
+        const double middle = (low + high) / 2, all = exp(middle);
+
+        *(-all * expm1(-seen / all) < cells ? &low : &high) = middle;
+    }
+    return -exp(high) * expm1(-nnz / exp(high));
+}
+
+/* Encodes it some times; the shortest counts, which nothing came between. */
+static enum slc_status encode(const struct slc_build_job *job,
+                              const struct slc_key_layout *keys,
+                              const struct tile *tile,
+                              double nnz,
+                              struct slc_build_trial *trial,
+                              struct slc_error *err)
+{
+    struct slc_encoder *encoder = NULL;
+    struct encoded encoded;
+    enum slc_status status = slc_encoder_create(keys, job->build->codec, &encoder, err);
+
+    for (unsigned k = 0; k < TRIALS && status == SLC_OK; k++) {
+        const uint64_t start_ns = slc_clock_ns();
+        double nanoseconds;
+
+        status = encode_cut(encoder, keys, job->dims, tile, &encoded, err);
+        nanoseconds = (double)(slc_clock_ns() - start_ns) / tile->nnz;
+        trial->nanoseconds =
+            k == 0 || nanoseconds < trial->nanoseconds ? nanoseconds : trial->nanoseconds;
+    }
+    if (status == SLC_OK) {
+        trial->index_bits = 8.0 * (double)encoded.index_bytes / tile->nnz;
+        trial->value_bits = 8.0 * (double)(encoded.data_bytes - encoded.index_bytes) / tile->nnz;
+        trial->tiles = occupied(encoded.tiles, tile->nnz, nnz);
+        trial->closer = nnz / trial->tiles / (tile->nnz / (double)encoded.tiles);
+    }
+    slc_encoder_destroy(encoder);
+    return status;
+}
+
+/* Entries of the sample in a tile of plain order or, made_up, as `found` tells. */
+static enum slc_status try_entries(const struct slc_build_job *job,
+                                   const struct slc_build_sample *found,
+                                   bool made_up,
+                                   struct entry *entries,
+                                   struct slc_build_trial *trial,
+                                   struct slc_error *err)
+{
+    const struct slc_fiber_run plain = {0, 0};
+    uint64_t *memory = slc_malloc(3 * (size_t)SLC_TILE_NNZ * sizeof *memory);
+    struct tile tile = {.lo = memory};
+    struct slc_key_layout keys;
+    enum slc_status status = slc_key_layout_init_run(&keys, job->sample->order, job->dims,
+                                                     made_up ? found->run : plain, err);
+
+    *trial = (struct slc_build_trial){.nnz = 0};
+    if (status == SLC_OK && memory == NULL) {
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a trial of encoding");
+    }
+    if (status == SLC_OK) {
+        tile.hi = memory + SLC_TILE_NNZ;
+        tile.values = (double *)(void *)(memory + 2 * (size_t)SLC_TILE_NNZ);
+        trial->key_bits = keys.bits;
+        trial->nnz = sort_sample(job, &keys, entries);
+    }
+    if (status == SLC_OK && trial->nnz > 0) {
+        sum_values(entries, trial->nnz,
+                   job->build->duplicates == SLC_DUPLICATES_SUM ? (double)job->entries / found->nnz
+                                                                : 1);
+        if (made_up) {
+            status = make_up(entries, trial->nnz, found, &keys.run, &tile, err);
+        } else {
+            copy(entries, trial->nnz, &tile);
+        }
+    }
+    if (status == SLC_OK && trial->nnz > 0) {
+        status = encode(job, &keys, &tile, found->nnz, trial, err);
+    }
+    if (status == SLC_OK && !made_up && trial->nnz > 0) {
+        trial->index_bits = fmax(trial->index_bits - log2(trial->closer), 1);
+    }
+    slc_free(memory);
+    return status;
+}
+
+enum slc_status slc_build_trial(const struct slc_build_job *job,
+                                const struct slc_build_sample *found,
+                                struct slc_build_trial *trial,
+                                struct slc_error *err)
+{
+    const size_t most = (size_t)slc_min_u64(job->sample->count, SLC_TILE_NNZ);
+    struct entry *entries = slc_malloc((most + 1) * sizeof *entries);
+    struct slc_build_trial together;
+    enum slc_status status;
+
+    *trial = (struct slc_build_trial){.nnz = 0};
+    if (entries == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a trial of encoding");
+    }
+    status = try_entries(job, found, false, entries, trial, err);
+    /* Pieces are known by the builder's own run alone. Fibers are kept together where that is
+     * shorter, so it is no longer than plain order is. */
+    if (status == SLC_OK && found->run.bits == SLC_FIBER_BITS && found->pieces > 0) {
+        status = try_entries(job, found, true, entries, &together, err);
+        if (status == SLC_OK && together.nnz > 0 && together.index_bits < trial->index_bits) {
+            *trial = together;
+        }
+    }
+    slc_free(entries);
+    return status;
+}

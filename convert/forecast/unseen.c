@@ -1,0 +1,272 @@
+/* See convert/forecast/unseen.h. Open addressing with linear probing, at most half full. */
+#include "convert/forecast/unseen.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    /* Things in more pieces than these tell little of those in none. */
+    CLASSES = 10,
+    /* And of few pieces those in a quarter of them at most: beyond they are not rare. */
+    RARE_SHARE = 4,
+    /* The models that are compared. */
+    SLOPES = 121,
+    MIXTURES = 41
+};
+
+/* a of the models: 0, and from 10^-5 to 10 in equal steps of its logarithm. */
+#define SLOPE_LEAST   1e-5
+#define SLOPE_DECADES 6.0
+/* Twice is the 98th percentile of chi-square with two degrees of freedom. */
+#define NEARLY_AS_LIKELY 4.0
+
+struct slc_unseen_slot {
+    uint64_t hash;   /* 0: free */
+    uint16_t pieces; /* in which it began */
+    uint16_t last;   /* of them, from 1 */
+    uint16_t first;  /* in which it was seen */
+    uint16_t bytes;
+};
+
+/* What the estimate is made of. */
+struct classes {
+    double count[CLASSES + 1]; /* by the number of pieces; 0: those that began in none */
+    double all, bytes, once_bytes;
+    double late;          /* that were first seen in the second half of the pieces */
+    double late_expected; /* the same, did their order mean nothing */
+    unsigned rare;        /* the last class that is looked at */
+};
+
+/* A model, and what it says. */
+struct model {
+    double slope, mixture; /* a and u */
+    double likelihood;     /* its logarithm */
+};
+
+enum slc_status slc_unseen_create(struct slc_unseen *unseen, struct slc_error *err)
+{
+    *unseen = (struct slc_unseen){.limit = UINT64_MAX};
+    if (slc_buffer_create(&unseen->memory, SLC_UNSEEN_SLOTS * sizeof *unseen->slots,
+                          SLC_PAGES_SMALL, err) != SLC_OK) {
+        return SLC_ERR_MEMORY;
+    }
+    unseen->slots = unseen->memory.data;
+    return SLC_OK;
+}
+
+void slc_unseen_destroy(struct slc_unseen *unseen)
+{
+    slc_buffer_destroy(&unseen->memory);
+}
+
+void slc_unseen_piece(struct slc_unseen *unseen, bool whole)
+{
+    assert(unseen->pieces < UINT16_MAX);
+    unseen->pieces++;
+    unseen->carries = !whole;
+    unseen->opening = true;
+}
+
+/* Where the hash is, or would be. Kept hashes are small ones: their low bits are as even as any. */
+static struct slc_unseen_slot *find(struct slc_unseen_slot *slots, uint64_t hash)
+{
+    uint32_t at = (uint32_t)hash & (SLC_UNSEEN_SLOTS - 1);
+
+    while (slots[at].hash != 0 && slots[at].hash != hash) {
+        at = (at + 1) & (SLC_UNSEEN_SLOTS - 1);
+    }
+    return &slots[at];
+}
+
+/* Halves the limit and drops what is above it; the others find their places anew. */
+static void halve(struct slc_unseen *unseen)
+{
+    uint32_t begin = 0;
+
+    unseen->limit >>= 1;
+    unseen->halvings++;
+    unseen->kept = 0;
+    /* From a free slot on, no chain is gone through that is not whole. */
+    while (unseen->slots[begin].hash != 0) {
+        begin++;
+    }
+    for (uint32_t i = 0; i < SLC_UNSEEN_SLOTS; i++) {
+        struct slc_unseen_slot *slot = &unseen->slots[(begin + i) & (SLC_UNSEEN_SLOTS - 1)];
+        const struct slc_unseen_slot moved = *slot;
+
+        if (moved.hash != 0) {
+            slot->hash = 0;
+            if (moved.hash <= unseen->limit) {
+                *find(unseen->slots, moved.hash) = moved;
+                unseen->kept++;
+            }
+        }
+    }
+}
+
+void slc_unseen_add(struct slc_unseen *unseen, uint64_t hash, uint64_t bytes)
+{
+    struct slc_unseen_slot *slot;
+
+    assert(unseen->pieces > 0);
+    if (unseen->opening) {
+        unseen->opening = false;
+        unseen->carried = hash;
+    }
+    if (hash > unseen->limit) {
+        return;
+    }
+    hash = hash != 0 ? hash : 1; /* 0 marks what is free */
+    slot = find(unseen->slots, hash);
+    if (slot->hash == 0) {
+        *slot =
+            (struct slc_unseen_slot){.hash = hash,
+                                     .first = unseen->pieces,
+                                     .bytes = (uint16_t)(bytes < UINT16_MAX ? bytes : UINT16_MAX)};
+        unseen->kept++;
+    }
+    if (slot->last != unseen->pieces && !(unseen->carries && hash == unseen->carried)) {
+        slot->last = unseen->pieces;
+        slot->pieces++;
+    }
+    if (unseen->kept > SLC_UNSEEN_KEPT_MAX) {
+        halve(unseen);
+    }
+}
+
+static void count_classes(const struct slc_unseen *unseen, struct classes *classes)
+{
+    const unsigned rare = unseen->pieces / RARE_SHARE;
+
+    *classes = (struct classes){.rare = rare < 2 ? 2 : rare > CLASSES ? CLASSES : rare};
+    for (uint32_t i = 0; i < SLC_UNSEEN_SLOTS; i++) {
+        const struct slc_unseen_slot *slot = &unseen->slots[i];
+
+        if (slot->hash != 0) {
+            classes->all++;
+            classes->late += slot->first > unseen->pieces / 2;
+            classes->late_expected += ldexp(1, -(slot->pieces < 32 ? slot->pieces : 32));
+            classes->bytes += slot->bytes;
+            classes->once_bytes += slot->pieces == 1 ? slot->bytes : 0;
+            if (slot->pieces <= CLASSES) {
+                classes->count[slot->pieces]++;
+            }
+        }
+    }
+}
+
+/* The likelihood of the rare classes, given that a thing is in one of them. */
+static double likelihood_of(const struct classes *classes, double slope, double mixture)
+{
+    double weight[CLASSES + 1] = {0, 1}, sum = 1, likelihood = 0;
+
+    for (unsigned j = 1; j < classes->rare; j++) {
+        weight[j + 1] = weight[j] * (slope + mixture * (j - 1)) / (j + 1);
+        sum += weight[j + 1];
+    }
+    for (unsigned j = 1; j <= classes->rare; j++) {
+        if (classes->count[j] > 0) {
+            likelihood += weight[j] > 0 ? classes->count[j] * log(weight[j] / sum) : -INFINITY;
+        }
+    }
+    return likelihood;
+}
+
+/* unseen(x) / Q_1. */
+static double growth(const struct model *model, double x)
+{
+    const double a = model->slope, u = model->mixture;
+
+    if (a * x < 1e-9) {
+        return x;
+    }
+    if (u * x < 1e-9) {
+        return -expm1(-a * x) / a;
+    }
+    if (fabs(u - a) < 1e-9 * u) {
+        return log1p(u * x) / u;
+    }
+    return expm1((1 - a / u) * log1p(u * x)) / (u - a);
+}
+
+static struct model model_of(const struct classes *classes, unsigned slope, unsigned mixture)
+{
+    struct model model = {.mixture = (double)mixture / (MIXTURES - 1)};
+
+    if (slope > 0) {
+        model.slope =
+            SLOPE_LEAST * pow(10, SLOPE_DECADES * (double)(slope - 1) / (double)(SLOPES - 2));
+    }
+    model.likelihood = likelihood_of(classes, model.slope, model.mixture);
+    return model;
+}
+
+/* unseen(x) / Q_1 by the likeliest model, and by those that are nearly as likely. */
+static void
+compare_models(const struct classes *classes, double x, double *best, double *least, double *most)
+{
+    struct model likeliest = model_of(classes, 0, 0);
+
+    for (unsigned s = 0; s < SLOPES; s++) {
+        for (unsigned m = 0; m < MIXTURES; m++) {
+            const struct model model = model_of(classes, s, m);
+
+            if (model.likelihood > likeliest.likelihood) {
+                likeliest = model;
+            }
+        }
+    }
+    *best = *least = *most = growth(&likeliest, x);
+    for (unsigned s = 0; s < SLOPES; s++) {
+        for (unsigned m = 0; m < MIXTURES; m++) {
+            const struct model model = model_of(classes, s, m);
+
+            if (model.likelihood >= likeliest.likelihood - NEARLY_AS_LIKELY) {
+                *least = fmin(*least, growth(&model, x));
+                *most = fmax(*most, growth(&model, x));
+            }
+        }
+    }
+}
+
+/*
+ * How much the order of the pieces means, from 0 to 1: of what stays near where it begins far more
+ * is new in the second half than the model can know, if the pieces are neighbours.
+ */
+static double drift_of(const struct classes *classes)
+{
+    const double spread = 3 * sqrt(classes->late_expected) + 3;
+    const double more = classes->late - classes->late_expected - spread;
+
+    return more > 0 && classes->late_expected > 0 ? fmin(1, 2 * more / classes->late_expected) : 0;
+}
+
+void slc_unseen_judge(const struct slc_unseen *unseen,
+                      double times,
+                      struct slc_unseen_estimate *estimate)
+{
+    const double scale = ldexp(1, (int)unseen->halvings);
+    const double x = times - 1;
+    struct classes classes;
+    double best = 0, least = 0, most = 0, once, spread, drift, onward;
+
+    count_classes(unseen, &classes);
+    once = classes.count[1];
+    /* Of the number itself: some more of a few may as well have been seen. */
+    spread = 2 * sqrt(once);
+    if (x > 0) {
+        compare_models(&classes, x, &best, &least, &most);
+    }
+    /* What drifts goes on as in the second half. */
+    drift = drift_of(&classes);
+    onward = fmax(2 * x * classes.late, once * best);
+    most = fmax((once + spread + 3) * most, drift > 0 ? onward : 0);
+    *estimate = (struct slc_unseen_estimate){
+        .seen = scale * classes.all,
+        .count = scale * (classes.all + (1 - drift) * once * best + drift * onward),
+        .least = scale * (classes.all + fmax(once - spread, 0) * least),
+        .most = scale * (classes.all + most),
+        .bytes_each = classes.all > 0 ? classes.bytes / classes.all : 0};
+    estimate->new_bytes_each = once > 0 ? classes.once_bytes / once : estimate->bytes_each;
+}

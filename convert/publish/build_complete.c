@@ -1,0 +1,549 @@
+/* See convert/publish/build_complete.h. */
+#include "convert/publish/build_complete.h"
+
+#include "base/error/clock.h"
+#include "base/error/log.h"
+#include "base/hash.h"
+#include "base/memory/limits.h"
+#include "base/memory/memory.h"
+#include "convert/build/builder_internal.h"
+#include "convert/publish/build_layouts.h"
+#include "convert/publish/relabel.h"
+#include "storage/file/folder_lock.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What the store itself does not tell of. */
+static void put_report(struct slc_state *state, const struct slc_builder_report *report)
+{
+    const struct slc_fiber_report *fibers = &report->fibers;
+    const struct slc_relabel_report *relabel = &report->relabel;
+
+    slc_state_put(state, report->entries);
+    slc_state_put(state, report->duplicates);
+    slc_state_put(state, report->explicit_zeros);
+    slc_state_put(state, report->rounded_values);
+    slc_state_put(state, report->spill_bytes);
+    slc_state_put(state, report->buckets);
+    slc_state_put(state, report->recursions);
+    slc_state_put(state, fibers->chosen);
+    slc_state_put(state, fibers->mode);
+    slc_state_put_bytes(state, &fibers->piece_nnz, sizeof fibers->piece_nnz);
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_state_put(state, relabel->verdict[n]);
+    }
+    slc_state_put(state, relabel->plain_bytes);
+    slc_state_put(state, relabel->plain_index_bytes);
+    slc_state_put(state, relabel->tried_bytes);
+    slc_state_put(state, relabel->tried_index_bytes);
+    slc_state_put(state, relabel->permutation_bytes);
+}
+
+static void get_report(struct slc_state *state, struct slc_builder_report *report)
+{
+    struct slc_fiber_report *fibers = &report->fibers;
+    struct slc_relabel_report *relabel = &report->relabel;
+
+    *report = (struct slc_builder_report){.resumed = true};
+    report->entries = slc_state_get(state, UINT64_MAX);
+    report->duplicates = slc_state_get(state, UINT64_MAX);
+    report->explicit_zeros = slc_state_get(state, UINT64_MAX);
+    report->rounded_values = slc_state_get(state, UINT64_MAX);
+    report->spill_bytes = slc_state_get(state, UINT64_MAX);
+    report->buckets = slc_state_get(state, UINT64_MAX);
+    report->recursions = slc_state_get(state, UINT64_MAX);
+    fibers->chosen = slc_state_get(state, 1) != 0;
+    fibers->mode = (unsigned)slc_state_get(state, SLC_MAX_ORDER - 1);
+    slc_state_get_bytes(state, &fibers->piece_nnz, sizeof fibers->piece_nnz);
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        relabel->verdict[n] = (enum slc_relabel_verdict)slc_state_get(state, SLC_RELABEL_TOO_LARGE);
+    }
+    relabel->plain_bytes = slc_state_get(state, UINT64_MAX);
+    relabel->plain_index_bytes = slc_state_get(state, UINT64_MAX);
+    relabel->tried_bytes = slc_state_get(state, UINT64_MAX);
+    relabel->tried_index_bytes = slc_state_get(state, UINT64_MAX);
+    relabel->permutation_bytes = slc_state_get(state, UINT64_MAX);
+}
+
+/* A fault of something that is not there, or not what was written: nothing to go on with. */
+static bool is_useless(const struct slc_error *fault)
+{
+    return fault->status == SLC_ERR_FORMAT || fault->status == SLC_ERR_DAMAGED ||
+           fault->status == SLC_ERR_UNSUPPORTED ||
+           (fault->status == SLC_ERR_IO &&
+            (fault->system_errno == ENOENT || fault->system_errno == ENOTDIR));
+}
+
+static enum slc_status
+give(const struct slc_error *fault, enum slc_status status, struct slc_error *err)
+{
+    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = *fault;
+    }
+    return status;
+}
+
+/* The hash of the manifest in `folder`; 0 where none is there. */
+static enum slc_status hash_manifest(const struct slc_files *files,
+                                     const char *folder,
+                                     uint64_t *hash,
+                                     struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    char *path = slc_path_join(folder, SLC_MANIFEST_NAME);
+    void *text = NULL;
+    uint64_t bytes = 0;
+    enum slc_status status;
+
+    *hash = 0;
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, &fault);
+    if (status == SLC_OK) {
+        *hash = slc_hash64(text, bytes);
+    } else if (is_useless(&fault)) {
+        status = SLC_OK;
+    }
+    slc_free(text);
+    slc_free(path);
+    return give(&fault, status, err);
+}
+
+enum slc_status slc_complete_note(const struct slc_complete *complete, struct slc_error *err)
+{
+    const struct slc_build_identity *identity = &complete->options->identity;
+    const struct slc_build_folder *folder = complete->folder;
+    const bool apart = complete->stage == SLC_COMPLETE_APART;
+    char *inner = slc_path_join(folder->part, SLC_RELABELLED_NAME);
+    struct slc_state state = {.bytes = NULL};
+    uint64_t hash;
+    enum slc_status status;
+
+    if (inner == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    status = hash_manifest(folder->files, apart ? inner : folder->part, &hash, err);
+    slc_free(inner);
+    if (status != SLC_OK) {
+        return status;
+    }
+    slc_state_put(&state, identity->input);
+    slc_state_put(&state, identity->options);
+    slc_state_put(&state, complete->stage);
+    slc_state_put(&state, hash);
+    put_report(&state, complete->report);
+    if (complete->note != NULL) {
+        slc_state_put_bytes(&state, complete->note->bytes, complete->note->count);
+        state.bad = state.bad || complete->note->bad;
+    }
+    status = slc_state_save(&state, folder->files, folder->part, SLC_COMPLETE_STATE_NAME, err);
+    slc_state_destroy(&state);
+    /* Without a commit a power cut might still take the folder's own name. */
+    return status == SLC_OK ? slc_name_sync(folder->files, folder->part, err) : status;
+}
+
+/* Removes what a renumbering left that was not kept, or not finished. */
+static enum slc_status remove_inner(const struct slc_build_folder *folder, struct slc_error *err)
+{
+    static const char *const names[] = {SLC_RELABELLED_NAME, SLC_RELABELLED_NAME ".part"};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < sizeof names / sizeof names[0] && status == SLC_OK; i++) {
+        char *path = slc_path_join(folder->part, names[i]);
+
+        status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                              : slc_folder_remove(folder->files, path, err);
+        slc_free(path);
+    }
+    return status;
+}
+
+/* From a plain store to the one that is to be published, noted where the plain one was. */
+static enum slc_status renumber(struct slc_complete *complete, struct slc_error *err)
+{
+    bool apart = false;
+    enum slc_status status = remove_inner(complete->folder, err);
+
+    if (status == SLC_OK) {
+        status = slc_relabel_store(complete->options, complete->folder->part, complete->report,
+                                   &apart, err);
+    }
+    if (status == SLC_OK && complete->options->publishing != NULL) {
+        complete->options->publishing();
+    }
+    complete->stage = apart ? SLC_COMPLETE_APART : SLC_COMPLETE_WHOLE;
+    return status == SLC_OK && complete->noted ? slc_complete_note(complete, err) : status;
+}
+
+/* Further layouts, which change the manifest that was noted. */
+static enum slc_status add_layouts(struct slc_complete *complete, struct slc_error *err)
+{
+    enum slc_status status =
+        slc_build_layouts(complete->options, complete->folder->part, complete->report, err);
+
+    complete->stage = SLC_COMPLETE_WHOLE;
+    return status == SLC_OK && complete->noted && complete->report->layout_count > 0
+               ? slc_complete_note(complete, err)
+               : status;
+}
+
+enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_error *err)
+{
+    const struct slc_build_folder *folder = complete->folder;
+    const struct slc_files *files = folder->files;
+    char *path = slc_path_join(folder->output, SLC_COMPLETE_STATE_NAME);
+    enum slc_status status = SLC_OK;
+    int code;
+
+    if (path == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    if (complete->stage == SLC_COMPLETE_PLAIN) {
+        status = renumber(complete, err);
+    } else if (complete->options->publishing != NULL) {
+        complete->options->publishing();
+    }
+    if (status == SLC_OK && complete->stage == SLC_COMPLETE_APART) {
+        status = slc_relabel_put(files, folder->part, err);
+    }
+    if (status == SLC_OK) {
+        status = add_layouts(complete, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_build_folder_publish(complete->folder, err);
+    }
+    if (status == SLC_OK && complete->noted) {
+        /* The store is there; a file that is no part of it does no harm. */
+        code = files->unlink(files->self, path);
+        if (code < 0) {
+            slc_log(SLC_LOG_WARNING, "%s is left over and can be removed: %s", path,
+                    strerror(-code));
+        }
+    }
+    slc_free(path);
+    return status;
+}
+
+/* What the store itself tells. */
+static void tell_of(const struct slc_store *store, struct slc_builder_report *report)
+{
+    const struct slc_layout_info *info = slc_reader_info(store->reader);
+    const struct slc_store_layout *listed = slc_manifest_find(&store->manifest, SLC_LAYOUT_BLCO, 0);
+
+    report->kept_nnz = info->nnz;
+    report->fibers.run = info->keys.run;
+    report->summary = (struct slc_writer_summary){.nnz = info->nnz,
+                                                  .block_count = info->block_count,
+                                                  .tile_count = info->tile_count,
+                                                  .file_bytes = info->file_bytes,
+                                                  .index_bytes = listed->index_bytes,
+                                                  .sum_of_squares = info->sum_of_squares,
+                                                  .content_sum = info->content_sum,
+                                                  .header_hash = info->header_hash,
+                                                  .value_type = info->value_type};
+}
+
+/* Whether all that the manifest of this hash lists is in `folder`, as far as headers tell. */
+static enum slc_status is_whole(const struct slc_builder_options *options,
+                                const char *folder,
+                                uint64_t manifest_hash,
+                                struct slc_builder_report *report,
+                                bool *whole,
+                                struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_or_system(options->files);
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_store *store;
+    uint64_t hash;
+    enum slc_status status = hash_manifest(files, folder, &hash, err);
+
+    *whole = false;
+    if (status != SLC_OK || hash != manifest_hash) {
+        return status;
+    }
+    store = slc_calloc(1, sizeof *store);
+    if (store == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
+    }
+    status = slc_store_open_within(files, folder, options->memory_bytes, store, &fault);
+    *whole = status == SLC_OK;
+    for (unsigned i = 0; i < store->manifest.permutation_count && *whole; i++) {
+        const int fd = store->permutation_fds[i] - 1;
+        struct slc_file_stat stat;
+
+        *whole = fd >= 0 && files->stat_fd(files->self, fd, &stat) >= 0 && stat.kind == 'f' &&
+                 stat.bytes == store->manifest.permutations[i].file_bytes;
+    }
+    if (status == SLC_OK) {
+        tell_of(store, report);
+        slc_store_close(store);
+    } else if (is_useless(&fault)) {
+        status = SLC_OK;
+    }
+    slc_free(store);
+    return give(&fault, status, err);
+}
+
+/* Reads the state in `folder`. *sound: it is of this build. */
+static enum slc_status read_state(struct slc_complete_left *left,
+                                  const char *folder,
+                                  uint64_t *manifest_hash,
+                                  bool *sound,
+                                  struct slc_error *err)
+{
+    const struct slc_builder_options *options = left->options;
+    struct slc_state state = {.bytes = NULL};
+    enum slc_status status = slc_state_load(&state, slc_files_or_system(options->files), folder,
+                                            SLC_COMPLETE_STATE_NAME, sound, err);
+
+    if (status == SLC_OK && *sound && slc_identity_differs(&state, &options->identity) == NULL) {
+        left->stage = (enum slc_complete_stage)slc_state_get(&state, SLC_COMPLETE_APART);
+        *manifest_hash = slc_state_get(&state, UINT64_MAX);
+        get_report(&state, &left->report);
+        slc_state_put_bytes(&left->note, state.bytes + state.at, state.count - state.at);
+        *sound = !state.bad && !left->note.bad &&
+                 (left->stage == SLC_COMPLETE_WHOLE || options->relabel != SLC_RELABEL_NONE);
+    } else {
+        *sound = false;
+    }
+    slc_state_destroy(&state);
+    return status;
+}
+
+/* Whether the state in `folder` is of this build, and the store beside it whole: *taken. */
+static enum slc_status
+take(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_or_system(left->options->files);
+    uint64_t hash = 0;
+    enum slc_status status = read_state(left, folder, &hash, taken, err);
+    int code = 0;
+
+    if (status != SLC_OK || !*taken) {
+        return status;
+    }
+    /* A run that was killed may not have come to sync what is built upon here. */
+    status = slc_name_sync(files, folder, err);
+    if (status == SLC_OK) {
+        code = files->sync_folder(files->self, folder);
+        status = code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK;
+    }
+    if (status == SLC_OK && left->stage == SLC_COMPLETE_APART) {
+        status = slc_relabel_put(files, folder, err);
+    }
+    if (status == SLC_OK) {
+        status = is_whole(left->options, folder, hash, &left->report, taken, err);
+    }
+    return status;
+}
+
+/* "OUTPUT.suffix" in fresh memory, or NULL without memory. */
+static char *beside(const struct slc_builder_options *options, const char *suffix)
+{
+    size_t length = strlen(options->output);
+    char *path = slc_malloc(length + strlen(suffix) + 1);
+
+    while (length > 1 && options->output[length - 1] == '/') {
+        length--;
+    }
+    if (path != NULL) {
+        memcpy(path, options->output, length);
+        memcpy(path + length, suffix, strlen(suffix) + 1);
+    }
+    return path;
+}
+
+/* One that has its name already. */
+static enum slc_status
+find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_or_system(left->options->files);
+    char *output = beside(left->options, "");
+    bool taken;
+    enum slc_status status = slc_state_exists(files, output, SLC_COMPLETE_STATE_NAME, found, err);
+
+    if (status == SLC_OK && *found) {
+        status = slc_folder_lock(files, output,
+                                 "another run is changing this store: wait until it is done",
+                                 &left->lock, &taken, err);
+    }
+    if (status == SLC_OK && *found) {
+        left->placed = true;
+        status = take(left, output, found, err);
+    }
+    slc_free(output);
+    return status;
+}
+
+static enum slc_status find_part(struct slc_complete_left *left, bool *found, struct slc_error *err)
+{
+    const struct slc_builder_options *options = left->options;
+    const struct slc_files *files = slc_files_or_system(options->files);
+    char *part = beside(options, ".part");
+    enum slc_status status = slc_state_exists(files, part, SLC_COMPLETE_STATE_NAME, found, err);
+
+    slc_free(part);
+    if (status == SLC_OK && *found) {
+        status = slc_build_folder_begin(&left->folder, files, options->output, options->overwrite,
+                                        true, err);
+    }
+    return status == SLC_OK && *found ? take(left, left->folder.part, found, err) : status;
+}
+
+enum slc_status slc_complete_find(const struct slc_builder_options *options,
+                                  struct slc_complete_left *left,
+                                  bool *found,
+                                  struct slc_error *err)
+{
+    enum slc_status status;
+
+    *left = (struct slc_complete_left){.options = options, .lock = -1};
+    *found = false;
+    if ((!options->resumable && !options->completable) || options->restart) {
+        return SLC_OK;
+    }
+    status = find_placed(left, found, err);
+    if (status == SLC_OK && !*found) {
+        slc_complete_left_end(left);
+        *left = (struct slc_complete_left){.options = options, .lock = -1};
+        status = find_part(left, found, err);
+    }
+    if (status != SLC_OK || !*found) {
+        slc_complete_left_end(left);
+    }
+    return status;
+}
+
+void slc_complete_left_end(struct slc_complete_left *left)
+{
+    if (left->options != NULL) {
+        slc_folder_unlock(slc_files_or_system(left->options->files), &left->lock);
+        slc_build_folder_end(&left->folder);
+        slc_state_destroy(&left->note);
+        left->options = NULL;
+    }
+}
+
+enum slc_status slc_complete_settle(const struct slc_builder_options *options,
+                                    struct slc_error *err)
+{
+    const struct slc_files *files = slc_files_or_system(options->files);
+    static const char *const suffixes[] = {".part", ".old"};
+    enum slc_status status = slc_name_sync(files, options->output, err);
+
+    for (unsigned i = 0; i < 2 && status == SLC_OK && options->overwrite; i++) {
+        char *aside = beside(options, suffixes[i]);
+
+        status = aside == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                               : slc_build_leftover_remove(files, aside, err);
+        slc_free(aside);
+    }
+    return status == SLC_OK ? slc_state_remove(files, options->output, SLC_COMPLETE_STATE_NAME, err)
+                            : status;
+}
+
+static enum slc_status finish_part(struct slc_complete_left *left, struct slc_error *err)
+{
+    static const char *const states[] = {SLC_PUSHED_STATE_NAME, SLC_SORTED_STATE_NAME,
+                                         SLC_BLCO_NAME ".journal", SLC_SPILL_NAME};
+    struct slc_complete complete = {.options = left->options,
+                                    .folder = &left->folder,
+                                    .stage = left->stage,
+                                    .report = &left->report,
+                                    .note = &left->note,
+                                    .noted = true};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < sizeof states / sizeof states[0] && status == SLC_OK; i++) {
+        status = slc_state_remove(left->folder.files, left->folder.part, states[i], err);
+    }
+    if (status == SLC_OK && left->stage == SLC_COMPLETE_WHOLE) {
+        status = remove_inner(&left->folder, err);
+    }
+    return status == SLC_OK ? slc_complete_finish(&complete, err) : status;
+}
+
+enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct slc_error *err)
+{
+    enum slc_status status =
+        left->placed ? slc_complete_settle(left->options, err) : finish_part(left, err);
+
+    if (status == SLC_ERR_DAMAGED) {
+        left->folder.keep = false;
+    } else if (status != SLC_OK && left->folder.made) {
+        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same command line goes on with it",
+                left->folder.part);
+    }
+    slc_complete_left_end(left);
+    return status;
+}
+
+/* Whether what has been done is worth the syncs that it takes to have it outlive a crash. */
+static bool is_worth_noting(const struct slc_builder *builder)
+{
+    return builder->completable &&
+           (builder->folder.keep || builder->options.note_complete ||
+            slc_seconds_since(builder->start_ns) >= slc_build_interval(builder));
+}
+
+/*
+ * Notes that the store is complete. After a commit that has to succeed, for the commit is dropped
+ * then; without one, more can be lost where it does not, and all is well where nothing else fails.
+ */
+static enum slc_status note_if_worth(const struct slc_builder *builder,
+                                     struct slc_complete *complete,
+                                     struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+
+    if (!is_worth_noting(builder)) {
+        return SLC_OK;
+    }
+    if (builder->folder.keep) {
+        complete->noted = true;
+        return slc_complete_note(complete, err);
+    }
+    complete->noted = slc_complete_note(complete, &fault) == SLC_OK;
+    if (!complete->noted) {
+        /* What may be there of it would get into the store. */
+        (void)!slc_state_remove(complete->folder->files, complete->folder->part,
+                                SLC_COMPLETE_STATE_NAME, &fault);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_builder_finish(struct slc_builder *builder,
+                                   unsigned index_base,
+                                   const uint64_t *dims,
+                                   struct slc_store_origin *origin,
+                                   struct slc_builder_report *report,
+                                   struct slc_error *err)
+{
+    struct slc_builder_options options = builder->options;
+    const bool relabels = options.relabel != SLC_RELABEL_NONE;
+    struct slc_complete complete = {.options = &options,
+                                    .folder = &builder->folder,
+                                    .stage = relabels ? SLC_COMPLETE_PLAIN : SLC_COMPLETE_WHOLE,
+                                    .report = report,
+                                    .note = builder->last_note};
+    enum slc_status status;
+
+    *report = (struct slc_builder_report){.resumed = builder->resumed};
+    /* A second sort is given memory and temporary folder of the first. */
+    options.temp_folder = builder->temp_folder;
+    status = slc_build_store(builder, index_base, dims, origin, report, err);
+    if (status == SLC_OK) {
+        status = note_if_worth(builder, &complete, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_build_drop_spill(builder, complete.noted, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_complete_finish(&complete, err);
+    }
+    report->commit_seconds = builder->commit_cost_seconds;
+    slc_builder_end(builder, status);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* See convert/publish/build_layouts.h. */
+#include "convert/publish/build_layouts.h"
+
+#include "base/error/log.h"
+#include "convert/layout/relayout.h"
+
+/* One of them, unless it is there. *left_out: there was not enough memory. */
+static enum slc_status add(struct slc_relayout *layouts,
+                           const struct slc_build_layout *wanted,
+                           bool *left_out,
+                           struct slc_error *err)
+{
+    struct slc_error fault = SLC_ERROR_INIT;
+    struct slc_sorted_report report;
+    enum slc_status status = SLC_OK;
+
+    *left_out = false;
+    if (slc_manifest_find(&layouts->store.manifest, wanted->kind, wanted->mode) == NULL) {
+        status = slc_relayout_add(layouts, wanted->kind, wanted->mode, &report, &fault);
+    }
+    if (status == SLC_ERR_BUDGET) {
+        slc_log(SLC_LOG_NOTE, "the layout %s-%u is not built: %s", slc_layout_name(wanted->kind),
+                wanted->mode + 1, fault.message);
+        *left_out = true;
+        return SLC_OK;
+    }
+    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
+        *err = fault;
+    }
+    return status;
+}
+
+enum slc_status slc_build_layouts(const struct slc_builder_options *options,
+                                  const char *folder,
+                                  struct slc_builder_report *report,
+                                  struct slc_error *err)
+{
+    const struct slc_relayout_options open = {.files = options->files,
+                                              .store = folder,
+                                              /* Of the whole process, as the builder's is not. */
+                                              .memory_bytes =
+                                                  options->memory_bytes + options->beside_bytes,
+                                              .workers = options->workers,
+                                              .locked = true,
+                                              .stop = options->stop,
+                                              .progress = options->progress,
+                                              .context = options->context};
+    struct slc_relayout layouts = {.lock = -1};
+    enum slc_status status;
+
+    report->layout_count = 0;
+    if (options->layout_count == 0) {
+        return SLC_OK;
+    }
+    status = slc_relayout_open(&open, &layouts, err);
+    for (unsigned i = 0; i < options->layout_count && status == SLC_OK; i++) {
+        bool left_out;
+
+        status = add(&layouts, &options->layouts[i], &left_out, err);
+        if (status == SLC_OK && !left_out) {
+            report->layouts[report->layout_count++] = options->layouts[i];
+        }
+    }
+    slc_relayout_close(&layouts);
+    return status;
+}
