@@ -17,7 +17,7 @@
 #include "tools/bench/measure/table.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include "base/error/clock.h"
 

@@ -13,9 +13,9 @@
 #include "tools/bench/measure/table.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
-#include "tools/options/build_options.h"
-#include "tools/options/common_options.h"
+#include "tools/build/build_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/common_options.h"
 
 #include "base/error/clock.h"
 #include "base/memory/memory.h"

@@ -28,11 +28,11 @@
  * are losses, or too short to have one, have none.
  */
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/cpd_device.h"
 #include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
-#include "tools/session.h"
+#include "tools/bench/roofline/cpd_device.h"
+#include "tools/session/session.h"
 
 #include "engine/solve/cp_als.h"
 #include "report/json_stats.h"

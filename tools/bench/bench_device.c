@@ -16,7 +16,7 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
 #include "tools/bench/roofline/roofs.h"
-#include "tools/options/common_options.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,8 +14,8 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/scan.h"
 #include "tools/bench/measure/table.h"
-#include "tools/options/common_options.h"
-#include "tools/session.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <string.h>
 #include <sys/resource.h>

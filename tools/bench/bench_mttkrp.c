@@ -17,16 +17,16 @@
 #include "cpu/cpu.h"
 #include "report/json_parts.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/measure/bandwidth.h"
 #include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
 #include "tools/bench/mttkrp/mttkrp_variants.h"
-#include "tools/bench/roofline/bandwidth.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/format.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 #include <string.h>

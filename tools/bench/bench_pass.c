@@ -22,7 +22,7 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/scan.h"
 #include "tools/bench/measure/table.h"
-#include "tools/options/common_options.h"
+#include "tools/session/common_options.h"
 
 #include <math.h>
 #include <string.h>

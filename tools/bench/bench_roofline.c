@@ -18,8 +18,8 @@
 #include "tools/bench/roofline/roofline_kernels.h"
 #include "tools/bench/roofline/roofline_svg.h"
 #include "tools/bench/roofline/roofs.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -15,9 +15,9 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
 #include "tools/bench/product/ttm_loop.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
-#include "tools/session.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <string.h>
 

@@ -21,9 +21,9 @@
 #include "tools/bench/measure/table.h"
 #include "tools/bench/product/ttv_kernels.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
-#include "tools/session.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,14 +1,14 @@
 /* sluice append: more nonzeros for a store. Built beside it; names are exchanged at the end. */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert.h"
+#include "tools/build/build_options.h"
 #include "tools/forecast/forecast_convert.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
 #include "tools/options/input_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->max_temp = args->build.max_temp;
     out->threads = build_threads(&args->build);
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return parse_grow_modes(args->grow_modes, out->fixed_modes, err) == SLC_OK
                ? build_fibers(&args->build, &out->fibers, &out->run, err)
                : SLC_ERR_USAGE;

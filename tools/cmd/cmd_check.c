@@ -5,13 +5,13 @@
 #include "convert/build/forecast/store_trial.h"
 #include "storage/verify/verify.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>

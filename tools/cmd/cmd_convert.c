@@ -1,15 +1,15 @@
 /* sluice convert: a tensor, text or binary, becomes a store. Says every decision it took about the
  * input. */
 #include "convert/ingest/convert.h"
+#include "tools/build/build_options.h"
+#include "tools/build/reshape_options.h"
 #include "tools/forecast/forecast_convert.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
 #include "tools/options/input_options.h"
-#include "tools/options/reshape_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,7 +192,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->restart = args->restart;
     out->commit_seconds = args->commit_seconds;
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return reshape_transforms(&args->transforms, &out->transforms, err) == SLC_OK
                ? build_fibers(&args->build, &out->fibers, &out->run, err)
                : SLC_ERR_USAGE;

@@ -6,8 +6,6 @@
 #include "report/json_plan.h"
 #include "tools/cmd/cpd/cpd_run.h"
 #include "tools/forecast/probe.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/run_log.h"
@@ -17,6 +15,8 @@
 #include "tools/report/report.h"
 #include "tools/report/run_json.h"
 #include "tools/report/share.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -385,9 +385,12 @@ static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
     return cpd->sweep->written(cpd->sweep, err);
 }
 
-static const struct estimate *told_estimate(const struct cpd *cpd)
+/* The estimate next to what the run took, or NULL. */
+static json_t *compared_estimate(const struct cpd *cpd)
 {
-    return cpd->estimate.estimated ? &cpd->estimate.estimate : NULL;
+    return cpd->estimate.estimated
+               ? estimate_compare_json(&cpd->estimate.estimate, &cpd->estimate.actual)
+               : NULL;
 }
 
 static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
@@ -413,8 +416,7 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
         .argc = cpd->argc,
         .argv = cpd->argv,
         .values = &cpd->args,
-        .estimate = told_estimate(cpd),
-        .actual = &cpd->estimate.actual};
+        .estimate = compared_estimate(cpd)};
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
@@ -455,8 +457,7 @@ static void tell_end(struct cpd *cpd, const char *reason, int exit_code)
                                 .exit_code = exit_code,
                                 .seconds = slc_seconds_since(cpd->start_ns),
                                 .result = &cpd->result,
-                                .estimate = told_estimate(cpd),
-                                .actual = &cpd->estimate.actual};
+                                .estimate = compared_estimate(cpd)};
 
     start_log(cpd);
     run_log_use(NULL);

@@ -8,13 +8,13 @@
 #include "convert/export/export_lists.h"
 #include "storage/model/run_folder.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
 #include "tools/report/export_run.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -253,7 +253,7 @@ static enum slc_status export_tensor(const struct arguments *args,
     struct format_text count;
     uint64_t lines = 0;
     enum slc_status status =
-        unfinished_watch(args->forecast.dry_run ? "-" : export_options.output, err);
+        cleanup_watch(args->forecast.dry_run ? "-" : export_options.output, err);
 
     if (status == SLC_OK && to_stdout && !form->text) {
         status = slc_fail(err, SLC_ERR_USAGE,

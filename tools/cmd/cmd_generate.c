@@ -2,13 +2,13 @@
 #include "convert/build/build_folder.h"
 #include "convert/generate/generate.h"
 #include "convert/ingest/text/text.h"
+#include "tools/build/build_options.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -145,7 +145,7 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     out->threads = build_threads(&args->build);
     out->overwrite = args->build.force;
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err) == SLC_OK
                ? parse_distribution(args->dist, out, err)
                : SLC_ERR_USAGE;

@@ -6,12 +6,12 @@
 #include "storage/file/block_file.h"
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/labels.h"
-#include "tools/options/commands.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/report/info_checkpoint.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,14 +4,14 @@
 #include "convert/layout/relayout.h"
 #include "convert/layout/restripe.h"
 #include "storage/file/stripes.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/options/layout_wish.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
 #include "tools/report/layout_report.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,6 @@
 #include "storage/model/model.h"
 #include "storage/model/npy.h"
 #include "tools/forecast/probe.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
@@ -18,7 +16,9 @@
 #include "tools/report/devices.h"
 #include "tools/report/report.h"
 #include "tools/report/share.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* sluice permute: a store with its modes in another order. */
-#include "tools/options/commands.h"
-#include "tools/options/reshape_options.h"
+#include "tools/build/reshape_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/commands.h"
 
 struct arguments {
     struct build_options build;

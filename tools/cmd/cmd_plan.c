@@ -2,14 +2,14 @@
 #include "engine/solve/cp_checkpoint.h"
 #include "report/json_plan.h"
 #include "tools/forecast/probe.h"
-#include "tools/options/commands.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/report/devices.h"
 #include "tools/report/plan_products.h"
 #include "tools/report/report.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/session.h"
 
 #include <stdio.h>
 

@@ -10,14 +10,14 @@
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/options/input_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/signals.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -384,7 +384,7 @@ predict(struct prediction *prediction, const struct operands *operands, struct s
     enum slc_status status = fill_options(prediction, operands, err);
 
     if (status == SLC_OK) {
-        status = unfinished_watch(prediction->args.dry_run ? "-" : prediction->options.output, err);
+        status = cleanup_watch(prediction->args.dry_run ? "-" : prediction->options.output, err);
     }
     if (status == SLC_OK) {
         status = read_model(prediction, operands->text[0], err);

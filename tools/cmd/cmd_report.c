@@ -1,10 +1,10 @@
 /* sluice report: a page that tells what a run was and what has come of it (report/report.h). */
 #include "report/report.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 
@@ -68,7 +68,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
-    status = unfinished_watch(args.output, &err);
+    status = cleanup_watch(args.output, &err);
     if (status == SLC_OK) {
         const struct slc_report_options report = {.folder = operands.text[0],
                                                   .output = args.output,
@@ -77,7 +77,7 @@ static int run(const struct command *command, int argc, char **argv)
                                                   .store = args.store,
                                                   .memory_bytes = args.memory,
                                                   .overwrite = args.force,
-                                                  .publishing = unfinished_publishing};
+                                                  .publishing = cleanup_publishing};
 
         status = slc_report(&report, &bytes, &err);
     }

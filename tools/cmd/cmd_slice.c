@@ -1,7 +1,7 @@
 /* sluice slice: a store of some indices of another one's modes. */
-#include "tools/options/commands.h"
-#include "tools/options/reshape_options.h"
+#include "tools/build/reshape_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/commands.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,13 +3,13 @@
  * from their files; what is kept of them are the rows that are told.
  */
 #include "base/text/plain_text.h"
-#include "report/top.h"
+#include "report/factors/top.h"
 #include "storage/manifest/json_text.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static enum slc_status
 print_mode(struct told *told, uint32_t component, unsigned i, struct slc_error *err)
 {
     struct slc_top *top = told->top;
-    const struct slc_strong_row *rows = slc_top_rows(top, component, i);
+    const struct slc_top_row *rows = slc_top_component_rows(top, component, i);
     const unsigned mode = top->modes[i];
     char title[SLC_TITLE_BYTES];
     struct format_text count;
@@ -172,7 +172,7 @@ print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_er
 {
     struct slc_top *top = told->top;
     const unsigned mode = top->modes[i];
-    const struct slc_strong_row *rows = slc_top_rows(top, component, i);
+    const struct slc_top_row *rows = slc_top_component_rows(top, component, i);
     json_t *object = json_pack("{s:i}", "mode", (int)mode + 1);
     enum slc_status status = SLC_OK;
 

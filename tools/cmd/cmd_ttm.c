@@ -6,12 +6,12 @@
 #include "tools/forecast/estimate.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/forecast/forecast_product.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
 #include "tools/report/ttm_report.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -10,16 +10,16 @@
 #include "engine/stream/stream_supply.h"
 #include "report/json_parts.h"
 #include "storage/manifest/store.h"
+#include "tools/build/build_options.h"
 #include "tools/forecast/forecast_product.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
 #include "tools/report/products.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -160,7 +160,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     out->overwrite = args->build.force;
     out->dry_run = args->dry_run;
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 

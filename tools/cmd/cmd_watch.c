@@ -6,13 +6,13 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "storage/file/files.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/run_state.h"
 #include "tools/progress/signals.h"
 #include "tools/progress/watch_folder.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <errno.h>
 #include <signal.h>

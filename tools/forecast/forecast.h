@@ -7,7 +7,7 @@
 #define SLC_TOOLS_FORECAST_H
 
 #include "base/error/error.h"
-#include "tools/options/common_options.h"
+#include "tools/session/common_options.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #define SLC_TOOLS_PROBE_H
 
 #include "tools/forecast/estimate.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /* The rows of commands that make such a beginning. */
 #define PROBE_OPTION_ROWS(type, seconds_field, none_field)                                         \

@@ -12,8 +12,8 @@
 #include "engine/stream/stream.h"
 #include "gpu/gpu.h"
 #include "storage/manifest/store.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/format.h"
+#include "tools/session/common_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 #define SLC_TOOLS_RESHAPE_OPTIONS_H
 
 #include "convert/reshape/reshape.h"
+#include "tools/build/build_options.h"
 #include "tools/forecast/forecast.h"
-#include "tools/options/build_options.h"
 
 /* The row of an option table for the chain of transforms at `field` of struct `type`. */
 #define OPTION_ROW_TRANSFORM(type, field)                                                          \

@@ -4,8 +4,8 @@
 
 #include "convert/build/builder.h"
 #include "convert/ingest/names/name_maps.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/progress.h"
+#include "tools/session/common_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
