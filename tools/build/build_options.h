@@ -30,47 +30,29 @@ extern const char *const build_relabel_choices[];
 
 /* Rows of an option table for the field `build` of struct `type`: what is in the store .. */
 #define BUILD_STORE_OPTION_ROWS(type)                                                              \
-    {.name = "codec",                                                                              \
-     .kind = OPTION_CHOICE,                                                                        \
-     .value = "NAME",                                                                              \
-     .fallback = "packed",                                                                         \
-     .choices = build_codec_choices,                                                               \
-     .help = "how blocks are stored: packed, lz4 or blco",                                         \
-     .offset = offsetof(struct type, build.codec)},                                                \
-        {.name = "fibers",                                                                         \
-         .kind = OPTION_STRING,                                                                    \
-         .value = "MODE",                                                                          \
-         .fallback = "auto",                                                                       \
-         .help = "mode whose fibers are kept together in the store: auto, none, or MODE[:BITS], "  \
-                 "pieces of 2^BITS indices (12 if not given, 1 to 24)",                            \
-         .offset = offsetof(struct type, build.fibers)},                                           \
-    {                                                                                              \
-        .name = "relabel", .kind = OPTION_CHOICE, .value = "HOW", .fallback = "none",              \
-        .choices = build_relabel_choices,                                                          \
-        .help = "number indices within the store by frequency where that makes it smaller: "       \
-                "none or frequency",                                                               \
-        .offset = offsetof(struct type, build.relabel)                                             \
-    }
+    OPTION_ROW("codec", OPTION_CHOICE, type, build.codec, .value = "NAME", .fallback = "packed",   \
+               .choices = build_codec_choices,                                                     \
+               .help = "how blocks are stored: packed, lz4 or blco"),                              \
+        OPTION_ROW("fibers", OPTION_STRING, type, build.fibers, .value = "MODE",                   \
+                   .fallback = "auto",                                                             \
+                   .help = "mode whose fibers are kept together in the store: auto, none, or "     \
+                           "MODE[:BITS], pieces of 2^BITS indices (12 if not given, 1 to 24)"),    \
+        OPTION_ROW("relabel", OPTION_CHOICE, type, build.relabel, .value = "HOW",                  \
+                   .fallback = "none", .choices = build_relabel_choices,                           \
+                   .help = "number indices within the store by frequency where that makes it "     \
+                           "smaller: none or frequency")
 
 /* .. how it is made .. */
 #define BUILD_WORK_OPTION_ROWS(type)                                                               \
-    {.name = "block-bytes",                                                                        \
-     .kind = OPTION_SIZE,                                                                          \
-     .value = "SIZE",                                                                              \
-     .fallback = "4MiB",                                                                           \
-     .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile",              \
-     .offset = offsetof(struct type, build.block_bytes)},                                          \
+    OPTION_ROW("block-bytes", OPTION_SIZE, type, build.block_bytes, .value = "SIZE",               \
+               .fallback = "4MiB",                                                                 \
+               .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile"),   \
         OPTION_ROW_MEMORY(type, build.memory),                                                     \
-        {.name = "temp-dir",                                                                       \
-         .kind = OPTION_STRING,                                                                    \
-         .value = "DIR",                                                                           \
-         .help = "folder for what does not fit in memory; beside the output if not given",         \
-         .offset = offsetof(struct type, build.temp_dir)},                                         \
-        {.name = "max-temp",                                                                       \
-         .kind = OPTION_SIZE,                                                                      \
-         .value = "SIZE",                                                                          \
-         .help = "largest temporary file permitted; no limit if not given",                        \
-         .offset = offsetof(struct type, build.max_temp)},                                         \
+        OPTION_ROW("temp-dir", OPTION_STRING, type, build.temp_dir, .value = "DIR",                \
+                   .help =                                                                         \
+                       "folder for what does not fit in memory; beside the output if not given"),  \
+        OPTION_ROW("max-temp", OPTION_SIZE, type, build.max_temp, .value = "SIZE",                 \
+                   .help = "largest temporary file permitted; no limit if not given"),             \
         OPTION_ROW_THREADS(type, build.threads), OPTION_ROW_OVERWRITE(type, build.force),          \
         OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_LOG_JSON(type, build.log_json),      \
         OPTION_ROW_QUIET(type, build.quiet)

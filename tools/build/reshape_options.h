@@ -8,40 +8,25 @@
 
 /* The row of an option table for the chain of transforms at `field` of struct `type`. */
 #define OPTION_ROW_TRANSFORM(type, field)                                                          \
-    {                                                                                              \
-        .name = "transform", .kind = OPTION_MORE_STRINGS, .value = "F",                            \
-        .help =                                                                                    \
-            "log1p, binarize, abs or scale=FACTOR of each value, duplicates combined; several "    \
-            "are made in turn",                                                                    \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("transform", OPTION_MORE_STRINGS, type, field, .value = "F",                        \
+               .help = "log1p, binarize, abs or scale=FACTOR of each value, duplicates combined; " \
+                       "several are made in turn")
 
 extern const char *const reshape_codec_choices[];
 extern const char *const reshape_relabel_choices[];
 
 /* The rows of build_options.h, but for what is as in the store that is reshaped. */
 #define RESHAPE_OPTION_ROWS(type)                                                                  \
-    {.name = "codec",                                                                              \
-     .kind = OPTION_CHOICE,                                                                        \
-     .value = "NAME",                                                                              \
-     .fallback = "keep",                                                                           \
-     .choices = reshape_codec_choices,                                                             \
-     .help = "how blocks are stored: keep (as in X), packed, lz4 or blco",                         \
-     .offset = offsetof(struct type, build.codec)},                                                \
-        {.name = "relabel",                                                                        \
-         .kind = OPTION_CHOICE,                                                                    \
-         .value = "HOW",                                                                           \
-         .fallback = "keep",                                                                       \
-         .choices = reshape_relabel_choices,                                                       \
-         .help = "number indices within the store by frequency where that makes it smaller: keep " \
-                 "(where X does), none or frequency",                                              \
-         .offset = offsetof(struct type, build.relabel)},                                          \
-        {.name = "fibers",                                                                         \
-         .kind = OPTION_STRING,                                                                    \
-         .value = "MODE",                                                                          \
-         .fallback = "auto",                                                                       \
-         .help = "mode whose fibers are kept together in the store, as of sluice convert",         \
-         .offset = offsetof(struct type, build.fibers)},                                           \
+    OPTION_ROW("codec", OPTION_CHOICE, type, build.codec, .value = "NAME", .fallback = "keep",     \
+               .choices = reshape_codec_choices,                                                   \
+               .help = "how blocks are stored: keep (as in X), packed, lz4 or blco"),              \
+        OPTION_ROW("relabel", OPTION_CHOICE, type, build.relabel, .value = "HOW",                  \
+                   .fallback = "keep", .choices = reshape_relabel_choices,                         \
+                   .help = "number indices within the store by frequency where that makes it "     \
+                           "smaller: keep (where X does), none or frequency"),                     \
+        OPTION_ROW(                                                                                \
+            "fibers", OPTION_STRING, type, build.fibers, .value = "MODE", .fallback = "auto",      \
+            .help = "mode whose fibers are kept together in the store, as of sluice convert"),     \
         BUILD_WORK_OPTION_ROWS(type)
 
 /* The transforms that were given. Errors: SLC_ERR_USAGE. */

@@ -36,10 +36,8 @@ struct arguments {
     struct forecast_options forecast;
 };
 
-static const struct option options[] = {{.name = "fast",
-                                         .kind = OPTION_FLAG,
-                                         .help = "structure and checksums only: decode nothing",
-                                         .offset = offsetof(struct arguments, fast)},
+static const struct option options[] = {{"fast", OPTION_FLAG, offsetof(struct arguments, fast),
+                                         .help = "structure and checksums only: decode nothing"},
                                         OPTION_ROW_MEMORY(arguments, memory),
                                         OPTION_ROW_THREADS(arguments, threads),
                                         OPTION_ROW_PROGRESS(arguments, progress),

@@ -43,22 +43,12 @@ static const char *const format_choices[] = {"auto",   "tns",     "splatt-bin", 
 static const char *const base_choices[] = {"0", "1", NULL};
 
 static const struct option options[] = {
-    {.name = "format",
-     .kind = OPTION_CHOICE,
-     .value = "FORM",
-     .fallback = "auto",
-     .choices = format_choices,
-     .help = "of a store: tns, splatt-bin, npz, scipy, matlab; of a "
-             "run: matlab, ktensor, splatt, csv; auto: by the "
-             "ending of OUT",
-     .offset = offsetof(struct arguments, format)},
-    {.name = "index-base",
-     .kind = OPTION_CHOICE,
-     .value = "B",
-     .fallback = "1",
-     .choices = base_choices,
-     .help = "first index in the text: 0 or 1",
-     .offset = offsetof(struct arguments, index_base)},
+    {"format", OPTION_CHOICE, offsetof(struct arguments, format), .value = "FORM",
+     .fallback = "auto", .choices = format_choices,
+     .help = "of a store: tns, splatt-bin, npz, scipy, matlab; of a run: matlab, ktensor, splatt, "
+             "csv; auto: by the ending of OUT"},
+    {"index-base", OPTION_CHOICE, offsetof(struct arguments, index_base), .value = "B",
+     .fallback = "1", .choices = base_choices, .help = "first index in the text: 0 or 1"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),

@@ -44,11 +44,9 @@ struct findings {
     struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open: for where their stripes lie */
 };
 
-static const struct option options[] = {{.name = "json",
-                                         .kind = OPTION_FLAG,
-                                         .help = "one JSON object",
-                                         .offset = offsetof(struct arguments, json)},
-                                        {.name = NULL}};
+static const struct option options[] = {
+    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
+    {.name = NULL}};
 
 static double cells_of(const struct slc_manifest *manifest)
 {

@@ -36,20 +36,13 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "once",
-     .kind = OPTION_FLAG,
-     .help = "tell the state and end",
-     .offset = offsetof(struct arguments, once)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "one JSON object per line for each change of the state",
-     .offset = offsetof(struct arguments, json)},
-    {.name = "lost-after",
-     .kind = OPTION_DOUBLE,
-     .value = "S",
+    {"once", OPTION_FLAG, offsetof(struct arguments, once), .help = "tell the state and end"},
+    {"json", OPTION_FLAG, offsetof(struct arguments, json),
+     .help = "one JSON object per line for each change of the state"},
+    {"lost-after", OPTION_DOUBLE, offsetof(struct arguments, lost_after), .value = "S",
      .fallback = "120",
-     .help = "give up a run on another machine that has told nothing for so many seconds; 0: never",
-     .offset = offsetof(struct arguments, lost_after)},
+     .help =
+         "give up a run on another machine that has told nothing for so many seconds; 0: never"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 

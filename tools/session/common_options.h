@@ -10,42 +10,29 @@
 #include "tools/progress/progress.h"
 
 #define OPTION_ROW_MEMORY(type, field)                                                             \
-    {                                                                                              \
-        .name = "memory", .kind = OPTION_SIZE, .value = "SIZE", .fallback = "80%",                 \
-        .help = "budget for everything the process holds: 512MiB, 4G, 50% of RAM or cgroup limit", \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW(                                                                                    \
+        "memory", OPTION_SIZE, type, field, .value = "SIZE", .fallback = "80%",                    \
+        .help = "budget for everything the process holds: 512MiB, 4G, 50% of RAM or cgroup limit")
 
 #define OPTION_ROW_THREADS(type, field)                                                            \
-    {                                                                                              \
-        .name = "threads", .letter = 't', .kind = OPTION_U64, .value = "N", .fallback = "0",       \
-        .maximum = SLC_MAX_THREADS, .help = "threads; 0: one per processor this process may use",  \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("threads", OPTION_U64, type, field, .letter = 't', .value = "N", .fallback = "0",   \
+               .maximum = SLC_MAX_THREADS,                                                         \
+               .help = "threads; 0: one per processor this process may use")
 
 #define OPTION_ROW_OVERWRITE(type, field)                                                          \
-    {                                                                                              \
-        .name = "overwrite", .alias = "force", .letter = 'f', .kind = OPTION_FLAG,                 \
-        .help = "replace the output if it exists", .offset = offsetof(struct type, field)          \
-    }
+    OPTION_ROW("overwrite", OPTION_FLAG, type, field, .alias = "force", .letter = 'f',             \
+               .help = "replace the output if it exists")
 
 #define OPTION_ROW_PROGRESS(type, field)                                                           \
-    {                                                                                              \
-        .name = "progress", .kind = OPTION_CHOICE, .value = "WHEN", .fallback = "auto",            \
-        .choices = progress_choices, .help = "progress on standard error: auto, always or never",  \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("progress", OPTION_CHOICE, type, field, .value = "WHEN", .fallback = "auto",        \
+               .choices = progress_choices,                                                        \
+               .help = "progress on standard error: auto, always or never")
 
 #define OPTION_ROW_LOG_JSON(type, field)                                                           \
-    {                                                                                              \
-        .name = "log-json", .kind = OPTION_STRING, .value = "FILE",                                \
-        .help = "one JSON object per line for each event", .offset = offsetof(struct type, field)  \
-    }
+    OPTION_ROW("log-json", OPTION_STRING, type, field, .value = "FILE",                            \
+               .help = "one JSON object per line for each event")
 
 #define OPTION_ROW_QUIET(type, field)                                                              \
-    {                                                                                              \
-        .name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .help = "say nothing but errors",     \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("quiet", OPTION_FLAG, type, field, .letter = 'q', .help = "say nothing but errors")
 
 #endif

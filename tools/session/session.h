@@ -53,28 +53,20 @@ extern const char *const session_passes_choices[];
 extern const char *const session_device_choices[];
 
 #define SESSION_OPTION_ROW_PIN(type, field)                                                        \
-    {                                                                                              \
-        .name = "pin", .kind = OPTION_CHOICE, .value = "WHEN", .fallback = "auto",                 \
-        .choices = session_pin_choices,                                                            \
-        .help = "bind each thread to a processor: auto (on several NUMA nodes, with a thread for " \
-                "every core), never or always",                                                    \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("pin", OPTION_CHOICE, type, field, .value = "WHEN", .fallback = "auto",             \
+               .choices = session_pin_choices,                                                     \
+               .help = "bind each thread to a processor: auto (on several NUMA nodes, with a "     \
+                       "thread for every core), never or always")
 
 #define SESSION_OPTION_ROW_IO(type, field)                                                         \
-    {                                                                                              \
-        .name = "io", .kind = OPTION_CHOICE, .value = "METHOD", .fallback = "auto",                \
-        .choices = session_io_choices, .help = "how blocks are read: auto, uring, pread or mmap",  \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("io", OPTION_CHOICE, type, field, .value = "METHOD", .fallback = "auto",            \
+               .choices = session_io_choices,                                                      \
+               .help = "how blocks are read: auto, uring, pread or mmap")
 
 #define SESSION_OPTION_ROW_SCHEDULE(type, field)                                                   \
-    {                                                                                              \
-        .name = "schedule", .kind = OPTION_CHOICE, .value = "ORDER", .fallback = "auto",           \
-        .choices = session_schedule_choices,                                                       \
-        .help = "order of blocks in a pass: auto, largest (first) or file",                        \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("schedule", OPTION_CHOICE, type, field, .value = "ORDER", .fallback = "auto",       \
+               .choices = session_schedule_choices,                                                \
+               .help = "order of blocks in a pass: auto, largest (first) or file")
 
 /* Rows of an option table for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
@@ -83,128 +75,88 @@ extern const char *const session_device_choices[];
     OPTION_ROW_MEMORY(type, session.memory), SESSION_OPTION_ROW_PIN(type, session.pin),            \
         SESSION_OPTION_ROW_IO(type, session.io),                                                   \
         SESSION_OPTION_ROW_SCHEDULE(type, session.schedule),                                       \
-        {.name = "precision",                                                                      \
-         .kind = OPTION_CHOICE,                                                                    \
-         .value = "TYPE",                                                                          \
-         .fallback = "f64",                                                                        \
-         .choices = session_precision_choices,                                                     \
-         .help = "type of factors: f64 or f32; sums are f64",                                      \
-         .offset = offsetof(struct type, session.precision)},                                      \
-        {.name = "deterministic",                                                                  \
-         .kind = OPTION_FLAG,                                                                      \
-         .help = "the same bits for any number of threads, I/O method, block size and codec",      \
-         .offset = offsetof(struct type, session.deterministic)},                                  \
-    {                                                                                              \
-        .name = "no-cache", .kind = OPTION_FLAG,                                                   \
-        .help = "read every block in every pass, even "                                            \
-                "where memory is left to keep some",                                               \
-        .offset = offsetof(struct type, session.no_cache)                                          \
-    }
+        OPTION_ROW("precision", OPTION_CHOICE, type, session.precision, .value = "TYPE",           \
+                   .fallback = "f64", .choices = session_precision_choices,                        \
+                   .help = "type of factors: f64 or f32; sums are f64"),                           \
+        OPTION_ROW(                                                                                \
+            "deterministic", OPTION_FLAG, type, session.deterministic,                             \
+            .help = "the same bits for any number of threads, I/O method, block size and codec"),  \
+        OPTION_ROW("no-cache", OPTION_FLAG, type, session.no_cache,                                \
+                   .help =                                                                         \
+                       "read every block in every pass, even where memory is left to keep some")
 
 /* The row of commands that stream. */
 #define SESSION_OPTION_ROW_IO_LIMIT(type)                                                          \
-    {                                                                                              \
-        .name = "io-limit", .kind = OPTION_SIZE, .value = "SIZE",                                  \
-        .help = "read no more than SIZE a second, as from a drive that is no faster",              \
-        .offset = offsetof(struct type, session.io_limit)                                          \
-    }
+    OPTION_ROW("io-limit", OPTION_SIZE, type, session.io_limit, .value = "SIZE",                   \
+               .help = "read no more than SIZE a second, as from a drive that is no faster")
 
 /* The row of commands that may read sorted layouts. */
 #define SESSION_OPTION_ROW_LAYOUTS(type)                                                           \
-    {                                                                                              \
-        .name = "layouts", .kind = OPTION_CHOICE, .value = "WHICH", .fallback = "auto",            \
-        .choices = session_layout_choices,                                                         \
-        .help = "where modes are read from: blco, sorted (each from the layout sorted by it) or "  \
-                "auto (sorted where that reads no more)",                                          \
-        .offset = offsetof(struct type, session.layouts)                                           \
-    }
+    OPTION_ROW("layouts", OPTION_CHOICE, type, session.layouts, .value = "WHICH",                  \
+               .fallback = "auto", .choices = session_layout_choices,                              \
+               .help = "where modes are read from: blco, sorted (each from the layout sorted by "  \
+                       "it) or auto (sorted where that reads no more)")
 
 /* The rows of commands that may compute on a device with memory of its own. */
 #define SESSION_OPTION_ROWS_DEVICE(type)                                                           \
-    {.name = "device",                                                                             \
-     .kind = OPTION_CHOICE,                                                                        \
-     .value = "WHICH",                                                                             \
-     .fallback = "cpu",                                                                            \
-     .choices = session_device_choices,                                                            \
-     .help = "what computes: cpu, gpu, or auto (the GPU where there is one that can)",             \
-     .offset = offsetof(struct type, session.device)},                                             \
-        {.name = "device-memory",                                                                  \
-         .kind = OPTION_SIZE,                                                                      \
-         .value = "SIZE",                                                                          \
-         .help = "of the GPU's memory that may be used: 512MiB, 4G; nine tenths of what is free "  \
-                 "if not given",                                                                   \
-         .offset = offsetof(struct type, session.device_memory)},                                  \
-    {                                                                                              \
-        .name = "streams", .kind = OPTION_U64, .value = "S", .fallback = "0",                      \
-        .maximum = SLC_DEVICE_STREAMS,                                                             \
-        .help = "slots of the GPU that are copied to and computed at the same time; 0: chosen",    \
-        .offset = offsetof(struct type, session.streams)                                           \
-    }
+    OPTION_ROW("device", OPTION_CHOICE, type, session.device, .value = "WHICH", .fallback = "cpu", \
+               .choices = session_device_choices,                                                  \
+               .help = "what computes: cpu, gpu, or auto (the GPU where there is one that can)"),  \
+        OPTION_ROW("device-memory", OPTION_SIZE, type, session.device_memory, .value = "SIZE",     \
+                   .help = "of the GPU's memory that may be used: 512MiB, 4G; nine tenths of "     \
+                           "what is free if not given"),                                           \
+        OPTION_ROW(                                                                                \
+            "streams", OPTION_U64, type, session.streams, .value = "S", .fallback = "0",           \
+            .maximum = SLC_DEVICE_STREAMS,                                                         \
+            .help =                                                                                \
+                "slots of the GPU that are copied to and computed at the same time; 0: chosen")
 
 /* The row of commands that plan, for a device that need not be there. */
 #define SESSION_OPTION_ROW_DEVICE_NAME(type)                                                       \
-    {                                                                                              \
-        .name = "device-name", .kind = OPTION_CHOICE, .value = "CHIP",                             \
-        .choices = slc_gpu_chip_names,                                                             \
-        .help = "plan for a GPU that need not be here: a100, a100-80gb, h100, h200, b200 or "      \
-                "l40s, with nine tenths of its memory or --device-memory; an " SLC_DEVICE_CHIP     \
-                " if no GPU is here and --device-memory is given",                                 \
-        .offset = offsetof(struct type, session.device_name)                                       \
-    }
+    OPTION_ROW("device-name", OPTION_CHOICE, type, session.device_name, .value = "CHIP",           \
+               .choices = slc_gpu_chip_names,                                                      \
+               .help =                                                                             \
+                   "plan for a GPU that need not be here: a100, a100-80gb, h100, h200, b200 or "   \
+                   "l40s, with nine tenths of its memory or --device-memory; an " SLC_DEVICE_CHIP  \
+                   " if no GPU is here and --device-memory is given")
 
 /* The row of commands that may compute on the CPU and one GPU together, but not on several. */
 #define SESSION_OPTION_ROW_SHARE(type)                                                             \
-    {                                                                                              \
-        .name = "split", .kind = OPTION_STRING, .value = "WHAT",                                   \
+    OPTION_ROW(                                                                                    \
+        "split", OPTION_STRING, type, session.split, .value = "WHAT",                              \
         .help = "share the work between the CPU and the GPU: static=F (F from 0 to 1: the GPU's "  \
-                "fraction of the nonzeros), adaptive or queue; the GPU does all if not given",     \
-        .offset = offsetof(struct type, session.split)                                             \
-    }
+                "fraction of the nonzeros), adaptive or queue; the GPU does all if not given")
 
 /* The rows of commands that may compute on several devices. */
 #define SESSION_OPTION_ROWS_DEVICES(type)                                                          \
-    {.name = "devices",                                                                            \
-     .kind = OPTION_COUNTS,                                                                        \
-     .value = "D",                                                                                 \
-     .maximum = SLC_MAX_DEVICES,                                                                   \
-     .help = "divide the work between D devices of the CPU, each with -t threads and a copy of "   \
-             "the factors, 0: none; with --device gpu: between the GPUs with these numbers, as "   \
-             "0,1,2 (one may be named several times)",                                             \
-     .offset = offsetof(struct type, session.devices)},                                            \
-    {                                                                                              \
-        .name = "split", .kind = OPTION_STRING, .value = "WHAT",                                   \
-        .help = "what several devices divide: partitions (of sorted layouts, largest first; if "   \
-                "not given) or nnz (equal shares of blco); or how the CPU and one GPU share the "  \
-                "work: static=F (F from 0 to 1: the GPU's fraction of the nonzeros), adaptive or " \
-                "queue",                                                                           \
-        .offset = offsetof(struct type, session.split)                                             \
-    }
+    OPTION_ROW("devices", OPTION_COUNTS, type, session.devices, .value = "D",                      \
+               .maximum = SLC_MAX_DEVICES,                                                         \
+               .help = "divide the work between D devices of the CPU, each with -t threads and a " \
+                       "copy of the factors, 0: none; with --device gpu: between the GPUs with "   \
+                       "these numbers, as 0,1,2 (one may be named several times)"),                \
+        OPTION_ROW("split", OPTION_STRING, type, session.split, .value = "WHAT",                   \
+                   .help = "what several devices divide: partitions (of sorted layouts, largest "  \
+                           "first; if not given) or nnz (equal shares of blco); or how the CPU "   \
+                           "and one GPU share the work: static=F (F from 0 to 1: the GPU's "       \
+                           "fraction of the nonzeros), adaptive or queue")
 
 /* The rows of commands that decompose. */
 #define SESSION_OPTION_ROW_MODE_ORDER(type)                                                        \
-    {                                                                                              \
-        .name = "mode-order", .kind = OPTION_MODES, .value = "2,3,1",                              \
-        .help = "order in which modes are updated; 1,2,.. if not given, or what reads less",       \
-        .offset = offsetof(struct type, session.mode_order)                                        \
-    }
+    OPTION_ROW("mode-order", OPTION_MODES, type, session.mode_order, .value = "2,3,1",             \
+               .help =                                                                             \
+                   "order in which modes are updated; 1,2,.. if not given, or what reads less")
 
 #define SESSION_OPTION_ROW_PASSES(type)                                                            \
-    {                                                                                              \
-        .name = "passes", .kind = OPTION_CHOICE, .value = "WHICH", .fallback = "auto",             \
-        .choices = session_passes_choices,                                                         \
-        .help = "plain (one mode each), fused (two modes where rows close early) or auto (fused "  \
-                "where that reads less)",                                                          \
-        .offset = offsetof(struct type, session.passes)                                            \
-    }
+    OPTION_ROW("passes", OPTION_CHOICE, type, session.passes, .value = "WHICH",                    \
+               .fallback = "auto", .choices = session_passes_choices,                              \
+               .help = "plain (one mode each), fused (two modes where rows close early) or auto "  \
+                       "(fused where that reads less)")
 
 #define SESSION_OPTION_ROW_COPIES(type)                                                            \
-    {                                                                                              \
-        .name = "copies", .kind = OPTION_CHOICE, .value = "WHEN", .fallback = "auto",              \
-        .choices = session_copies_choices,                                                         \
-        .help = "hold a copy of the tensor per mode, sorted for it, where memory allows: "         \
-                "auto (after ten iterations), never or always (from the start)",                   \
-        .offset = offsetof(struct type, session.copies)                                            \
-    }
+    OPTION_ROW("copies", OPTION_CHOICE, type, session.copies, .value = "WHEN", .fallback = "auto", \
+               .choices = session_copies_choices,                                                  \
+               .help = "hold a copy of the tensor per mode, sorted for it, where memory allows: "  \
+                       "auto (after ten iterations), never or always (from the start)")
 
 /* Opens the store `path`, whose index has to fit `memory_bytes`. Owns: session_close. */
 enum slc_status session_open(struct slc_session *session,

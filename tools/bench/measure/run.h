@@ -22,35 +22,19 @@ struct bench_options {
 
 /* Row of an option table for a field that bench_memory_set_bytes (ceiling.h) is given. */
 #define BENCH_OPTION_ROW_MEMORY_SET(type, field)                                                   \
-    {                                                                                              \
-        .name = "memory-set", .kind = OPTION_SIZE, .value = "SIZE",                                \
-        .help = "bytes swept for the bandwidth of memory, 1MiB at least; four times the last "     \
-                "cache, 256MiB at least, if not given",                                            \
-        .offset = offsetof(struct type, field)                                                     \
-    }
+    OPTION_ROW("memory-set", OPTION_SIZE, type, field, .value = "SIZE",                            \
+               .help = "bytes swept for the bandwidth of memory, 1MiB at least; four times the "   \
+                       "last cache, 256MiB at least, if not given")
 
 /* Rows of an option table for the field `bench` of struct `type`. */
 #define BENCH_OPTION_ROWS(type, repeats_default)                                                   \
-    {.name = "repeat",                                                                             \
-     .letter = 'n',                                                                                \
-     .kind = OPTION_U64,                                                                           \
-     .value = "N",                                                                                 \
-     .fallback = (repeats_default),                                                                \
-     .minimum = 1,                                                                                 \
-     .maximum = BENCH_REPEATS_MAX,                                                                 \
-     .help = "times each thing is measured; the median is told",                                   \
-     .offset = offsetof(struct type, bench.repeats)},                                              \
-        {.name = "warm-up",                                                                        \
-         .kind = OPTION_U64,                                                                       \
-         .value = "N",                                                                             \
-         .fallback = "1",                                                                          \
-         .maximum = BENCH_REPEATS_MAX,                                                             \
-         .help = "runs before those that count",                                                   \
-         .offset = offsetof(struct type, bench.warm_up)},                                          \
-    {                                                                                              \
-        .name = "json", .kind = OPTION_FLAG, .help = "one JSON object in place of tables",         \
-        .offset = offsetof(struct type, bench.json)                                                \
-    }
+    OPTION_ROW("repeat", OPTION_U64, type, bench.repeats, .letter = 'n', .value = "N",             \
+               .fallback = (repeats_default), .minimum = 1, .maximum = BENCH_REPEATS_MAX,          \
+               .help = "times each thing is measured; the median is told"),                        \
+        OPTION_ROW("warm-up", OPTION_U64, type, bench.warm_up, .value = "N", .fallback = "1",      \
+                   .maximum = BENCH_REPEATS_MAX, .help = "runs before those that count"),          \
+        OPTION_ROW("json", OPTION_FLAG, type, bench.json,                                          \
+                   .help = "one JSON object in place of tables")
 
 /* The steps of a benchmark; `state` is its own and passed to its steps. */
 struct bench_steps {
