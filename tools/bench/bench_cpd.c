@@ -51,9 +51,7 @@ struct arguments {
 static const struct option options[] = {
     {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .required = true,
      .value = "R", .minimum = 1, .maximum = SLC_MAX_RANK, .help = "number of components"},
-    {"threads", OPTION_COUNTS, offsetof(struct arguments, threads), .letter = 't',
-     .value = "T[,T..]", .fallback = "0", .maximum = SLC_MAX_THREADS,
-     .help = "threads; 0: one per processor this process may use; several make a sweep"},
+    BENCH_OPTION_ROW_THREADS(arguments, threads),
     SESSION_OPTION_ROWS_BUT_THREADS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),

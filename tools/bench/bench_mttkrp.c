@@ -58,14 +58,9 @@ static const char *const kernel_choices[] = {"sluice", "genten-a",   "genten-b",
 static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
-    {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
-     .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "columns of the factors; several make a sweep"},
-    {"threads", OPTION_COUNTS, offsetof(struct arguments, threads), .letter = 't',
-     .value = "T[,T..]", .fallback = "0", .maximum = SLC_MAX_THREADS,
-     .help = "threads; 0: one per processor this process may use; several make a sweep"},
-    {"mode", OPTION_U64, offsetof(struct arguments, mode), .value = "K", .fallback = "0",
-     .maximum = SLC_MAX_ORDER, .help = "only mode K; 0: all"},
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
+    BENCH_OPTION_ROW_THREADS(arguments, threads),
+    BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
      .fallback = "f64", .choices = precision_choices, .help = "type of factors: f64, f32 or all"},
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",

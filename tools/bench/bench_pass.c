@@ -38,18 +38,12 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
-     .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "columns of the factors; several make a sweep"},
-    {"mode", OPTION_U64, offsetof(struct arguments, mode), .value = "K", .fallback = "0",
-     .maximum = SLC_MAX_ORDER, .help = "only mode K; 0: all"},
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
+    BENCH_OPTION_ROW_MODE(arguments, mode),
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
-    {"io", OPTION_CHOICE, offsetof(struct arguments, io), .value = "METHOD", .fallback = "auto",
-     .choices = session_io_choices, .help = "how blocks are read: auto, uring, pread or mmap"},
-    {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
-     .fallback = "f64", .choices = session_precision_choices,
-     .help = "type of factors: f64 or f32; sums are f64"},
+    SESSION_OPTION_ROW_IO(arguments, io),
+    SESSION_OPTION_ROW_PRECISION(arguments, precision),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 

@@ -40,14 +40,11 @@ struct arguments {
     struct bench_options bench;
 };
 
-static const char *const precision_choices[] = {"f64", "f32", NULL};
 static const char *const device_choices[] = {"cpu", "gpu", NULL};
 static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512", "neon", NULL};
 
 static const struct option options[] = {
-    {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
-     .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "columns of the factors; several make a sweep"},
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
     OPTION_ROW_THREADS(arguments, threads),
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all",
@@ -55,9 +52,7 @@ static const struct option options[] = {
              "stored), sptv (tensor times vector from fibers, at rank 1), ttm-fiber and "
              "ttm-element (tensor times matrix from blocks in the order of its fibers); of a GPU "
              "mttkrp, sptv, ttm-fibers and ttm-elements; or all"},
-    {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
-     .fallback = "f64", .choices = precision_choices,
-     .help = "type of factors: f64 or f32; sums are f64"},
+    SESSION_OPTION_ROW_PRECISION(arguments, precision),
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,
      .help = "instruction set of kernels and roofs: best, portable, avx2, avx512 or neon"},

@@ -32,12 +32,9 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
-     .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
-     .help = "columns of the matrix; several make a sweep"},
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the matrix; several make a sweep"),
     OPTION_ROW_THREADS(arguments, threads),
-    {"mode", OPTION_U64, offsetof(struct arguments, mode), .value = "K", .fallback = "0",
-     .maximum = SLC_MAX_ORDER, .help = "only mode K; 0: all"},
+    BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
      .fallback = "f64", .choices = session_precision_choices,
      .help = "of the matrix and of products: f64 or f32, which the loop has not"},

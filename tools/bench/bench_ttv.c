@@ -45,11 +45,8 @@ static const char *const kernel_choices[] = {"sluice", "switches", "baselines", 
 static const char *const schedule_choices[] = {"auto", "largest", "file", NULL};
 
 static const struct option options[] = {
-    {"threads", OPTION_COUNTS, offsetof(struct arguments, threads), .letter = 't',
-     .value = "T[,T..]", .fallback = "0", .maximum = SLC_MAX_THREADS,
-     .help = "threads; 0: one per processor this process may use; several make a sweep"},
-    {"mode", OPTION_U64, offsetof(struct arguments, mode), .value = "K", .fallback = "0",
-     .maximum = SLC_MAX_ORDER, .help = "only mode K; 0: all"},
+    BENCH_OPTION_ROW_THREADS(arguments, threads),
+    BENCH_OPTION_ROW_MODE(arguments, mode),
     {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all", .choices = kernel_choices,
      .help =

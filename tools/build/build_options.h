@@ -42,22 +42,33 @@ extern const char *const build_relabel_choices[];
                    .help = "number indices within the store by frequency where that makes it "     \
                            "smaller: none or frequency")
 
-/* .. how it is made .. */
-#define BUILD_WORK_OPTION_ROWS(type)                                                               \
+/* .. of commands that make one store from another .. */
+#define BUILD_OPTION_ROW_FIBERS_AGAIN(type)                                                        \
+    OPTION_ROW("fibers", OPTION_STRING, type, build.fibers, .value = "MODE", .fallback = "auto",   \
+               .help = "mode whose fibers are kept together in the store, as of sluice convert")
+
+/* .. with how much room, `place` being where temporary files go .. */
+#define BUILD_ROOM_OPTION_ROWS(type, place)                                                        \
     OPTION_ROW("block-bytes", OPTION_SIZE, type, build.block_bytes, .value = "SIZE",               \
                .fallback = "4MiB",                                                                 \
                .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile"),   \
         OPTION_ROW_MEMORY(type, build.memory),                                                     \
         OPTION_ROW("temp-dir", OPTION_STRING, type, build.temp_dir, .value = "DIR",                \
-                   .help =                                                                         \
-                       "folder for what does not fit in memory; beside the output if not given"),  \
+                   .help = "folder for what does not fit in memory; beside the " place             \
+                           " if not given"),                                                       \
         OPTION_ROW("max-temp", OPTION_SIZE, type, build.max_temp, .value = "SIZE",                 \
                    .help = "largest temporary file permitted; no limit if not given"),             \
-        OPTION_ROW_THREADS(type, build.threads), OPTION_ROW_OVERWRITE(type, build.force),          \
-        OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_LOG_JSON(type, build.log_json),      \
+        OPTION_ROW_THREADS(type, build.threads)
+#define BUILD_REPORT_OPTION_ROWS(type)                                                             \
+    OPTION_ROW_PROGRESS(type, build.progress), OPTION_ROW_LOG_JSON(type, build.log_json),          \
         OPTION_ROW_QUIET(type, build.quiet)
 
-/* .. and everything. */
+/* .. and all of how it is made. */
+#define BUILD_WORK_OPTION_ROWS(type)                                                               \
+    BUILD_ROOM_OPTION_ROWS(type, "output"), OPTION_ROW_OVERWRITE(type, build.force),               \
+        BUILD_REPORT_OPTION_ROWS(type)
+
+/* Everything. */
 #define BUILD_OPTION_ROWS(type) BUILD_STORE_OPTION_ROWS(type), BUILD_WORK_OPTION_ROWS(type)
 
 /*

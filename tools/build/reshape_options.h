@@ -24,10 +24,7 @@ extern const char *const reshape_relabel_choices[];
                    .fallback = "keep", .choices = reshape_relabel_choices,                         \
                    .help = "number indices within the store by frequency where that makes it "     \
                            "smaller: keep (where X does), none or frequency"),                     \
-        OPTION_ROW(                                                                                \
-            "fibers", OPTION_STRING, type, build.fibers, .value = "MODE", .fallback = "auto",      \
-            .help = "mode whose fibers are kept together in the store, as of sluice convert"),     \
-        BUILD_WORK_OPTION_ROWS(type)
+        BUILD_OPTION_ROW_FIBERS_AGAIN(type), BUILD_WORK_OPTION_ROWS(type)
 
 /* The transforms that were given. Errors: SLC_ERR_USAGE. */
 enum slc_status reshape_transforms(const struct option_strings *given,

@@ -27,9 +27,7 @@ static const struct option options[] = {
     {"rows", OPTION_U64, offsetof(struct arguments, rows), .letter = 'n', .value = "N",
      .fallback = "10", .minimum = 1, .maximum = SLC_REPORT_ROWS_MAX,
      .help = "rows of each mode of a component, the strongest first"},
-    {"store", OPTION_STRING, offsetof(struct arguments, store), .value = "DIR",
-     .help = "store whose names of indices are told; the one that the run was made of, if it is "
-             "still there, if not given"},
+    OPTION_ROW_NAMES(arguments, store),
     OPTION_ROW_OVERWRITE(arguments, force),
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_QUIET(arguments, quiet),

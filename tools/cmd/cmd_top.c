@@ -45,9 +45,7 @@ static const struct option options[] = {
     {"order", OPTION_CHOICE, offsetof(struct arguments, order), .value = "HOW",
      .fallback = "weight", .choices = order_choices,
      .help = "all components: by falling weight, or by number"},
-    {"store", OPTION_STRING, offsetof(struct arguments, store), .value = "DIR",
-     .help = "store whose names of indices are told; the one that the run was made of, if it is "
-             "still there, if not given"},
+    OPTION_ROW_NAMES(arguments, store),
     {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
     OPTION_ROW_MEMORY(arguments, memory),
     {.name = NULL}};

@@ -9,6 +9,9 @@
 #include "tools/session/session.h"
 
 /* The rows of commands that make such a beginning. */
+#define PROBE_OPTION_ROW_DRY_RUN(type, field)                                                      \
+    OPTION_ROW("dry-run", OPTION_FLAG, type, field,                                                \
+               .help = "tell the plan, and an estimate from the first seconds; write nothing")
 #define PROBE_OPTION_ROWS(type, seconds_field, none_field)                                         \
     OPTION_ROW("probe-seconds", OPTION_DOUBLE, type, seconds_field, .value = "S", .fallback = "2", \
                .help = "how long an operation may be begun for an estimate"),                      \

@@ -35,4 +35,9 @@
 #define OPTION_ROW_QUIET(type, field)                                                              \
     OPTION_ROW("quiet", OPTION_FLAG, type, field, .letter = 'q', .help = "say nothing but errors")
 
+#define OPTION_ROW_NAMES(type, field)                                                              \
+    OPTION_ROW("store", OPTION_STRING, type, field, .value = "DIR",                                \
+               .help = "store whose names of indices are told; the one that the run was made of, " \
+                       "if it is still there, if not given")
+
 #endif

@@ -68,6 +68,11 @@ extern const char *const session_device_choices[];
                .choices = session_schedule_choices,                                                \
                .help = "order of blocks in a pass: auto, largest (first) or file")
 
+#define SESSION_OPTION_ROW_PRECISION(type, field)                                                  \
+    OPTION_ROW("precision", OPTION_CHOICE, type, field, .value = "TYPE", .fallback = "f64",        \
+               .choices = session_precision_choices,                                               \
+               .help = "type of factors: f64 or f32; sums are f64")
+
 /* Rows of an option table for the field `session` of struct `type`. */
 #define SESSION_OPTION_ROWS(type)                                                                  \
     OPTION_ROW_THREADS(type, session.threads), SESSION_OPTION_ROWS_BUT_THREADS(type)
@@ -75,9 +80,7 @@ extern const char *const session_device_choices[];
     OPTION_ROW_MEMORY(type, session.memory), SESSION_OPTION_ROW_PIN(type, session.pin),            \
         SESSION_OPTION_ROW_IO(type, session.io),                                                   \
         SESSION_OPTION_ROW_SCHEDULE(type, session.schedule),                                       \
-        OPTION_ROW("precision", OPTION_CHOICE, type, session.precision, .value = "TYPE",           \
-                   .fallback = "f64", .choices = session_precision_choices,                        \
-                   .help = "type of factors: f64 or f32; sums are f64"),                           \
+        SESSION_OPTION_ROW_PRECISION(type, session.precision),                                     \
         OPTION_ROW(                                                                                \
             "deterministic", OPTION_FLAG, type, session.deterministic,                             \
             .help = "the same bits for any number of threads, I/O method, block size and codec"),  \

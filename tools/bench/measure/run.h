@@ -26,6 +26,18 @@ struct bench_options {
                .help = "bytes swept for the bandwidth of memory, 1MiB at least; four times the "   \
                        "last cache, 256MiB at least, if not given")
 
+/* Rows of what is measured: several ranks, one mode or all, several numbers of threads. */
+#define BENCH_OPTION_ROW_RANKS(type, field, text)                                                  \
+    OPTION_ROW("rank", OPTION_COUNTS, type, field, .letter = 'r', .required = true,                \
+               .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK, .help = (text))
+#define BENCH_OPTION_ROW_MODE(type, field)                                                         \
+    OPTION_ROW("mode", OPTION_U64, type, field, .value = "K", .fallback = "0",                     \
+               .maximum = SLC_MAX_ORDER, .help = "only mode K; 0: all")
+#define BENCH_OPTION_ROW_THREADS(type, field)                                                      \
+    OPTION_ROW("threads", OPTION_COUNTS, type, field, .letter = 't', .value = "T[,T..]",           \
+               .fallback = "0", .maximum = SLC_MAX_THREADS,                                        \
+               .help = "threads; 0: one per processor this process may use; several make a sweep")
+
 /* Rows of an option table for the field `bench` of struct `type`. */
 #define BENCH_OPTION_ROWS(type, repeats_default)                                                   \
     OPTION_ROW("repeat", OPTION_U64, type, bench.repeats, .letter = 'n', .value = "N",             \
