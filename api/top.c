@@ -1,7 +1,7 @@
 /*
  * Public API: the strongest rows of the components of a model.
  */
-#include "report/top.h"
+#include "report/factors/top.h"
 #include "api/internal.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static enum slc_status give_rows(struct slc_top *top,
 
         row.weight = top->run.lambda[row.component];
         for (unsigned m = 0; m < top->mode_count; m++) {
-            const struct slc_strong_row *found = slc_top_rows(top, c, m);
+            const struct slc_top_row *found = slc_top_component_rows(top, c, m);
 
             row.mode = top->modes[m];
             row.title = top->names.titles[row.mode];

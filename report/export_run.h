@@ -2,8 +2,8 @@
  * The factors and weights of a finished run, or of a model in memory, in another form. They are
  * streamed from their files: modes may be longer than memory.
  */
-#ifndef SLC_RESULTS_EXPORT_RUN_H
-#define SLC_RESULTS_EXPORT_RUN_H
+#ifndef SLC_REPORT_EXPORT_RUN_H
+#define SLC_REPORT_EXPORT_RUN_H
 
 #include "base/error/error.h"
 #include "base/error/stop.h"

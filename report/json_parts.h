@@ -1,7 +1,7 @@
 /* Members that the records of runs, of stores and of benchmarks share. All are NULL without memory.
  */
-#ifndef SLC_RESULTS_JSON_PARTS_H
-#define SLC_RESULTS_JSON_PARTS_H
+#ifndef SLC_REPORT_JSON_PARTS_H
+#define SLC_REPORT_JSON_PARTS_H
 
 #include <jansson.h>
 #include <stdint.h>

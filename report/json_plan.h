@@ -1,6 +1,6 @@
 /* A plan, and what has come of its choices and iterations, for records and logs. */
-#ifndef SLC_RESULTS_JSON_PLAN_H
-#define SLC_RESULTS_JSON_PLAN_H
+#ifndef SLC_REPORT_JSON_PLAN_H
+#define SLC_REPORT_JSON_PLAN_H
 
 #include "engine/plan/plan.h"
 #include "engine/solve/cp_als.h"

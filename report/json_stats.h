@@ -1,6 +1,6 @@
 /* What devices were to do, and have done, for records. */
-#ifndef SLC_RESULTS_JSON_STATS_H
-#define SLC_RESULTS_JSON_STATS_H
+#ifndef SLC_REPORT_JSON_STATS_H
+#define SLC_REPORT_JSON_STATS_H
 
 #include "base/device.h"
 #include "engine/executor/cpu_groups.h"

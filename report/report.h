@@ -4,8 +4,8 @@
  * once for the strongest rows and once for the pictures; what is kept of them goes with what is
  * told, and not with the modes.
  */
-#ifndef SLC_RESULTS_REPORT_H
-#define SLC_RESULTS_REPORT_H
+#ifndef SLC_REPORT_REPORT_H
+#define SLC_REPORT_REPORT_H
 
 #include "base/error/error.h"
 #include "storage/model/model.h"

@@ -3,8 +3,8 @@
  * how it was asked for, versions, the tensor's identity, the plan, the fit of every iteration,
  * times, counters and peak memory. Commands and the library write the same.
  */
-#ifndef SLC_RESULTS_RUN_RECORD_H
-#define SLC_RESULTS_RUN_RECORD_H
+#ifndef SLC_REPORT_RUN_RECORD_H
+#define SLC_REPORT_RUN_RECORD_H
 
 #include "engine/plan/plan.h"
 #include "engine/solve/cp_als.h"

@@ -2,8 +2,8 @@
  * What a checkpoint tells of the run that it is of: a generation's file, or the folder that has
  * both, whose newer one counts.
  */
-#ifndef SLC_RESULTS_SAVED_RUN_H
-#define SLC_RESULTS_SAVED_RUN_H
+#ifndef SLC_REPORT_SAVED_RUN_H
+#define SLC_REPORT_SAVED_RUN_H
 
 #include "base/error/error.h"
 #include "engine/solve/cp_checkpoint.h"

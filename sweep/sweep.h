@@ -3,8 +3,8 @@
  * the checkpoint that it would have by itself, in a folder of the sweep's (r16-seed3); sweep.json
  * beside them records what is through, so that the same sweep goes on when it is made again.
  */
-#ifndef SLC_RESULTS_SWEEP_H
-#define SLC_RESULTS_SWEEP_H
+#ifndef SLC_REPORT_SWEEP_H
+#define SLC_REPORT_SWEEP_H
 
 #include "base/error/error.h"
 #include "storage/manifest/store.h"

@@ -2,8 +2,8 @@
  * sweep.json: what a sweep of `sluice cpd` has done so far, so that the same command line goes on,
  * and its results for programs. Written anew, at one stroke, after every run.
  */
-#ifndef SLC_RESULTS_SWEEP_RECORD_H
-#define SLC_RESULTS_SWEEP_RECORD_H
+#ifndef SLC_REPORT_SWEEP_RECORD_H
+#define SLC_REPORT_SWEEP_RECORD_H
 
 #include "base/error/error.h"
 #include "base/memory/limits.h"

@@ -1,6 +1,6 @@
 /* Which rank the runs of a sweep suggest, and why. */
-#ifndef SLC_RESULTS_SWEEP_SUGGEST_H
-#define SLC_RESULTS_SWEEP_SUGGEST_H
+#ifndef SLC_REPORT_SWEEP_SUGGEST_H
+#define SLC_REPORT_SWEEP_SUGGEST_H
 
 #include "sweep/sweep_record.h"
 

@@ -1,11 +1,11 @@
 /* The `sluice` command: finds the subcommand and hands it the rest of the arguments. */
-#include "tools/options/commands.h"
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/run_log.h"
 #include "tools/progress/signals.h"
 #include "tools/report/version_info.h"
+#include "tools/session/commands.h"
 
 #include "cpu/dense/dense.h"
 

@@ -2,8 +2,8 @@
  * HTML on its way into a file. Markup is ours; every text from outside goes through slc_html_text.
  * The first fault is kept, and nothing is written after it, so that callers look once, at the end.
  */
-#ifndef SLC_RESULTS_PAGE_HTML_H
-#define SLC_RESULTS_PAGE_HTML_H
+#ifndef SLC_REPORT_PAGE_HTML_H
+#define SLC_REPORT_PAGE_HTML_H
 
 #include "base/error/error.h"
 #include "storage/file/output.h"

@@ -1,10 +1,11 @@
 /* Parts of pages: what they begin and end with, how members of records are shown, and sections. */
-#ifndef SLC_RESULTS_PAGE_PARTS_H
-#define SLC_RESULTS_PAGE_PARTS_H
+#ifndef SLC_REPORT_PAGE_PARTS_H
+#define SLC_REPORT_PAGE_PARTS_H
 
 #include "base/text/format.h"
 #include "report/page/html.h"
-#include "report/page/run_page.h"
+
+#include <jansson.h>
 
 /*
  * A page, in this order: up to its title, behind which a line follows that says what it is of; the
@@ -46,6 +47,8 @@ void slc_page_member(struct slc_html *html,
 /* A row of any value, one level deep. */
 void slc_page_value(struct slc_html *html, const char *label, const json_t *value);
 void slc_page_table_end(struct slc_html *html);
+
+struct slc_run_page;
 
 /* Fit, time, reading, memory, and what was expected of them, of a run that has a record. */
 void slc_page_charts(struct slc_html *html, const struct slc_run_page *page);

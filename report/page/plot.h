@@ -1,10 +1,10 @@
 /*
  * Plots of a page: SVG within it, in the page's colours, each with a text that says the same.
  */
-#ifndef SLC_RESULTS_PAGE_PLOT_H
-#define SLC_RESULTS_PAGE_PLOT_H
+#ifndef SLC_REPORT_PAGE_PLOT_H
+#define SLC_REPORT_PAGE_PLOT_H
 
-#include "report/column_bands.h"
+#include "report/factors/column_bands.h"
 #include "report/page/html.h"
 
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* See parts.h: how the fit rose, and where time, bytes and memory went. */
 #include "report/page/parts.h"
 #include "report/page/plot.h"
+#include "report/page/run_page.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* See parts.h: weights, and of each component its columns and strongest rows. */
 #include "report/page/parts.h"
 #include "report/page/plot.h"
+#include "report/page/run_page.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -66,7 +67,7 @@ static void name(struct slc_html *html, struct slc_run_names *names, unsigned n,
 static void mode(struct slc_html *html, const struct slc_run_page *page, uint32_t at, unsigned n)
 {
     const uint64_t count = page->row_counts[n];
-    const struct slc_strong_row *rows = page->rows[n] + at * count;
+    const struct slc_top_row *rows = page->rows[n] + at * count;
     const bool named = page->names->names[n] != NULL;
     struct slc_format_text length;
 

@@ -3,13 +3,13 @@
  * anything outside it. What is told comes from run.json, from a checkpoint and from the factors, as
  * far as there are any; nothing in them is believed.
  */
-#ifndef SLC_RESULTS_PAGE_RUN_PAGE_H
-#define SLC_RESULTS_PAGE_RUN_PAGE_H
+#ifndef SLC_REPORT_PAGE_RUN_PAGE_H
+#define SLC_REPORT_PAGE_RUN_PAGE_H
 
 #include "base/memory/limits.h"
-#include "report/column_bands.h"
+#include "report/factors/column_bands.h"
+#include "report/factors/top_rows.h"
 #include "report/page/html.h"
-#include "report/strongest.h"
 #include "storage/model/run_folder.h"
 #include "storage/model/run_names.h"
 
@@ -25,7 +25,7 @@ struct slc_run_page {
     uint32_t component_count;
     uint32_t components[SLC_MAX_RANK]; /* from 0 */
     uint64_t row_counts[SLC_MAX_ORDER];
-    struct slc_strong_row *rows[SLC_MAX_ORDER];
+    struct slc_top_row *rows[SLC_MAX_ORDER];
     uint32_t band_counts[SLC_MAX_ORDER];
     struct slc_band *bands[SLC_MAX_ORDER];
     struct slc_run_names *names; /* of the indices of these rows */

@@ -1,6 +1,6 @@
 /* The page of a sweep: its ranks and starts side by side, and which rank they suggest. */
-#ifndef SLC_RESULTS_PAGE_SWEEP_PAGE_H
-#define SLC_RESULTS_PAGE_SWEEP_PAGE_H
+#ifndef SLC_REPORT_PAGE_SWEEP_PAGE_H
+#define SLC_REPORT_PAGE_SWEEP_PAGE_H
 
 #include "report/page/html.h"
 #include "sweep/sweep_record.h"

@@ -12,7 +12,7 @@
 #include "storage/manifest/labels.h"
 #include "storage/manifest/store.h"
 #include "storage/verify/verify.h"
-#include "tools/options/commands.h"
+#include "tools/session/commands.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

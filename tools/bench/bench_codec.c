@@ -17,7 +17,7 @@
 #include "tools/bench/measure/table.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include "base/error/clock.h"
 
@@ -36,26 +36,14 @@ static const char *const isa_choices[] = {"all",    "best", "portable", "avx2",
                                           "avx512", "neon", NULL};
 
 static const struct option options[] = {
-    {.name = "nnz",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "4000000",
-     .minimum = 1,
-     .help = "nonzeros to take at most, in whole tiles spread over the store",
-     .offset = offsetof(struct arguments, nnz_max)},
-    {.name = "isa",
-     .kind = OPTION_CHOICE,
-     .value = "SET",
-     .fallback = "all",
+    {"nnz", OPTION_U64, offsetof(struct arguments, nnz_max), .value = "N", .fallback = "4000000",
+     .minimum = 1, .help = "nonzeros to take at most, in whole tiles spread over the store"},
+    {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "all",
      .choices = isa_choices,
-     .help = "instruction set of encoders and decoders: all, best, portable, avx2, avx512 or neon",
-     .offset = offsetof(struct arguments, isa)},
-    {.name = "temp-dir",
-     .kind = OPTION_STRING,
-     .value = "DIR",
+     .help = "instruction set of encoders and decoders: all, best, portable, avx2, avx512 or neon"},
+    {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
      .help = "folder for the encoded samples, which are read back and removed; $TMPDIR or /tmp if "
-             "not given",
-     .offset = offsetof(struct arguments, temp_dir)},
+             "not given"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 

@@ -13,9 +13,9 @@
 #include "tools/bench/measure/table.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
-#include "tools/options/build_options.h"
-#include "tools/options/common_options.h"
+#include "tools/build/build_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/common_options.h"
 
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
@@ -36,23 +36,14 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "rank",
-     .letter = 'r',
-     .kind = OPTION_U64,
-     .value = "R",
-     .fallback = "16",
-     .minimum = 1,
-     .maximum = SLC_MAX_RANK,
-     .help = "columns of the factors of the MTTKRPs",
-     .offset = offsetof(struct arguments, rank)},
+    {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .value = "R",
+     .fallback = "16", .minimum = 1, .maximum = SLC_MAX_RANK,
+     .help = "columns of the factors of the MTTKRPs"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     BUILD_STORE_OPTION_ROWS(arguments),
-    {.name = "temp-dir",
-     .kind = OPTION_STRING,
-     .value = "DIR",
-     .help = "folder for the store, which is removed at the end; $TMPDIR or /tmp if not given",
-     .offset = offsetof(struct arguments, temp_dir)},
+    {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
+     .help = "folder for the store, which is removed at the end; $TMPDIR or /tmp if not given"},
     BENCH_OPTION_ROWS(arguments, "3"),
     {.name = NULL}};
 

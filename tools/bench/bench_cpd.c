@@ -28,11 +28,11 @@
  * are losses, or too short to have one, have none.
  */
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/cpd_device.h"
 #include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
-#include "tools/session.h"
+#include "tools/bench/roofline/cpd_device.h"
+#include "tools/session/session.h"
 
 #include "engine/solve/cp_als.h"
 #include "report/json_stats.h"
@@ -48,31 +48,17 @@ struct arguments {
     struct bench_options bench;
 };
 
-static const struct option options[] = {{.name = "rank",
-                                         .letter = 'r',
-                                         .required = true,
-                                         .kind = OPTION_U64,
-                                         .value = "R",
-                                         .minimum = 1,
-                                         .maximum = SLC_MAX_RANK,
-                                         .help = "number of components",
-                                         .offset = offsetof(struct arguments, rank)},
-                                        {.name = "threads",
-                                         .letter = 't',
-                                         .kind = OPTION_COUNTS,
-                                         .value = "T[,T..]",
-                                         .fallback = "0",
-                                         .maximum = SLC_MAX_THREADS,
-                                         .help = "threads; 0: one per processor this process may "
-                                                 "use; several make a sweep",
-                                         .offset = offsetof(struct arguments, threads)},
-                                        SESSION_OPTION_ROWS_BUT_THREADS(arguments),
-                                        SESSION_OPTION_ROW_IO_LIMIT(arguments),
-                                        SESSION_OPTION_ROW_COPIES(arguments),
-                                        SESSION_OPTION_ROWS_DEVICE(arguments),
-                                        SESSION_OPTION_ROWS_DEVICES(arguments),
-                                        BENCH_OPTION_ROWS(arguments, "5"),
-                                        {.name = NULL}};
+static const struct option options[] = {
+    {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .required = true,
+     .value = "R", .minimum = 1, .maximum = SLC_MAX_RANK, .help = "number of components"},
+    BENCH_OPTION_ROW_THREADS(arguments, threads),
+    SESSION_OPTION_ROWS_BUT_THREADS(arguments),
+    SESSION_OPTION_ROW_IO_LIMIT(arguments),
+    SESSION_OPTION_ROW_COPIES(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROWS_DEVICES(arguments),
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
 
 static const struct bench_column run_columns[] = {
     {"threads", "threads", 0, 0},

@@ -14,8 +14,8 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/scan.h"
 #include "tools/bench/measure/table.h"
-#include "tools/options/common_options.h"
-#include "tools/session.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -31,20 +31,10 @@ static const char *const io_choices[] = {"all", "uring", "pread", "mmap", NULL};
 
 static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
-    {.name = "io",
-     .kind = OPTION_CHOICE,
-     .value = "METHOD",
-     .fallback = "all",
-     .choices = io_choices,
-     .help = "how blocks are read: uring, pread, mmap, or all",
-     .offset = offsetof(struct arguments, io)},
-    {.name = "slots",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "0",
-     .maximum = 256,
-     .help = "reads in flight at most; 0: as many as a decomposition would have",
-     .offset = offsetof(struct arguments, slots)},
+    {"io", OPTION_CHOICE, offsetof(struct arguments, io), .value = "METHOD", .fallback = "all",
+     .choices = io_choices, .help = "how blocks are read: uring, pread, mmap, or all"},
+    {"slots", OPTION_U64, offsetof(struct arguments, slots), .value = "N", .fallback = "0",
+     .maximum = 256, .help = "reads in flight at most; 0: as many as a decomposition would have"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 

@@ -17,16 +17,16 @@
 #include "cpu/cpu.h"
 #include "report/json_parts.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/measure/bandwidth.h"
 #include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
 #include "tools/bench/mttkrp/mttkrp_variants.h"
-#include "tools/bench/roofline/bandwidth.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/format.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,77 +58,32 @@ static const char *const kernel_choices[] = {"sluice", "genten-a",   "genten-b",
 static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
-    {.name = "rank",
-     .letter = 'r',
-     .required = true,
-     .kind = OPTION_COUNTS,
-     .value = "R[,R..]",
-     .minimum = 1,
-     .maximum = SLC_MAX_RANK,
-     .help = "columns of the factors; several make a sweep",
-     .offset = offsetof(struct arguments, ranks)},
-    {.name = "threads",
-     .letter = 't',
-     .kind = OPTION_COUNTS,
-     .value = "T[,T..]",
-     .fallback = "0",
-     .maximum = SLC_MAX_THREADS,
-     .help = "threads; 0: one per processor this process may use; several make a sweep",
-     .offset = offsetof(struct arguments, threads)},
-    {.name = "mode",
-     .kind = OPTION_U64,
-     .value = "K",
-     .fallback = "0",
-     .maximum = SLC_MAX_ORDER,
-     .help = "only mode K; 0: all",
-     .offset = offsetof(struct arguments, mode)},
-    {.name = "precision",
-     .kind = OPTION_CHOICE,
-     .value = "TYPE",
-     .fallback = "f64",
-     .choices = precision_choices,
-     .help = "type of factors: f64, f32 or all",
-     .offset = offsetof(struct arguments, precision)},
-    {.name = "isa",
-     .kind = OPTION_CHOICE,
-     .value = "SET",
-     .fallback = "best",
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
+    BENCH_OPTION_ROW_THREADS(arguments, threads),
+    BENCH_OPTION_ROW_MODE(arguments, mode),
+    {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
+     .fallback = "f64", .choices = precision_choices, .help = "type of factors: f64, f32 or all"},
+    {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,
-     .help = "instruction set: best, portable, avx2, avx512, neon, or all this machine has",
-     .offset = offsetof(struct arguments, isa)},
-    {.name = "conflict",
-     .kind = OPTION_CHOICE,
-     .value = "WAY",
-     .fallback = "auto",
-     .choices = conflict_choices,
+     .help = "instruction set: best, portable, avx2, avx512, neon, or all this machine has"},
+    {"conflict", OPTION_CHOICE, offsetof(struct arguments, conflict), .value = "WAY",
+     .fallback = "auto", .choices = conflict_choices,
      .help = "how additions to one output row are kept apart: owned (copies per mode), stream (the "
              "plan's choice of the following), direct (one thread), private, locked, ordered, "
-             "columns; auto "
-             "(owned where memory allows, else stream), or all",
-     .offset = offsetof(struct arguments, conflict)},
-    {.name = "kernel",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .fallback = "sluice",
-     .choices = kernel_choices,
+             "columns; auto (owned where memory allows, else stream), or all"},
+    {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
+     .fallback = "sluice", .choices = kernel_choices,
      .help = "sluice (its own), or a baseline from a list of coordinates, after Phipps and Kolda, "
              "SISC 2019: genten-a (each nonzero adds atomically), genten-b (in tiles, from "
              "registers), genten-c (through a permutation per mode), genten (these three); from "
              "each layout with whole fibers (sluice layout --fiber), fiber-rows (what a fiber "
-             "shares once), fiber-elements (each nonzero), fiber (both); or all",
-     .offset = offsetof(struct arguments, kernel)},
-    {.name = "layouts",
-     .kind = OPTION_CHOICE,
-     .value = "WHICH",
-     .fallback = "blco",
-     .choices = layout_choices,
+             "shares once), fiber-elements (each nonzero), fiber (both); or all"},
+    {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHICH",
+     .fallback = "blco", .choices = layout_choices,
      .help = "where sluice's own kernels read from: blco, as --conflict says; sorted, each mode "
-             "from the layout sorted by it; or all",
-     .offset = offsetof(struct arguments, layouts)},
-    {.name = "check",
-     .kind = OPTION_FLAG,
-     .help = "compare every result with naive loops over a list of coordinates",
-     .offset = offsetof(struct arguments, check)},
+             "from the layout sorted by it; or all"},
+    {"check", OPTION_FLAG, offsetof(struct arguments, check),
+     .help = "compare every result with naive loops over a list of coordinates"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),

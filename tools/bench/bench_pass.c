@@ -22,7 +22,7 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/scan.h"
 #include "tools/bench/measure/table.h"
-#include "tools/options/common_options.h"
+#include "tools/session/common_options.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,40 +37,15 @@ struct arguments {
     struct bench_options bench;
 };
 
-static const struct option options[] = {{.name = "rank",
-                                         .letter = 'r',
-                                         .required = true,
-                                         .kind = OPTION_COUNTS,
-                                         .value = "R[,R..]",
-                                         .minimum = 1,
-                                         .maximum = SLC_MAX_RANK,
-                                         .help = "columns of the factors; several make a sweep",
-                                         .offset = offsetof(struct arguments, ranks)},
-                                        {.name = "mode",
-                                         .kind = OPTION_U64,
-                                         .value = "K",
-                                         .fallback = "0",
-                                         .maximum = SLC_MAX_ORDER,
-                                         .help = "only mode K; 0: all",
-                                         .offset = offsetof(struct arguments, mode)},
-                                        OPTION_ROW_MEMORY(arguments, memory),
-                                        OPTION_ROW_THREADS(arguments, threads),
-                                        {.name = "io",
-                                         .kind = OPTION_CHOICE,
-                                         .value = "METHOD",
-                                         .fallback = "auto",
-                                         .choices = session_io_choices,
-                                         .help = "how blocks are read: auto, uring, pread or mmap",
-                                         .offset = offsetof(struct arguments, io)},
-                                        {.name = "precision",
-                                         .kind = OPTION_CHOICE,
-                                         .value = "TYPE",
-                                         .fallback = "f64",
-                                         .choices = session_precision_choices,
-                                         .help = "type of factors: f64 or f32; sums are f64",
-                                         .offset = offsetof(struct arguments, precision)},
-                                        BENCH_OPTION_ROWS(arguments, "5"),
-                                        {.name = NULL}};
+static const struct option options[] = {
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
+    BENCH_OPTION_ROW_MODE(arguments, mode),
+    OPTION_ROW_MEMORY(arguments, memory),
+    OPTION_ROW_THREADS(arguments, threads),
+    SESSION_OPTION_ROW_IO(arguments, io),
+    SESSION_OPTION_ROW_PRECISION(arguments, precision),
+    BENCH_OPTION_ROWS(arguments, "5"),
+    {.name = NULL}};
 
 static const struct bench_column columns[] = {{"rank", "rank", 0, 0},
                                               {"mode", "mode", 0, 0},

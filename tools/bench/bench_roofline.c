@@ -18,8 +18,8 @@
 #include "tools/bench/roofline/roofline_kernels.h"
 #include "tools/bench/roofline/roofline_svg.h"
 #include "tools/bench/roofline/roofs.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,73 +40,36 @@ struct arguments {
     struct bench_options bench;
 };
 
-static const char *const precision_choices[] = {"f64", "f32", NULL};
 static const char *const device_choices[] = {"cpu", "gpu", NULL};
 static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512", "neon", NULL};
 
 static const struct option options[] = {
-    {.name = "rank",
-     .letter = 'r',
-     .required = true,
-     .kind = OPTION_COUNTS,
-     .value = "R[,R..]",
-     .minimum = 1,
-     .maximum = SLC_MAX_RANK,
-     .help = "columns of the factors; several make a sweep",
-     .offset = offsetof(struct arguments, ranks)},
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
     OPTION_ROW_THREADS(arguments, threads),
-    {.name = "kernel",
-     .kind = OPTION_STRING,
-     .value = "NAME",
+    {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all",
      .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
              "stored), sptv (tensor times vector from fibers, at rank 1), ttm-fiber and "
              "ttm-element (tensor times matrix from blocks in the order of its fibers); of a GPU "
-             "mttkrp, sptv, ttm-fibers and ttm-elements; or all",
-     .offset = offsetof(struct arguments, kernel)},
-    {.name = "precision",
-     .kind = OPTION_CHOICE,
-     .value = "TYPE",
-     .fallback = "f64",
-     .choices = precision_choices,
-     .help = "type of factors: f64 or f32; sums are f64",
-     .offset = offsetof(struct arguments, precision)},
-    {.name = "isa",
-     .kind = OPTION_CHOICE,
-     .value = "SET",
-     .fallback = "best",
+             "mttkrp, sptv, ttm-fibers and ttm-elements; or all"},
+    SESSION_OPTION_ROW_PRECISION(arguments, precision),
+    {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,
-     .help = "instruction set of kernels and roofs: best, portable, avx2, avx512 or neon",
-     .offset = offsetof(struct arguments, isa)},
-    {.name = "device",
-     .kind = OPTION_CHOICE,
-     .value = "WHICH",
-     .fallback = "cpu",
-     .choices = device_choices,
-     .help = "whose roofs and kernels are measured: cpu or gpu",
-     .offset = offsetof(struct arguments, device)},
-    {.name = "device-memory",
-     .kind = OPTION_SIZE,
-     .value = "SIZE",
+     .help = "instruction set of kernels and roofs: best, portable, avx2, avx512 or neon"},
+    {"device", OPTION_CHOICE, offsetof(struct arguments, device), .value = "WHICH",
+     .fallback = "cpu", .choices = device_choices,
+     .help = "whose roofs and kernels are measured: cpu or gpu"},
+    {"device-memory", OPTION_SIZE, offsetof(struct arguments, device_memory), .value = "SIZE",
      .help = "of the GPU's memory that may be used: 512MiB, 4G; nine tenths of what is free if not "
-             "given",
-     .offset = offsetof(struct arguments, device_memory)},
-    {.name = "bounds",
-     .kind = OPTION_FLAG,
-     .help = "also measure tensors of the same shape that use rows again as often as possible, "
-             "and never",
-     .offset = offsetof(struct arguments, bounds)},
-    {.name = "svg",
-     .kind = OPTION_STRING,
-     .value = "FILE",
-     .help = "picture of roofs and kernels, which replaces FILE",
-     .offset = offsetof(struct arguments, svg)},
-    {.name = "temp-dir",
-     .kind = OPTION_STRING,
-     .value = "DIR",
+             "given"},
+    {"bounds", OPTION_FLAG, offsetof(struct arguments, bounds),
+     .help = "also measure tensors of the same shape that use rows again as often as possible, and "
+             "never"},
+    {"svg", OPTION_STRING, offsetof(struct arguments, svg), .value = "FILE",
+     .help = "picture of roofs and kernels, which replaces FILE"},
+    {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
      .help = "folder for the tensors of --bounds and stores sorted for TTM, which are removed; "
-             "$TMPDIR or /tmp if not given",
-     .offset = offsetof(struct arguments, temp_dir)},
+             "$TMPDIR or /tmp if not given"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),

@@ -13,8 +13,8 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/options/common_options.h"
-#include "tools/session.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <string.h>
 
@@ -33,21 +33,12 @@ static const char *const isa_choices[] = {"all",    "best", "portable", "avx2",
 static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
     SESSION_OPTION_ROW_PIN(arguments, pin),
-    {.name = "row-bytes",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "128",
-     .minimum = 64,
-     .maximum = SLC_MAX_RANK * 8,
-     .help = "bytes of a gathered row, a multiple of 64: a factor row of 16 columns in f64 has 128",
-     .offset = offsetof(struct arguments, row_bytes)},
-    {.name = "isa",
-     .kind = OPTION_CHOICE,
-     .value = "SET",
-     .fallback = "all",
-     .choices = isa_choices,
-     .help = "instruction set: all, best, portable, avx2, avx512 or neon",
-     .offset = offsetof(struct arguments, isa)},
+    {"row-bytes", OPTION_U64, offsetof(struct arguments, row_bytes), .value = "N",
+     .fallback = "128", .minimum = 64, .maximum = SLC_MAX_RANK * 8,
+     .help =
+         "bytes of a gathered row, a multiple of 64: a factor row of 16 columns in f64 has 128"},
+    {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "all",
+     .choices = isa_choices, .help = "instruction set: all, best, portable, avx2, avx512 or neon"},
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};

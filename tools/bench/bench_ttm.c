@@ -15,9 +15,9 @@
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
 #include "tools/bench/product/ttm_loop.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
-#include "tools/session.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <string.h>
 
@@ -32,35 +32,15 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "rank",
-     .letter = 'r',
-     .required = true,
-     .kind = OPTION_COUNTS,
-     .value = "R[,R..]",
-     .minimum = 1,
-     .maximum = SLC_MAX_RANK,
-     .help = "columns of the matrix; several make a sweep",
-     .offset = offsetof(struct arguments, ranks)},
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the matrix; several make a sweep"),
     OPTION_ROW_THREADS(arguments, threads),
-    {.name = "mode",
-     .kind = OPTION_U64,
-     .value = "K",
-     .fallback = "0",
-     .maximum = SLC_MAX_ORDER,
-     .help = "only mode K; 0: all",
-     .offset = offsetof(struct arguments, mode)},
-    {.name = "precision",
-     .kind = OPTION_CHOICE,
-     .value = "TYPE",
-     .fallback = "f64",
-     .choices = session_precision_choices,
-     .help = "of the matrix and of products: f64 or f32, which the loop has not",
-     .offset = offsetof(struct arguments, precision)},
-    {.name = "temp-dir",
-     .kind = OPTION_STRING,
-     .value = "DIR",
-     .help = "folder for stores sorted for a mode, which are removed; $TMPDIR or /tmp if not given",
-     .offset = offsetof(struct arguments, temp_dir)},
+    BENCH_OPTION_ROW_MODE(arguments, mode),
+    {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
+     .fallback = "f64", .choices = session_precision_choices,
+     .help = "of the matrix and of products: f64 or f32, which the loop has not"},
+    {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
+     .help =
+         "folder for stores sorted for a mode, which are removed; $TMPDIR or /tmp if not given"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};

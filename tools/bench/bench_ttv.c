@@ -21,9 +21,9 @@
 #include "tools/bench/measure/table.h"
 #include "tools/bench/product/ttv_kernels.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
-#include "tools/session.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -45,46 +45,21 @@ static const char *const kernel_choices[] = {"sluice", "switches", "baselines", 
 static const char *const schedule_choices[] = {"auto", "largest", "file", NULL};
 
 static const struct option options[] = {
-    {.name = "threads",
-     .letter = 't',
-     .kind = OPTION_COUNTS,
-     .value = "T[,T..]",
-     .fallback = "0",
-     .maximum = SLC_MAX_THREADS,
-     .help = "threads; 0: one per processor this process may use; several make a sweep",
-     .offset = offsetof(struct arguments, threads)},
-    {.name = "mode",
-     .kind = OPTION_U64,
-     .value = "K",
-     .fallback = "0",
-     .maximum = SLC_MAX_ORDER,
-     .help = "only mode K; 0: all",
-     .offset = offsetof(struct arguments, mode)},
-    {.name = "kernel",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .fallback = "all",
-     .choices = kernel_choices,
+    BENCH_OPTION_ROW_THREADS(arguments, threads),
+    BENCH_OPTION_ROW_MODE(arguments, mode),
+    {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
+     .fallback = "all", .choices = kernel_choices,
      .help =
          "sluice (its own), switches (the same with each switch changed alone), baselines (beside "
-         "it loops over coordinates, CSR made each time, and runs from encoded tiles) or all",
-     .offset = offsetof(struct arguments, kernel)},
-    {.name = "keep-empty-fibers",
-     .kind = OPTION_FLAG,
-     .help = "hold fibers without nonzeros, too",
-     .offset = offsetof(struct arguments, keep_empty)},
-    {.name = "keep-unused",
-     .kind = OPTION_FLAG,
-     .help = "hold the whole vector, however many of its indices occur",
-     .offset = offsetof(struct arguments, keep_unused)},
-    {.name = "schedule",
-     .kind = OPTION_CHOICE,
-     .value = "ORDER",
-     .fallback = "auto",
-     .choices = schedule_choices,
+         "it loops over coordinates, CSR made each time, and runs from encoded tiles) or all"},
+    {"keep-empty-fibers", OPTION_FLAG, offsetof(struct arguments, keep_empty),
+     .help = "hold fibers without nonzeros, too"},
+    {"keep-unused", OPTION_FLAG, offsetof(struct arguments, keep_unused),
+     .help = "hold the whole vector, however many of its indices occur"},
+    {"schedule", OPTION_CHOICE, offsetof(struct arguments, schedule), .value = "ORDER",
+     .fallback = "auto", .choices = schedule_choices,
      .help = "order in which threads take blocks: auto (those of more than twice the mean largest "
-             "first), largest (first) or file",
-     .offset = offsetof(struct arguments, schedule)},
+             "first), largest (first) or file"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "9"),
     {.name = NULL}};

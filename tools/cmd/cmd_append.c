@@ -1,14 +1,14 @@
 /* sluice append: more nonzeros for a store. Built beside it; names are exchanged at the end. */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert.h"
+#include "tools/build/build_options.h"
 #include "tools/forecast/forecast_convert.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
 #include "tools/options/input_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,69 +30,30 @@ static const char *const layouts_choices[] = {"keep", "drop", NULL};
 
 static const struct option options[] = {
     INPUT_OPTION_ROW_FORMAT(arguments, input_format_choices, "format of IN, as of sluice convert"),
-    {.name = "table",
-     .kind = OPTION_FLAG,
-     .help =
-         "IN is a table, with the columns that X.slc was made of; .csv, .tsv and .tab files are "
-         "without being told",
-     .offset = offsetof(struct arguments, table)},
+    {"table", OPTION_FLAG, offsetof(struct arguments, table),
+     .help = "IN is a table, with the columns that X.slc was made of; .csv, .tsv and .tab files "
+             "are without being told"},
     INPUT_OPTION_ROW_BASE(arguments,
                           "first index of IN: auto, 0 or 1; where IN does not tell, that of what "
                           "the store was made of"),
     INPUT_OPTION_ROW_DUPLICATES(arguments,
                                 "entries with equal coordinates, those of the store first: sum, "
                                 "error, keep-first or keep-last"),
-    {.name = "labels",
-     .kind = OPTION_MORE_STRINGS,
-     .value = "DIR|K=FILE",
+    {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
      .help = "names of indices, as of sluice convert: of modes with such a file, a line for every "
-             "index that there is then; names that the store has stay",
-     .offset = offsetof(struct arguments, labels)},
-    {.name = "grow-modes",
-     .kind = OPTION_STRING,
-     .value = "K,L,..",
+             "index that there is then; names that the store has stay"},
+    {"grow-modes", OPTION_STRING, offsetof(struct arguments, grow_modes), .value = "K,L,..",
      .fallback = "all",
      .help = "modes that may get longer: 4, 1,4, all or none; in others an index beyond the length "
-             "is an error",
-     .offset = offsetof(struct arguments, grow_modes)},
-    {.name = "layouts",
-     .kind = OPTION_CHOICE,
-     .value = "WHAT",
-     .fallback = "keep",
-     .choices = layouts_choices,
-     .help = "further layouts of the store: keep (build them again) or drop",
-     .offset = offsetof(struct arguments, layouts)},
-    {.name = "again",
-     .kind = OPTION_FLAG,
-     .help = "append IN even if the store remembers to have it",
-     .offset = offsetof(struct arguments, again)},
-    {.name = "fibers",
-     .kind = OPTION_STRING,
-     .value = "MODE",
-     .fallback = "auto",
-     .help = "mode whose fibers are kept together in the store, as of sluice convert",
-     .offset = offsetof(struct arguments, build.fibers)},
-    {.name = "block-bytes",
-     .kind = OPTION_SIZE,
-     .value = "SIZE",
-     .fallback = "4MiB",
-     .help = "target size of a block, 4KiB to 1GiB; a block holds at least one tile",
-     .offset = offsetof(struct arguments, build.block_bytes)},
-    OPTION_ROW_MEMORY(arguments, build.memory),
-    {.name = "temp-dir",
-     .kind = OPTION_STRING,
-     .value = "DIR",
-     .help = "folder for what does not fit in memory; beside the store if not given",
-     .offset = offsetof(struct arguments, build.temp_dir)},
-    {.name = "max-temp",
-     .kind = OPTION_SIZE,
-     .value = "SIZE",
-     .help = "largest temporary file permitted; no limit if not given",
-     .offset = offsetof(struct arguments, build.max_temp)},
-    OPTION_ROW_THREADS(arguments, build.threads),
-    OPTION_ROW_PROGRESS(arguments, build.progress),
-    OPTION_ROW_LOG_JSON(arguments, build.log_json),
-    OPTION_ROW_QUIET(arguments, build.quiet),
+             "is an error"},
+    {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHAT",
+     .fallback = "keep", .choices = layouts_choices,
+     .help = "further layouts of the store: keep (build them again) or drop"},
+    {"again", OPTION_FLAG, offsetof(struct arguments, again),
+     .help = "append IN even if the store remembers to have it"},
+    BUILD_OPTION_ROW_FIBERS_AGAIN(arguments),
+    BUILD_ROOM_OPTION_ROWS(arguments, "store"),
+    BUILD_REPORT_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
@@ -149,7 +110,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->max_temp = args->build.max_temp;
     out->threads = build_threads(&args->build);
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return parse_grow_modes(args->grow_modes, out->fixed_modes, err) == SLC_OK
                ? build_fibers(&args->build, &out->fibers, &out->run, err)
                : SLC_ERR_USAGE;

@@ -1,7 +1,7 @@
 /* sluice bench: finds the benchmark and hands it the rest of the arguments. */
 #include "tools/bench/bench.h"
-#include "tools/options/commands.h"
 #include "tools/progress/console.h"
+#include "tools/session/commands.h"
 
 #include <stdio.h>
 #include <string.h>

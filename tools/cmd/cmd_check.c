@@ -5,13 +5,13 @@
 #include "convert/forecast/store_trial.h"
 #include "storage/verify/verify.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,10 +36,8 @@ struct arguments {
     struct forecast_options forecast;
 };
 
-static const struct option options[] = {{.name = "fast",
-                                         .kind = OPTION_FLAG,
-                                         .help = "structure and checksums only: decode nothing",
-                                         .offset = offsetof(struct arguments, fast)},
+static const struct option options[] = {{"fast", OPTION_FLAG, offsetof(struct arguments, fast),
+                                         .help = "structure and checksums only: decode nothing"},
                                         OPTION_ROW_MEMORY(arguments, memory),
                                         OPTION_ROW_THREADS(arguments, threads),
                                         OPTION_ROW_PROGRESS(arguments, progress),

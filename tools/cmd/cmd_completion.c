@@ -1,14 +1,14 @@
 /* sluice completion: prints the script by which a shell completes command lines of sluice. */
-#include "tools/options/commands.h"
 #include "tools/options/completion.h"
 #include "tools/progress/console.h"
+#include "tools/session/commands.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *name;
-    void (*print)(void);
+    void (*print)(const struct command *const *commands);
 } shells[] = {
     {"bash", completion_print_bash},
     {"zsh", completion_print_zsh},
@@ -30,7 +30,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     for (size_t i = 0; i < SHELLS; i++) {
         if (strcmp(operands.text[0], shells[i].name) == 0) {
-            shells[i].print();
+            shells[i].print(commands_all);
             return 0;
         }
     }

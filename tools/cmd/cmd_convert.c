@@ -1,15 +1,15 @@
 /* sluice convert: a tensor, text or binary, becomes a store. Says every decision it took about the
  * input. */
 #include "convert/ingest/convert.h"
+#include "tools/build/build_options.h"
+#include "tools/build/reshape_options.h"
 #include "tools/forecast/forecast_convert.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
 #include "tools/options/input_options.h"
-#include "tools/options/reshape_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,69 +44,39 @@ static const struct option options[] = {
         "matrixmarket; binary: splatt-bin, genten-bin, alto-bin, npz, npy, npy-rows or "
         "npy-columns"),
     INPUT_OPTION_ROW_BASE(arguments, "first index of IN: auto, 0 or 1"),
-    {.name = "dims",
-     .kind = OPTION_DIMS,
-     .value = "AxBxC",
-     .help = "lengths of the modes; an index beyond is an error. Found in IN if not given",
-     .offset = offsetof(struct arguments, dims)},
+    {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .value = "AxBxC",
+     .help = "lengths of the modes; an index beyond is an error. Found in IN if not given"},
     INPUT_OPTION_ROW_DUPLICATES(
         arguments, "entries with equal coordinates: sum, error, keep-first or keep-last"),
-    {.name = "value",
-     .kind = OPTION_STRING,
-     .value = "TYPE|NAME",
+    {"value", OPTION_STRING, offsetof(struct arguments, value), .value = "TYPE|NAME",
      .fallback = "auto",
      .help = "type of values: auto loses nothing, f32 rounds, f64; with --columns also the name of "
-             "the column with the values",
-     .offset = offsetof(struct arguments, value)},
+             "the column with the values"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
-    {.name = "labels",
-     .kind = OPTION_MORE_STRINGS,
-     .value = "DIR|K=FILE",
+    {"labels", OPTION_MORE_STRINGS, offsetof(struct arguments, labels), .value = "DIR|K=FILE",
      .help =
-         "names of indices, a line each: all mode-K-TITLE.map in a folder, or a file for mode K",
-     .offset = offsetof(struct arguments, labels)},
-    {.name = "columns",
-     .kind = OPTION_STRING,
-     .value = "LIST",
+         "names of indices, a line each: all mode-K-TITLE.map in a folder, or a file for mode K"},
+    {"columns", OPTION_STRING, offsetof(struct arguments, columns), .value = "LIST",
      .help = "IN is a table (CSV, TSV), and each item a mode: NAME (its strings), int(NAME), "
              "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]); minute, hour, weekday, day, month, year, "
-             "yearmonth, date, datehour or dateminute of (NAME)",
-     .offset = offsetof(struct arguments, columns)},
-    {.name = "value-column",
-     .kind = OPTION_STRING,
-     .value = "NAME",
-     .help = "column of the table with the values; without one rows are counted",
-     .offset = offsetof(struct arguments, value_column)},
-    {.name = "delimiter",
-     .kind = OPTION_STRING,
-     .value = "C",
+             "yearmonth, date, datehour or dateminute of (NAME)"},
+    {"value-column", OPTION_STRING, offsetof(struct arguments, value_column), .value = "NAME",
+     .help = "column of the table with the values; without one rows are counted"},
+    {"delimiter", OPTION_STRING, offsetof(struct arguments, delimiter), .value = "C",
      .help = "between fields of the table: one character, or tab; a comma, but a tab for .tsv and "
-             ".tab files, if not given",
-     .offset = offsetof(struct arguments, delimiter)},
-    {.name = "no-header",
-     .kind = OPTION_FLAG,
-     .help = "the table's first line is a row, and its columns are called 1, 2, ..",
-     .offset = offsetof(struct arguments, no_header)},
-    {.name = "missing",
-     .kind = OPTION_CHOICE,
-     .value = "POLICY",
-     .fallback = "error",
-     .choices = missing_choices,
-     .help =
-         "rows of the table with an empty field in a column that is used: error, skip, or name, "
-         "which makes the empty string a name",
-     .offset = offsetof(struct arguments, missing)},
-    {.name = "checkpoint-interval",
-     .kind = OPTION_DOUBLE,
-     .value = "S",
+             ".tab files, if not given"},
+    {"no-header", OPTION_FLAG, offsetof(struct arguments, no_header),
+     .help = "the table's first line is a row, and its columns are called 1, 2, .."},
+    {"missing", OPTION_CHOICE, offsetof(struct arguments, missing), .value = "POLICY",
+     .fallback = "error", .choices = missing_choices,
+     .help = "rows of the table with an empty field in a column that is used: error, skip, or "
+             "name, which makes the empty string a name"},
+    {"checkpoint-interval", OPTION_DOUBLE, offsetof(struct arguments, commit_seconds), .value = "S",
      .fallback = "0",
      .help = "seconds of work after which what is done is made safe, so that the same command line "
-             "goes on with it; 0: 30 where that costs at most 2 % of the time",
-     .offset = offsetof(struct arguments, commit_seconds)},
-    {.name = "restart",
-     .kind = OPTION_FLAG,
-     .help = "begin anew instead of going on with what an interrupted run left",
-     .offset = offsetof(struct arguments, restart)},
+             "goes on with it; 0: 30 where that costs at most 2 % of the time"},
+    {"restart", OPTION_FLAG, offsetof(struct arguments, restart),
+     .help = "begin anew instead of going on with what an interrupted run left"},
     BUILD_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
@@ -192,7 +162,7 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->restart = args->restart;
     out->commit_seconds = args->commit_seconds;
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return reshape_transforms(&args->transforms, &out->transforms, err) == SLC_OK
                ? build_fibers(&args->build, &out->fibers, &out->run, err)
                : SLC_ERR_USAGE;

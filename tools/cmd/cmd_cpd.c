@@ -6,8 +6,6 @@
 #include "report/json_plan.h"
 #include "tools/cmd/cpd/cpd_run.h"
 #include "tools/forecast/probe.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/run_log.h"
@@ -17,6 +15,8 @@
 #include "tools/report/report.h"
 #include "tools/report/run_json.h"
 #include "tools/report/share.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,91 +25,38 @@ static const char *const keep_choices[] = {"best", "all", NULL};
 static const char *const consistency_choices[] = {"auto", "always", "never", NULL};
 
 static const struct option options[] = {
-    {.name = "rank",
-     .letter = 'r',
-     .required = true,
-     .kind = OPTION_COUNTS,
-     .value = "R[,R..]",
-     .minimum = 1,
-     .maximum = SLC_MAX_RANK,
-     .help = "number of components; several: a sweep over these ranks, which suggests one",
-     .offset = offsetof(struct arguments, ranks)},
-    {.name = "runs",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "1",
-     .minimum = 1,
-     .maximum = 1000,
-     .help = "of each rank so many runs, with the seeds --seed, one more, ..: a sweep",
-     .offset = offsetof(struct arguments, runs)},
-    {.name = "keep",
-     .kind = OPTION_CHOICE,
-     .value = "WHICH",
-     .fallback = "best",
+    {"rank", OPTION_COUNTS, offsetof(struct arguments, ranks), .letter = 'r', .required = true,
+     .value = "R[,R..]", .minimum = 1, .maximum = SLC_MAX_RANK,
+     .help = "number of components; several: a sweep over these ranks, which suggests one"},
+    {"runs", OPTION_U64, offsetof(struct arguments, runs), .value = "N", .fallback = "1",
+     .minimum = 1, .maximum = 1000,
+     .help = "of each rank so many runs, with the seeds --seed, one more, ..: a sweep"},
+    {"keep", OPTION_CHOICE, offsetof(struct arguments, keep), .value = "WHICH", .fallback = "best",
      .choices = keep_choices,
-     .help = "of a sweep: the factors of the best run of each rank, or of all runs",
-     .offset = offsetof(struct arguments, keep)},
-    {.name = "consistency",
-     .kind = OPTION_CHOICE,
-     .value = "WHEN",
-     .fallback = "auto",
-     .choices = consistency_choices,
+     .help = "of a sweep: the factors of the best run of each rank, or of all runs"},
+    {"consistency", OPTION_CHOICE, offsetof(struct arguments, consistency), .value = "WHEN",
+     .fallback = "auto", .choices = consistency_choices,
      .help = "of a sweep: compute the core consistency of each rank's best run: always, never or "
-             "auto (where that takes some minutes at most)",
-     .offset = offsetof(struct arguments, consistency)},
-    {.name = "iters",
-     .alias = "maxiters",
-     .letter = 'i',
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "50",
-     .maximum = 1000000000,
-     .help = "iterations at most; 0 writes the start",
-     .offset = offsetof(struct arguments, iterations)},
-    {.name = "tol",
-     .kind = OPTION_DOUBLE,
-     .value = "T",
-     .fallback = "1e-5",
-     .help = "stop when the fit changes by less; 0: never",
-     .offset = offsetof(struct arguments, tolerance)},
-    {.name = "maxsecs",
-     .kind = OPTION_DOUBLE,
-     .value = "S",
-     .fallback = "0",
-     .help = "stop after so many seconds, exit code 75; 0: no limit",
-     .offset = offsetof(struct arguments, max_seconds)},
-    {.name = "reg",
-     .kind = OPTION_DOUBLE,
-     .value = "X",
-     .fallback = "0",
-     .help = "regularization added to the diagonal of every Gram matrix",
-     .offset = offsetof(struct arguments, regularization)},
-    {.name = "seed",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "0",
-     .maximum = INT64_MAX, /* what JSON can record */
-     .help = "seed of the random start",
-     .offset = offsetof(struct arguments, seed)},
-    {.name = "init",
-     .kind = OPTION_STRING,
-     .value = "random|DIR",
+             "auto (where that takes some minutes at most)"},
+    {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
+     .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
+     .help = "iterations at most; 0 writes the start"},
+    {"tol", OPTION_DOUBLE, offsetof(struct arguments, tolerance), .value = "T", .fallback = "1e-5",
+     .help = "stop when the fit changes by less; 0: never"},
+    {"maxsecs", OPTION_DOUBLE, offsetof(struct arguments, max_seconds), .value = "S",
+     .fallback = "0", .help = "stop after so many seconds, exit code 75; 0: no limit"},
+    {"reg", OPTION_DOUBLE, offsetof(struct arguments, regularization), .value = "X",
+     .fallback = "0", .help = "regularization added to the diagonal of every Gram matrix"},
+    {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
+     .maximum = INT64_MAX, /* what JSON can record */ .help = "seed of the random start"},
+    {"init", OPTION_STRING, offsetof(struct arguments, init), .value = "random|DIR",
      .fallback = "random",
-     .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder",
-     .offset = offsetof(struct arguments, init)},
-    {.name = "holdout",
-     .kind = OPTION_STRING,
-     .value = "PART",
+     .help = "start: uniform random, or the factors mode-1.npy, mode-2.npy, .. of a folder"},
+    {"holdout", OPTION_STRING, offsetof(struct arguments, holdout), .value = "PART",
      .help = "leave this part of the nonzeros out, 1% or 0.01, up to a half, and tell the error on "
-             "them",
-     .offset = offsetof(struct arguments, holdout)},
-    {.name = "holdout-seed",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "0",
-     .maximum = INT64_MAX,
-     .help = "another choice of the same part",
-     .offset = offsetof(struct arguments, holdout_seed)},
+             "them"},
+    {"holdout-seed", OPTION_U64, offsetof(struct arguments, holdout_seed), .value = "N",
+     .fallback = "0", .maximum = INT64_MAX, .help = "another choice of the same part"},
     SESSION_OPTION_ROW_MODE_ORDER(arguments),
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
@@ -119,57 +66,30 @@ static const struct option options[] = {
     SESSION_OPTION_ROWS_DEVICES(arguments),
     SESSION_OPTION_ROW_COPIES(arguments),
     SESSION_OPTION_ROW_PASSES(arguments),
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .value = "DIR",
-     .help = "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output is named",
-     .offset = offsetof(struct arguments, folder)},
-    {.name = "stem",
-     .letter = 's',
-     .kind = OPTION_STRING,
-     .value = "STEM",
-     .help = "SPLATT text: STEMmodeK.mat, STEMlambda.mat",
-     .offset = offsetof(struct arguments, stem)},
-    {.name = "ktensor",
-     .kind = OPTION_STRING,
-     .value = "FILE",
-     .help = "ktensor text, as of the Tensor Toolbox",
-     .offset = offsetof(struct arguments, ktensor)},
-    {.name = "nowrite",
-     .kind = OPTION_FLAG,
-     .help = "write no results, and no checkpoint unless --checkpoint names a folder",
-     .offset = offsetof(struct arguments, nowrite)},
-    {.name = "checkpoint",
-     .kind = OPTION_STRING,
-     .value = "auto|none|DIR",
+    {"output", OPTION_STRING, offsetof(struct arguments, folder), .letter = 'o', .value = "DIR",
+     .help = "folder for mode-K.npy, lambda.npy and run.json; NAME.rR if no output is named"},
+    {"stem", OPTION_STRING, offsetof(struct arguments, stem), .letter = 's', .value = "STEM",
+     .help = "SPLATT text: STEMmodeK.mat, STEMlambda.mat"},
+    {"ktensor", OPTION_STRING, offsetof(struct arguments, ktensor), .value = "FILE",
+     .help = "ktensor text, as of the Tensor Toolbox"},
+    {"nowrite", OPTION_FLAG, offsetof(struct arguments, nowrite),
+     .help = "write no results, and no checkpoint unless --checkpoint names a folder"},
+    {"checkpoint", OPTION_STRING, offsetof(struct arguments, checkpoint), .value = "auto|none|DIR",
      .fallback = "auto",
      .help = "where the run is kept so that the same command goes on with it: with the results, "
-             "nowhere, or in a folder",
-     .offset = offsetof(struct arguments, checkpoint)},
-    {.name = "checkpoint-interval",
-     .kind = OPTION_STRING,
-     .value = "auto|S",
+             "nowhere, or in a folder"},
+    {"checkpoint-interval", OPTION_STRING, offsetof(struct arguments, interval), .value = "auto|S",
      .fallback = "auto",
      .help = "seconds between two checkpoints, 0: after every update; auto: ten or more, so that "
-             "they take one percent of the time",
-     .offset = offsetof(struct arguments, interval)},
-    {.name = "restart",
-     .kind = OPTION_FLAG,
-     .help = "begin anew where there is a checkpoint, which is lost",
-     .offset = offsetof(struct arguments, restart)},
-    {.name = "dry-run",
-     .kind = OPTION_FLAG,
-     .help = "tell the plan, and an estimate from the first seconds; write nothing",
-     .offset = offsetof(struct arguments, dry_run)},
+             "they take one percent of the time"},
+    {"restart", OPTION_FLAG, offsetof(struct arguments, restart),
+     .help = "begin anew where there is a checkpoint, which is lost"},
+    PROBE_OPTION_ROW_DRY_RUN(arguments, dry_run),
     PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
-    {.name = "verbose",
-     .letter = 'v',
-     .kind = OPTION_FLAG,
-     .help = "also the time of every mode, how its strategy was chosen, and details of I/O",
-     .offset = offsetof(struct arguments, verbose)},
+    {"verbose", OPTION_FLAG, offsetof(struct arguments, verbose), .letter = 'v',
+     .help = "also the time of every mode, how its strategy was chosen, and details of I/O"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 
@@ -385,9 +305,12 @@ static enum slc_status tell_sweep(struct cpd *cpd, struct slc_error *err)
     return cpd->sweep->written(cpd->sweep, err);
 }
 
-static const struct estimate *told_estimate(const struct cpd *cpd)
+/* The estimate next to what the run took, or NULL. */
+static json_t *compared_estimate(const struct cpd *cpd)
 {
-    return cpd->estimate.estimated ? &cpd->estimate.estimate : NULL;
+    return cpd->estimate.estimated
+               ? estimate_compare_json(&cpd->estimate.estimate, &cpd->estimate.actual)
+               : NULL;
 }
 
 static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
@@ -413,8 +336,7 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
         .argc = cpd->argc,
         .argv = cpd->argv,
         .values = &cpd->args,
-        .estimate = told_estimate(cpd),
-        .actual = &cpd->estimate.actual};
+        .estimate = compared_estimate(cpd)};
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
@@ -455,8 +377,7 @@ static void tell_end(struct cpd *cpd, const char *reason, int exit_code)
                                 .exit_code = exit_code,
                                 .seconds = slc_seconds_since(cpd->start_ns),
                                 .result = &cpd->result,
-                                .estimate = told_estimate(cpd),
-                                .actual = &cpd->estimate.actual};
+                                .estimate = compared_estimate(cpd)};
 
     start_log(cpd);
     run_log_use(NULL);

@@ -8,13 +8,13 @@
 #include "convert/export/export_lists.h"
 #include "storage/model/run_folder.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
 #include "tools/report/export_run.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,22 +43,12 @@ static const char *const format_choices[] = {"auto",   "tns",     "splatt-bin", 
 static const char *const base_choices[] = {"0", "1", NULL};
 
 static const struct option options[] = {
-    {.name = "format",
-     .kind = OPTION_CHOICE,
-     .value = "FORM",
-     .fallback = "auto",
-     .choices = format_choices,
-     .help = "of a store: tns, splatt-bin, npz, scipy, matlab; of a "
-             "run: matlab, ktensor, splatt, csv; auto: by the "
-             "ending of OUT",
-     .offset = offsetof(struct arguments, format)},
-    {.name = "index-base",
-     .kind = OPTION_CHOICE,
-     .value = "B",
-     .fallback = "1",
-     .choices = base_choices,
-     .help = "first index in the text: 0 or 1",
-     .offset = offsetof(struct arguments, index_base)},
+    {"format", OPTION_CHOICE, offsetof(struct arguments, format), .value = "FORM",
+     .fallback = "auto", .choices = format_choices,
+     .help = "of a store: tns, splatt-bin, npz, scipy, matlab; of a run: matlab, ktensor, splatt, "
+             "csv; auto: by the ending of OUT"},
+    {"index-base", OPTION_CHOICE, offsetof(struct arguments, index_base), .value = "B",
+     .fallback = "1", .choices = base_choices, .help = "first index in the text: 0 or 1"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),
@@ -253,7 +243,7 @@ static enum slc_status export_tensor(const struct arguments *args,
     struct format_text count;
     uint64_t lines = 0;
     enum slc_status status =
-        unfinished_watch(args->forecast.dry_run ? "-" : export_options.output, err);
+        cleanup_watch(args->forecast.dry_run ? "-" : export_options.output, err);
 
     if (status == SLC_OK && to_stdout && !form->text) {
         status = slc_fail(err, SLC_ERR_USAGE,

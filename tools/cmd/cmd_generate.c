@@ -2,13 +2,13 @@
 #include "convert/build/resume/build_folder.h"
 #include "convert/generate/generate.h"
 #include "convert/number/number.h"
+#include "tools/build/build_options.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,46 +25,21 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "dims",
-     .required = true,
-     .kind = OPTION_DIMS,
-     .value = "AxBxC",
-     .help = "lengths of the modes",
-     .offset = offsetof(struct arguments, dims)},
-    {.name = "nnz",
-     .required = true,
-     .kind = OPTION_U64,
-     .value = "N",
-     .help = "entries to draw; zipf draws repeat, and a store combines them",
-     .offset = offsetof(struct arguments, nnz)},
-    {.name = "dist",
-     .kind = OPTION_STRING,
-     .value = "NAME[:S]",
+    {"dims", OPTION_DIMS, offsetof(struct arguments, dims), .required = true, .value = "AxBxC",
+     .help = "lengths of the modes"},
+    {"nnz", OPTION_U64, offsetof(struct arguments, nnz), .required = true, .value = "N",
+     .help = "entries to draw; zipf draws repeat, and a store combines them"},
+    {"dist", OPTION_STRING, offsetof(struct arguments, dist), .value = "NAME[:S]",
      .fallback = "uniform",
      .help = "coordinates: uniform, zipf:S (low ids are frequent) or zipf-shuffled:S, exponent S; "
-             "best (a full box) or best:K (for a TTM in mode K), worst (no index twice)",
-     .offset = offsetof(struct arguments, dist)},
-    {.name = "rank",
-     .letter = 'r',
-     .kind = OPTION_U64,
-     .value = "R",
-     .fallback = "0",
-     .maximum = SLC_MAX_RANK,
-     .help = "values of a planted model of rank R; 0: integers 1 to 9",
-     .offset = offsetof(struct arguments, rank)},
-    {.name = "noise",
-     .kind = OPTION_DOUBLE,
-     .value = "F",
-     .fallback = "0",
-     .help = "standard deviation of added noise, relative to the values of the model",
-     .offset = offsetof(struct arguments, noise)},
-    {.name = "seed",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "0",
-     .maximum = INT64_MAX,
-     .help = "the same seed gives the same tensor",
-     .offset = offsetof(struct arguments, seed)},
+             "best (a full box) or best:K (for a TTM in mode K), worst (no index twice)"},
+    {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .value = "R",
+     .fallback = "0", .maximum = SLC_MAX_RANK,
+     .help = "values of a planted model of rank R; 0: integers 1 to 9"},
+    {"noise", OPTION_DOUBLE, offsetof(struct arguments, noise), .value = "F", .fallback = "0",
+     .help = "standard deviation of added noise, relative to the values of the model"},
+    {"seed", OPTION_U64, offsetof(struct arguments, seed), .value = "N", .fallback = "0",
+     .maximum = INT64_MAX, .help = "the same seed gives the same tensor"},
     BUILD_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
@@ -145,7 +120,7 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     out->threads = build_threads(&args->build);
     out->overwrite = args->build.force;
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err) == SLC_OK
                ? parse_distribution(args->dist, out, err)
                : SLC_ERR_USAGE;

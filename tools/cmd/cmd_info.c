@@ -6,12 +6,12 @@
 #include "storage/file/block_file.h"
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/labels.h"
-#include "tools/options/commands.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/report/info_checkpoint.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -44,11 +44,9 @@ struct findings {
     struct slc_block_file files[SLC_MAX_LAYOUTS]; /* open: for where their stripes lie */
 };
 
-static const struct option options[] = {{.name = "json",
-                                         .kind = OPTION_FLAG,
-                                         .help = "one JSON object",
-                                         .offset = offsetof(struct arguments, json)},
-                                        {.name = NULL}};
+static const struct option options[] = {
+    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
+    {.name = NULL}};
 
 static double cells_of(const struct slc_manifest *manifest)
 {

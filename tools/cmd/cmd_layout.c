@@ -4,14 +4,14 @@
 #include "convert/layout/relayout.h"
 #include "convert/layout/restripe.h"
 #include "storage/file/stripes.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/options/layout_wish.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
 #include "tools/report/layout_report.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,48 +30,26 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "sorted",
-     .kind = OPTION_STRING,
-     .value = "MODES",
-     .help = "add layouts sorted by these modes: 1,3 or all",
-     .offset = offsetof(struct arguments, lists.sorted)},
-    {.name = "fiber",
-     .kind = OPTION_STRING,
-     .value = "MODES",
-     .help = "add layouts that keep whole fibers of these modes together: 2 or all",
-     .offset = offsetof(struct arguments, lists.fiber)},
-    {.name = "drop",
-     .kind = OPTION_STRING,
-     .value = "LAYOUTS",
-     .help = "remove layouts, before others are added: sorted-1,fiber-2",
-     .offset = offsetof(struct arguments, lists.drop)},
-    {.name = "stripe",
-     .kind = OPTION_STRING,
-     .value = "FOLDERS",
-     .help = "move layouts out of the store, in stripes to these folders: /mnt/a,/mnt/b",
-     .offset = offsetof(struct arguments, lists.stripe)},
-    {.name = "gather",
-     .kind = OPTION_FLAG,
-     .help = "move layouts back into the store",
-     .offset = offsetof(struct arguments, lists.gather)},
-    {.name = "of",
-     .kind = OPTION_STRING,
-     .value = "LAYOUTS",
-     .help = "with --stripe and --gather, only these: blco,sorted-1; default: all",
-     .offset = offsetof(struct arguments, lists.of)},
-    {.name = "dry-run",
-     .kind = OPTION_FLAG,
-     .help = "count rows and tell what would be built, read and written; change nothing",
-     .offset = offsetof(struct arguments, dry_run)},
+    {"sorted", OPTION_STRING, offsetof(struct arguments, lists.sorted), .value = "MODES",
+     .help = "add layouts sorted by these modes: 1,3 or all"},
+    {"fiber", OPTION_STRING, offsetof(struct arguments, lists.fiber), .value = "MODES",
+     .help = "add layouts that keep whole fibers of these modes together: 2 or all"},
+    {"drop", OPTION_STRING, offsetof(struct arguments, lists.drop), .value = "LAYOUTS",
+     .help = "remove layouts, before others are added: sorted-1,fiber-2"},
+    {"stripe", OPTION_STRING, offsetof(struct arguments, lists.stripe), .value = "FOLDERS",
+     .help = "move layouts out of the store, in stripes to these folders: /mnt/a,/mnt/b"},
+    {"gather", OPTION_FLAG, offsetof(struct arguments, lists.gather),
+     .help = "move layouts back into the store"},
+    {"of", OPTION_STRING, offsetof(struct arguments, lists.of), .value = "LAYOUTS",
+     .help = "with --stripe and --gather, only these: blco,sorted-1; default: all"},
+    {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
+     .help = "count rows and tell what would be built, read and written; change nothing"},
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),
-    {.name = "verbose",
-     .letter = 'v',
-     .kind = OPTION_FLAG,
-     .help = "tell scans and times of each layout, too",
-     .offset = offsetof(struct arguments, verbose)},
+    {"verbose", OPTION_FLAG, offsetof(struct arguments, verbose), .letter = 'v',
+     .help = "tell scans and times of each layout, too"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 

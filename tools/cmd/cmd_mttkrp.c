@@ -7,8 +7,6 @@
 #include "storage/model/model.h"
 #include "storage/model/npy.h"
 #include "tools/forecast/probe.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
@@ -18,7 +16,9 @@
 #include "tools/report/devices.h"
 #include "tools/report/report.h"
 #include "tools/report/share.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,37 +37,19 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "mode",
-     .required = true,
-     .kind = OPTION_U64,
-     .value = "K",
-     .minimum = 1,
-     .maximum = SLC_MAX_ORDER,
-     .help = "mode to compute, counted from 1",
-     .offset = offsetof(struct arguments, mode)},
-    {.name = "factors",
-     .required = true,
-     .kind = OPTION_STRING,
-     .value = "DIR",
-     .help = "folder with mode-1.npy, mode-2.npy, ..; that of mode K is not read",
-     .offset = offsetof(struct arguments, factors)},
-    {.name = "output",
-     .letter = 'o',
-     .required = true,
-     .kind = OPTION_STRING,
-     .value = "M.npy",
-     .help = "where the result goes",
-     .offset = offsetof(struct arguments, output)},
+    {"mode", OPTION_U64, offsetof(struct arguments, mode), .required = true, .value = "K",
+     .minimum = 1, .maximum = SLC_MAX_ORDER, .help = "mode to compute, counted from 1"},
+    {"factors", OPTION_STRING, offsetof(struct arguments, factors), .required = true,
+     .value = "DIR", .help = "folder with mode-1.npy, mode-2.npy, ..; that of mode K is not read"},
+    {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
+     .value = "M.npy", .help = "where the result goes"},
     SESSION_OPTION_ROWS(arguments),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROW_LAYOUTS(arguments),
     SESSION_OPTION_ROWS_DEVICE(arguments),
     SESSION_OPTION_ROW_DEVICE_NAME(arguments),
     SESSION_OPTION_ROWS_DEVICES(arguments),
-    {.name = "dry-run",
-     .kind = OPTION_FLAG,
-     .help = "tell the plan, and an estimate from the first seconds; write nothing",
-     .offset = offsetof(struct arguments, dry_run)},
+    PROBE_OPTION_ROW_DRY_RUN(arguments, dry_run),
     PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
     OPTION_ROW_PROGRESS(arguments, progress),
     OPTION_ROW_LOG_JSON(arguments, log_json),

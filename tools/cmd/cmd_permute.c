@@ -1,7 +1,7 @@
 /* sluice permute: a store with its modes in another order. */
-#include "tools/options/commands.h"
-#include "tools/options/reshape_options.h"
+#include "tools/build/reshape_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/commands.h"
 
 struct arguments {
     struct build_options build;
@@ -11,12 +11,8 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "order",
-     .required = true,
-     .kind = OPTION_MODES,
-     .value = "K,L,..",
-     .help = "modes of X in the order they get, each once: 3,1,2 makes the third the first",
-     .offset = offsetof(struct arguments, order)},
+    {"order", OPTION_MODES, offsetof(struct arguments, order), .required = true, .value = "K,L,..",
+     .help = "modes of X in the order they get, each once: 3,1,2 makes the third the first"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),

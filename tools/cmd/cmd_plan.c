@@ -2,14 +2,14 @@
 #include "engine/solve/cp_checkpoint.h"
 #include "report/json_plan.h"
 #include "tools/forecast/probe.h"
-#include "tools/options/commands.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/report/devices.h"
 #include "tools/report/plan_products.h"
 #include "tools/report/report.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/session.h"
 
 #include <stdio.h>
 
@@ -23,45 +23,25 @@ struct arguments {
     bool json;
 };
 
-static const struct option options[] = {{.name = "rank",
-                                         .letter = 'r',
-                                         .required = true,
-                                         .kind = OPTION_U64,
-                                         .value = "R",
-                                         .minimum = 1,
-                                         .maximum = SLC_MAX_RANK,
-                                         .help = "number of components",
-                                         .offset = offsetof(struct arguments, rank)},
-                                        {.name = "mode",
-                                         .kind = OPTION_U64,
-                                         .value = "K",
-                                         .fallback = "0",
-                                         .maximum = SLC_MAX_ORDER,
-                                         .help = "plan the MTTKRP of mode K; 0: a CP-ALS",
-                                         .offset = offsetof(struct arguments, mode)},
-                                        {.name = "iters",
-                                         .alias = "maxiters",
-                                         .letter = 'i',
-                                         .kind = OPTION_U64,
-                                         .value = "N",
-                                         .fallback = "50",
-                                         .maximum = 1000000000,
-                                         .help = "iterations of the CP-ALS",
-                                         .offset = offsetof(struct arguments, iterations)},
-                                        PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
-                                        SESSION_OPTION_ROWS(arguments),
-                                        SESSION_OPTION_ROW_LAYOUTS(arguments),
-                                        SESSION_OPTION_ROW_COPIES(arguments),
-                                        SESSION_OPTION_ROWS_DEVICE(arguments),
-                                        SESSION_OPTION_ROW_DEVICE_NAME(arguments),
-                                        SESSION_OPTION_ROWS_DEVICES(arguments),
-                                        SESSION_OPTION_ROW_PASSES(arguments),
-                                        SESSION_OPTION_ROW_MODE_ORDER(arguments),
-                                        {.name = "json",
-                                         .kind = OPTION_FLAG,
-                                         .help = "one JSON object",
-                                         .offset = offsetof(struct arguments, json)},
-                                        {.name = NULL}};
+static const struct option options[] = {
+    {"rank", OPTION_U64, offsetof(struct arguments, rank), .letter = 'r', .required = true,
+     .value = "R", .minimum = 1, .maximum = SLC_MAX_RANK, .help = "number of components"},
+    {"mode", OPTION_U64, offsetof(struct arguments, mode), .value = "K", .fallback = "0",
+     .maximum = SLC_MAX_ORDER, .help = "plan the MTTKRP of mode K; 0: a CP-ALS"},
+    {"iters", OPTION_U64, offsetof(struct arguments, iterations), .alias = "maxiters",
+     .letter = 'i', .value = "N", .fallback = "50", .maximum = 1000000000,
+     .help = "iterations of the CP-ALS"},
+    PROBE_OPTION_ROWS(arguments, probe_seconds, no_probe),
+    SESSION_OPTION_ROWS(arguments),
+    SESSION_OPTION_ROW_LAYOUTS(arguments),
+    SESSION_OPTION_ROW_COPIES(arguments),
+    SESSION_OPTION_ROWS_DEVICE(arguments),
+    SESSION_OPTION_ROW_DEVICE_NAME(arguments),
+    SESSION_OPTION_ROWS_DEVICES(arguments),
+    SESSION_OPTION_ROW_PASSES(arguments),
+    SESSION_OPTION_ROW_MODE_ORDER(arguments),
+    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
+    {.name = NULL}};
 
 /* Bytes of the result's files on disk. */
 static double result_bytes(const struct slc_manifest *manifest, const struct slc_plan *plan)

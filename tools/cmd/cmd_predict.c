@@ -10,14 +10,14 @@
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/options/input_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/signals.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -46,20 +46,12 @@ struct arguments {
 static const char *const form_choices[] = {"auto", "text", "csv", "npy", "none", NULL};
 
 static const struct option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .kind = OPTION_STRING,
-     .value = "FILE",
-     .help = "where values go, - for standard output, as without it",
-     .offset = offsetof(struct arguments, output)},
-    {.name = "write",
-     .kind = OPTION_CHOICE,
-     .value = "FORM",
-     .fallback = "auto",
+    {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .value = "FILE",
+     .help = "where values go, - for standard output, as without it"},
+    {"write", OPTION_CHOICE, offsetof(struct arguments, form), .value = "FORM", .fallback = "auto",
      .choices = form_choices,
      .help =
-         "text, csv, npy or none (the summary alone); auto: as the name of FILE ends, else text",
-     .offset = offsetof(struct arguments, form)},
+         "text, csv, npy or none (the summary alone); auto: as the name of FILE ends, else text"},
     INPUT_OPTION_ROW_FORMAT(arguments,
                             input_text_choices,
                             "format of COORDS: auto, tns, parti, frostt-ext, genten, "
@@ -68,18 +60,12 @@ static const struct option options[] = {
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
     OPTION_ROW_OVERWRITE(arguments, force),
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "the summary as one JSON object on standard output; values go to FILE alone",
-     .offset = offsetof(struct arguments, json)},
-    {.name = "dry-run",
-     .kind = OPTION_FLAG,
-     .help = "tell what memory, disk and time it would take; read no factor and write nothing",
-     .offset = offsetof(struct arguments, dry_run)},
-    {.name = "no-probe",
-     .kind = OPTION_FLAG,
-     .help = "of --dry-run: try no drive, and estimate no time",
-     .offset = offsetof(struct arguments, no_probe)},
+    {"json", OPTION_FLAG, offsetof(struct arguments, json),
+     .help = "the summary as one JSON object on standard output; values go to FILE alone"},
+    {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
+     .help = "tell what memory, disk and time it would take; read no factor and write nothing"},
+    {"no-probe", OPTION_FLAG, offsetof(struct arguments, no_probe),
+     .help = "of --dry-run: try no drive, and estimate no time"},
     OPTION_ROW_LOG_JSON(arguments, log_json),
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
@@ -384,7 +370,7 @@ predict(struct prediction *prediction, const struct operands *operands, struct s
     enum slc_status status = fill_options(prediction, operands, err);
 
     if (status == SLC_OK) {
-        status = unfinished_watch(prediction->args.dry_run ? "-" : prediction->options.output, err);
+        status = cleanup_watch(prediction->args.dry_run ? "-" : prediction->options.output, err);
     }
     if (status == SLC_OK) {
         status = read_model(prediction, operands->text[0], err);

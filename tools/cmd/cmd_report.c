@@ -1,10 +1,10 @@
 /* sluice report: a page that tells what a run was and what has come of it (report/report.h). */
 #include "report/report.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
-#include "tools/progress/unfinished.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <stdio.h>
 
@@ -19,36 +19,15 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "output",
-     .letter = 'o',
-     .required = true,
-     .kind = OPTION_STRING,
-     .value = "FILE",
-     .help = "the page, HTML in one file",
-     .offset = offsetof(struct arguments, output)},
-    {.name = "components",
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "64",
-     .minimum = 1,
-     .maximum = SLC_MAX_RANK,
-     .help = "components to tell of at most, the heaviest first",
-     .offset = offsetof(struct arguments, components)},
-    {.name = "rows",
-     .letter = 'n',
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "10",
-     .minimum = 1,
-     .maximum = SLC_REPORT_ROWS_MAX,
-     .help = "rows of each mode of a component, the strongest first",
-     .offset = offsetof(struct arguments, rows)},
-    {.name = "store",
-     .kind = OPTION_STRING,
-     .value = "DIR",
-     .help = "store whose names of indices are told; the one that the run was made of, if it is "
-             "still there, if not given",
-     .offset = offsetof(struct arguments, store)},
+    {"output", OPTION_STRING, offsetof(struct arguments, output), .letter = 'o', .required = true,
+     .value = "FILE", .help = "the page, HTML in one file"},
+    {"components", OPTION_U64, offsetof(struct arguments, components), .value = "N",
+     .fallback = "64", .minimum = 1, .maximum = SLC_MAX_RANK,
+     .help = "components to tell of at most, the heaviest first"},
+    {"rows", OPTION_U64, offsetof(struct arguments, rows), .letter = 'n', .value = "N",
+     .fallback = "10", .minimum = 1, .maximum = SLC_REPORT_ROWS_MAX,
+     .help = "rows of each mode of a component, the strongest first"},
+    OPTION_ROW_NAMES(arguments, store),
     OPTION_ROW_OVERWRITE(arguments, force),
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_QUIET(arguments, quiet),
@@ -68,7 +47,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
-    status = unfinished_watch(args.output, &err);
+    status = cleanup_watch(args.output, &err);
     if (status == SLC_OK) {
         const struct slc_report_options report = {.folder = operands.text[0],
                                                   .output = args.output,
@@ -77,7 +56,7 @@ static int run(const struct command *command, int argc, char **argv)
                                                   .store = args.store,
                                                   .memory_bytes = args.memory,
                                                   .overwrite = args.force,
-                                                  .publishing = unfinished_publishing};
+                                                  .publishing = cleanup_publishing};
 
         status = slc_report(&report, &bytes, &err);
     }

@@ -1,7 +1,7 @@
 /* sluice slice: a store of some indices of another one's modes. */
-#include "tools/options/commands.h"
-#include "tools/options/reshape_options.h"
+#include "tools/build/reshape_options.h"
 #include "tools/progress/console.h"
+#include "tools/session/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +15,12 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "mode",
-     .kind = OPTION_MORE_STRINGS,
-     .value = "K=RANGES",
+    {"mode", OPTION_MORE_STRINGS, offsetof(struct arguments, modes), .value = "K=RANGES",
      .help = "indices of mode K that are kept, counted from 1: 3=100..200, 1=5,7,20..; may be "
-             "given for several modes",
-     .offset = offsetof(struct arguments, modes)},
-    {.name = "keep-indices",
-     .kind = OPTION_FLAG,
+             "given for several modes"},
+    {"keep-indices", OPTION_FLAG, offsetof(struct arguments, keep_indices),
      .help = "indices and lengths stay as they are; else those that are kept are numbered anew, "
-             "from 1, in ascending order",
-     .offset = offsetof(struct arguments, keep_indices)},
+             "from 1, in ascending order"},
     OPTION_ROW_TRANSFORM(arguments, transforms),
     RESHAPE_OPTION_ROWS(arguments),
     FORECAST_OPTION_ROWS(arguments, forecast),

@@ -3,13 +3,13 @@
  * from their files; what is kept of them are the rows that are told.
  */
 #include "base/text/plain_text.h"
-#include "report/top.h"
+#include "report/factors/top.h"
 #include "storage/manifest/json_text.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,53 +31,22 @@ static const char *const by_choices[] = {"absolute", "value", NULL};
 static const char *const order_choices[] = {"weight", "number", NULL};
 
 static const struct option options[] = {
-    {.name = "component",
-     .letter = 'c',
-     .kind = OPTION_COUNTS,
-     .value = "R,..",
-     .minimum = 1,
-     .maximum = SLC_MAX_RANK,
-     .help = "components to tell of, counted from 1; all of them without it",
-     .offset = offsetof(struct arguments, components)},
-    {.name = "mode",
-     .letter = 'm',
-     .kind = OPTION_MODES,
-     .value = "K,..",
-     .help = "modes to tell of, counted from 1; all of them without it",
-     .offset = offsetof(struct arguments, modes)},
-    {.name = "rows",
-     .letter = 'n',
-     .kind = OPTION_U64,
-     .value = "N",
-     .fallback = "10",
-     .minimum = 1,
-     .maximum = SLC_TOP_ROWS_MAX,
-     .help = "rows of each mode, the strongest first",
-     .offset = offsetof(struct arguments, rows)},
-    {.name = "by",
-     .kind = OPTION_CHOICE,
-     .value = "WHAT",
-     .fallback = "absolute",
+    {"component", OPTION_COUNTS, offsetof(struct arguments, components), .letter = 'c',
+     .value = "R,..", .minimum = 1, .maximum = SLC_MAX_RANK,
+     .help = "components to tell of, counted from 1; all of them without it"},
+    {"mode", OPTION_MODES, offsetof(struct arguments, modes), .letter = 'm', .value = "K,..",
+     .help = "modes to tell of, counted from 1; all of them without it"},
+    {"rows", OPTION_U64, offsetof(struct arguments, rows), .letter = 'n', .value = "N",
+     .fallback = "10", .minimum = 1, .maximum = SLC_TOP_ROWS_MAX,
+     .help = "rows of each mode, the strongest first"},
+    {"by", OPTION_CHOICE, offsetof(struct arguments, by), .value = "WHAT", .fallback = "absolute",
      .choices = by_choices,
-     .help = "what is strong: a large absolute value, or a large value (with its sign)",
-     .offset = offsetof(struct arguments, by)},
-    {.name = "order",
-     .kind = OPTION_CHOICE,
-     .value = "HOW",
-     .fallback = "weight",
-     .choices = order_choices,
-     .help = "all components: by falling weight, or by number",
-     .offset = offsetof(struct arguments, order)},
-    {.name = "store",
-     .kind = OPTION_STRING,
-     .value = "DIR",
-     .help = "store whose names of indices are told; the one that the run was made of, if it is "
-             "still there, if not given",
-     .offset = offsetof(struct arguments, store)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "one JSON object",
-     .offset = offsetof(struct arguments, json)},
+     .help = "what is strong: a large absolute value, or a large value (with its sign)"},
+    {"order", OPTION_CHOICE, offsetof(struct arguments, order), .value = "HOW",
+     .fallback = "weight", .choices = order_choices,
+     .help = "all components: by falling weight, or by number"},
+    OPTION_ROW_NAMES(arguments, store),
+    {"json", OPTION_FLAG, offsetof(struct arguments, json), .help = "one JSON object"},
     OPTION_ROW_MEMORY(arguments, memory),
     {.name = NULL}};
 
@@ -93,7 +62,7 @@ static enum slc_status
 print_mode(struct told *told, uint32_t component, unsigned i, struct slc_error *err)
 {
     struct slc_top *top = told->top;
-    const struct slc_strong_row *rows = slc_top_rows(top, component, i);
+    const struct slc_top_row *rows = slc_top_component_rows(top, component, i);
     const unsigned mode = top->modes[i];
     char title[SLC_TITLE_BYTES];
     struct format_text count;
@@ -172,7 +141,7 @@ print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_er
 {
     struct slc_top *top = told->top;
     const unsigned mode = top->modes[i];
-    const struct slc_strong_row *rows = slc_top_rows(top, component, i);
+    const struct slc_top_row *rows = slc_top_component_rows(top, component, i);
     json_t *object = json_pack("{s:i}", "mode", (int)mode + 1);
     enum slc_status status = SLC_OK;
 

@@ -7,12 +7,12 @@
 #include "tools/forecast/estimate.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/forecast/forecast_product.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
 #include "tools/report/ttm_report.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,55 +21,30 @@
 static const char *const kernel_choices[] = {"auto", "fiber", "element", NULL};
 
 static const struct option options[] = {
-    {.name = "mode",
-     .required = true,
-     .kind = OPTION_U64,
-     .value = "K",
-     .minimum = 1,
-     .maximum = SLC_MAX_ORDER,
-     .help = "mode to multiply, counted from 1",
-     .offset = offsetof(struct ttm_arguments, mode)},
-    {.name = "matrix",
-     .required = true,
-     .kind = OPTION_STRING,
-     .value = "U.npy",
-     .help = "matrix with one row per index of the mode",
-     .offset = offsetof(struct ttm_arguments, matrix)},
-    {.name = "kernel",
-     .kind = OPTION_CHOICE,
-     .value = "FORM",
-     .fallback = "auto",
-     .choices = kernel_choices,
+    {"mode", OPTION_U64, offsetof(struct ttm_arguments, mode), .required = true, .value = "K",
+     .minimum = 1, .maximum = SLC_MAX_ORDER, .help = "mode to multiply, counted from 1"},
+    {"matrix", OPTION_STRING, offsetof(struct ttm_arguments, matrix), .required = true,
+     .value = "U.npy", .help = "matrix with one row per index of the mode"},
+    {"kernel", OPTION_CHOICE, offsetof(struct ttm_arguments, kernel), .value = "FORM",
+     .fallback = "auto", .choices = kernel_choices,
      .help = "what is added up in registers: a fiber's row (fiber, which auto takes), or nothing, "
-             "each nonzero being added to its row in memory (element)",
-     .offset = offsetof(struct ttm_arguments, kernel)},
-    {.name = "precision",
-     .kind = OPTION_CHOICE,
-     .value = "TYPE",
-     .fallback = "f64",
-     .choices = session_precision_choices,
-     .help = "of the matrix, of products and of the result's rows: f64 or f32; sums are f64",
-     .offset = offsetof(struct ttm_arguments, session.precision)},
+             "each nonzero being added to its row in memory (element)"},
+    {"precision", OPTION_CHOICE, offsetof(struct ttm_arguments, session.precision), .value = "TYPE",
+     .fallback = "f64", .choices = session_precision_choices,
+     .help = "of the matrix, of products and of the result's rows: f64 or f32; sums are f64"},
     OPTION_ROW_MEMORY(ttm_arguments, session.memory),
     OPTION_ROW_THREADS(ttm_arguments, session.threads),
     SESSION_OPTION_ROW_PIN(ttm_arguments, session.pin),
     SESSION_OPTION_ROW_IO(ttm_arguments, session.io),
     SESSION_OPTION_ROWS_DEVICE(ttm_arguments),
     SESSION_OPTION_ROW_SHARE(ttm_arguments),
-    {.name = "temp-dir",
-     .kind = OPTION_STRING,
-     .value = "DIR",
+    {"temp-dir", OPTION_STRING, offsetof(struct ttm_arguments, temp_dir), .value = "DIR",
      .help = "folder for what does not fit in memory while a store is sorted for the mode; beside "
-             "the output if not given",
-     .offset = offsetof(struct ttm_arguments, temp_dir)},
-    {.name = "dry-run",
-     .kind = OPTION_FLAG,
-     .help = "tell what would be read, sorted and written, and the memory; write nothing",
-     .offset = offsetof(struct ttm_arguments, dry_run)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "the report as one JSON object",
-     .offset = offsetof(struct ttm_arguments, json)},
+             "the output if not given"},
+    {"dry-run", OPTION_FLAG, offsetof(struct ttm_arguments, dry_run),
+     .help = "tell what would be read, sorted and written, and the memory; write nothing"},
+    {"json", OPTION_FLAG, offsetof(struct ttm_arguments, json),
+     .help = "the report as one JSON object"},
     OPTION_ROW_PROGRESS(ttm_arguments, progress),
     OPTION_ROW_LOG_JSON(ttm_arguments, log_json),
     OPTION_ROW_QUIET(ttm_arguments, quiet),

@@ -10,16 +10,16 @@
 #include "engine/stream/stream_supply.h"
 #include "report/json_parts.h"
 #include "storage/manifest/store.h"
+#include "tools/build/build_options.h"
 #include "tools/forecast/forecast_product.h"
-#include "tools/options/build_options.h"
-#include "tools/options/commands.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
 #include "tools/report/products.h"
-#include "tools/session.h"
+#include "tools/session/commands.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,41 +36,26 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "mode",
-     .required = true,
-     .kind = OPTION_MORE_MODES,
-     .value = "K",
-     .help = "mode to multiply, counted from 1; may be given for several modes",
-     .offset = offsetof(struct arguments, modes)},
-    {.name = "vector",
-     .required = true,
-     .kind = OPTION_MORE_STRINGS,
+    {"mode", OPTION_MORE_MODES, offsetof(struct arguments, modes), .required = true, .value = "K",
+     .help = "mode to multiply, counted from 1; may be given for several modes"},
+    {"vector", OPTION_MORE_STRINGS, offsetof(struct arguments, vectors), .required = true,
      .value = "V.npy",
-     .help = "vector of the mode, one number per index; the first one is for the first mode, ..",
-     .offset = offsetof(struct arguments, vectors)},
-    {.name = "sort",
-     .kind = OPTION_FLAG,
-     .help = "sort the sums even where they come in the order of the result",
-     .offset = offsetof(struct arguments, sort)},
-    {.name = "dry-run",
-     .kind = OPTION_FLAG,
-     .help = "tell what would be read, whether sums would be sorted, and the memory; write nothing",
-     .offset = offsetof(struct arguments, dry_run)},
+     .help = "vector of the mode, one number per index; the first one is for the first mode, .."},
+    {"sort", OPTION_FLAG, offsetof(struct arguments, sort),
+     .help = "sort the sums even where they come in the order of the result"},
+    {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
+     .help =
+         "tell what would be read, whether sums would be sorted, and the memory; write nothing"},
     SESSION_OPTION_ROW_IO(arguments, session.io),
     SESSION_OPTION_ROW_SCHEDULE(arguments, session.schedule),
     SESSION_OPTION_ROW_IO_LIMIT(arguments),
     SESSION_OPTION_ROWS_DEVICE(arguments),
     SESSION_OPTION_ROW_SHARE(arguments),
     BUILD_OPTION_ROWS(arguments),
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "the report as one JSON object",
-     .offset = offsetof(struct arguments, json)},
-    {.name = "verbose",
-     .letter = 'v',
-     .kind = OPTION_FLAG,
-     .help = "tell what was read, how, and where the time went",
-     .offset = offsetof(struct arguments, verbose)},
+    {"json", OPTION_FLAG, offsetof(struct arguments, json),
+     .help = "the report as one JSON object"},
+    {"verbose", OPTION_FLAG, offsetof(struct arguments, verbose), .letter = 'v',
+     .help = "tell what was read, how, and where the time went"},
     {.name = NULL}};
 
 /* Everything a product holds. */
@@ -160,7 +145,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     out->overwrite = args->build.force;
     out->dry_run = args->dry_run;
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 

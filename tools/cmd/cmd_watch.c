@@ -6,13 +6,13 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "storage/file/files.h"
-#include "tools/options/commands.h"
-#include "tools/options/common_options.h"
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/run_state.h"
 #include "tools/progress/signals.h"
 #include "tools/progress/watch_folder.h"
+#include "tools/session/commands.h"
+#include "tools/session/common_options.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -36,20 +36,13 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    {.name = "once",
-     .kind = OPTION_FLAG,
-     .help = "tell the state and end",
-     .offset = offsetof(struct arguments, once)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "one JSON object per line for each change of the state",
-     .offset = offsetof(struct arguments, json)},
-    {.name = "lost-after",
-     .kind = OPTION_DOUBLE,
-     .value = "S",
+    {"once", OPTION_FLAG, offsetof(struct arguments, once), .help = "tell the state and end"},
+    {"json", OPTION_FLAG, offsetof(struct arguments, json),
+     .help = "one JSON object per line for each change of the state"},
+    {"lost-after", OPTION_DOUBLE, offsetof(struct arguments, lost_after), .value = "S",
      .fallback = "120",
-     .help = "give up a run on another machine that has told nothing for so many seconds; 0: never",
-     .offset = offsetof(struct arguments, lost_after)},
+     .help =
+         "give up a run on another machine that has told nothing for so many seconds; 0: never"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
 

@@ -7,7 +7,7 @@
 #define SLC_TOOLS_FORECAST_H
 
 #include "base/error/error.h"
-#include "tools/options/common_options.h"
+#include "tools/session/common_options.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,18 +20,11 @@ struct forecast_options {
 
 /* The rows of commands that have no --json of their own. */
 #define FORECAST_OPTION_ROWS(type, field)                                                          \
-    {.name = "dry-run",                                                                            \
-     .kind = OPTION_FLAG,                                                                          \
-     .help = "tell what memory, disk and time it would take; write nothing",                       \
-     .offset = offsetof(struct type, field) + offsetof(struct forecast_options, dry_run)},         \
-        {.name = "no-probe",                                                                       \
-         .kind = OPTION_FLAG,                                                                      \
-         .help = "of --dry-run: try no drive, and estimate no time",                               \
-         .offset = offsetof(struct type, field) + offsetof(struct forecast_options, no_probe)},    \
-    {                                                                                              \
-        .name = "json", .kind = OPTION_FLAG, .help = "of --dry-run: one JSON object",              \
-        .offset = offsetof(struct type, field) + offsetof(struct forecast_options, json)           \
-    }
+    OPTION_ROW("dry-run", OPTION_FLAG, type, field.dry_run,                                        \
+               .help = "tell what memory, disk and time it would take; write nothing"),            \
+        OPTION_ROW("no-probe", OPTION_FLAG, type, field.no_probe,                                  \
+                   .help = "of --dry-run: try no drive, and estimate no time"),                    \
+        OPTION_ROW("json", OPTION_FLAG, type, field.json, .help = "of --dry-run: one JSON object")
 
 enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 6, FORECAST_PARTS = 4 };
 

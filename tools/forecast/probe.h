@@ -6,20 +6,17 @@
 #define SLC_TOOLS_PROBE_H
 
 #include "tools/forecast/estimate.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /* The rows of commands that make such a beginning. */
+#define PROBE_OPTION_ROW_DRY_RUN(type, field)                                                      \
+    OPTION_ROW("dry-run", OPTION_FLAG, type, field,                                                \
+               .help = "tell the plan, and an estimate from the first seconds; write nothing")
 #define PROBE_OPTION_ROWS(type, seconds_field, none_field)                                         \
-    {.name = "probe-seconds",                                                                      \
-     .kind = OPTION_DOUBLE,                                                                        \
-     .value = "S",                                                                                 \
-     .fallback = "2",                                                                              \
-     .help = "how long an operation may be begun for an estimate",                                 \
-     .offset = offsetof(struct type, seconds_field)},                                              \
-    {                                                                                              \
-        .name = "no-probe", .kind = OPTION_FLAG, .help = "begin nothing, and estimate no time",    \
-        .offset = offsetof(struct type, none_field)                                                \
-    }
+    OPTION_ROW("probe-seconds", OPTION_DOUBLE, type, seconds_field, .value = "S", .fallback = "2", \
+               .help = "how long an operation may be begun for an estimate"),                      \
+        OPTION_ROW("no-probe", OPTION_FLAG, type, none_field,                                      \
+                   .help = "begin nothing, and estimate no time")
 
 /*
  * Of the operation that `session` has planned; starts and stops it. `iterations`: at most, of a

@@ -1,8 +1,6 @@
 /* See completion_impl.h. */
 #include "tools/options/completion_impl.h"
 
-#include "tools/options/commands.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +53,10 @@ void offer_of(const struct option *option, struct offer *offer)
     }
 }
 
-void completion_each(void (*print)(const struct command *command, const char *words))
+void completion_each(const struct command *const *commands,
+                     void (*print)(const struct command *command, const char *words))
 {
-    for (const struct command *const *command = commands_all; *command != NULL; command++) {
+    for (const struct command *const *command = commands; *command != NULL; command++) {
         const struct command *const *below = (*command)->subcommands;
 
         print(*command, (*command)->name);

@@ -6,9 +6,11 @@
 #ifndef SLC_TOOLS_COMPLETION_H
 #define SLC_TOOLS_COMPLETION_H
 
-/* Prints to standard output. */
-void completion_print_bash(void);
-void completion_print_zsh(void);
-void completion_print_fish(void);
+#include "tools/options/options.h"
+
+/* Each prints the script for `commands` (NULL-terminated) to standard output. */
+void completion_print_bash(const struct command *const *commands);
+void completion_print_zsh(const struct command *const *commands);
+void completion_print_fish(const struct command *const *commands);
 
 #endif

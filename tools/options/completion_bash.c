@@ -1,5 +1,4 @@
 /* The script for bash, which needs nothing of the bash-completion package. */
-#include "tools/options/commands.h"
 #include "tools/options/completion.h"
 #include "tools/options/completion_impl.h"
 
@@ -70,16 +69,16 @@ static void print_command(const struct command *command, const char *words)
     printf("        esac\n        ;;\n");
 }
 
-void completion_print_bash(void)
+void completion_print_bash(const struct command *const *commands)
 {
     printf("%s", head);
     printf("    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        options='-h --help -V --version'\n"
            "        words='help");
-    for (const struct command *const *command = commands_all; *command != NULL; command++) {
+    for (const struct command *const *command = commands; *command != NULL; command++) {
         printf(" %s", (*command)->name);
     }
     printf("'\n        paths=\n        command=\n    fi\n");
-    for (const struct command *const *command = commands_all; *command != NULL; command++) {
+    for (const struct command *const *command = commands; *command != NULL; command++) {
         if ((*command)->subcommands != NULL) {
             printf("    if [ \"$command\" = %s ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
                    "        command=\"$command ${COMP_WORDS[2]}\"\n    fi\n",
@@ -87,11 +86,11 @@ void completion_print_bash(void)
         }
     }
     printf("    case $command in\n    'help')\n        words='");
-    for (const struct command *const *command = commands_all; *command != NULL; command++) {
-        printf("%s%s", command == commands_all ? "" : " ", (*command)->name);
+    for (const struct command *const *command = commands; *command != NULL; command++) {
+        printf("%s%s", command == commands ? "" : " ", (*command)->name);
     }
     printf("'\n        paths=\n        ;;\n");
-    completion_each(print_command);
+    completion_each(commands, print_command);
     printf("    esac\n"
            "    if [ -z \"$value\" ] && [ \"${current#-}\" != \"$current\" ]; then\n"
            "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"

@@ -1,5 +1,4 @@
 /* The script for fish: one line for each command, and for each option of one. */
-#include "tools/options/commands.h"
 #include "tools/options/completion.h"
 #include "tools/options/completion_impl.h"
 
@@ -74,7 +73,7 @@ static void print_command(const struct command *command, const char *words)
     }
 }
 
-void completion_print_fish(void)
+void completion_print_fish(const struct command *const *commands)
 {
     printf("# Completes command lines of sluice in fish. Made by: sluice completion fish\n"
            "function __sluice_is -d 'whether these words stand behind the command'\n"
@@ -87,10 +86,10 @@ void completion_print_fish(void)
            "complete -c sluice -n __fish_use_subcommand -f -l version -s V -d 'version and "
            "features'\n"
            "complete -c sluice -n __fish_use_subcommand -f -a help -d 'the help of a command'\n");
-    for (const struct command *const *command = commands_all; *command != NULL; command++) {
+    for (const struct command *const *command = commands; *command != NULL; command++) {
         printf("complete -c sluice -n __fish_use_subcommand -f -a %s -d ", (*command)->name);
         print_text((*command)->summary);
         printf("\ncomplete -c sluice -n '__sluice_is help' -f -a %s\n", (*command)->name);
     }
-    completion_each(print_command);
+    completion_each(commands, print_command);
 }

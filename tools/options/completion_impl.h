@@ -21,9 +21,10 @@ struct offer {
  */
 void offer_of(const struct option *option, struct offer *offer);
 
-/* Calls `print` for each command that takes options: a benchmark of bench is one. `words` is what
- * stands behind "sluice", e.g. "bench io". */
-void completion_each(void (*print)(const struct command *command, const char *words));
+/* Calls `print` for each of `commands` (NULL-terminated) and of their subcommands. `words` is what
+ * follows "sluice", e.g. "bench io". */
+void completion_each(const struct command *const *commands,
+                     void (*print)(const struct command *command, const char *words));
 
 /* The first sentence of a help text, or all: for a list of options. Prints with each of `special`
  * behind a backslash, and quotes as they are within single quotes of a shell. */

@@ -1,5 +1,4 @@
 /* The script for zsh: a function that is loaded by its name, _sluice. */
-#include "tools/options/commands.h"
 #include "tools/options/completion.h"
 #include "tools/options/completion_impl.h"
 
@@ -100,14 +99,14 @@ static void print_command(const struct command *command, const char *words)
     printf("\n        ;;\n");
 }
 
-void completion_print_zsh(void)
+void completion_print_zsh(const struct command *const *commands)
 {
     printf("#compdef sluice\n"
            "# Completes command lines of sluice in zsh. Made by: sluice completion zsh\n"
            "local -a list\n"
            "local command\n\n"
            "if (( CURRENT == 2 )); then\n    list=(\n        'help:the help of a command'\n");
-    print_commands("        ", commands_all, 0);
+    print_commands("        ", commands, 0);
     printf("    )\n    _describe -t commands 'command of sluice' list\n"
            "    _arguments -s '(- *)'{-h,--help}'[what there is]' '(- *)'{-V,--version}'[version "
            "and features]'\n"
@@ -116,7 +115,7 @@ void completion_print_zsh(void)
            "command=$words[2]\n"
            "shift words\n"
            "(( CURRENT-- ))\n");
-    for (const struct command *const *command = commands_all; *command != NULL; command++) {
+    for (const struct command *const *command = commands; *command != NULL; command++) {
         if ((*command)->subcommands != NULL) {
             printf("if [[ $command = %s ]] && (( CURRENT > 2 )); then\n"
                    "    command=\"$command $words[2]\"\n    shift words\n    (( CURRENT-- ))\nfi\n",
@@ -124,8 +123,8 @@ void completion_print_zsh(void)
         }
     }
     printf("case $command in\n    'help')\n        list=(\n");
-    print_commands("            ", commands_all, 0);
+    print_commands("            ", commands, 0);
     printf("        )\n        _describe -t commands 'command of sluice' list\n        ;;\n");
-    completion_each(print_command);
+    completion_each(commands, print_command);
     printf("esac\n");
 }

@@ -21,25 +21,16 @@ extern const char *const input_duplicates_choices[];
 
 /* Rows of an option table for the field `input` of struct `type`. */
 #define INPUT_OPTION_ROW_FORMAT(type, names, text)                                                 \
-    {                                                                                              \
-        .name = "format", .alias = "dialect", .kind = OPTION_CHOICE, .value = "NAME",              \
-        .fallback = "auto", .choices = (names), .help = (text),                                    \
-        .offset = offsetof(struct type, input.format)                                              \
-    }
+    OPTION_ROW("format", OPTION_CHOICE, type, input.format, .alias = "dialect", .value = "NAME",   \
+               .fallback = "auto", .choices = (names), .help = (text))
 
 #define INPUT_OPTION_ROW_BASE(type, text)                                                          \
-    {                                                                                              \
-        .name = "index-base", .kind = OPTION_CHOICE, .value = "B", .fallback = "auto",             \
-        .choices = input_base_choices, .help = (text),                                             \
-        .offset = offsetof(struct type, input.index_base)                                          \
-    }
+    OPTION_ROW("index-base", OPTION_CHOICE, type, input.index_base, .value = "B",                  \
+               .fallback = "auto", .choices = input_base_choices, .help = (text))
 
 #define INPUT_OPTION_ROW_DUPLICATES(type, text)                                                    \
-    {                                                                                              \
-        .name = "duplicates", .kind = OPTION_CHOICE, .value = "POLICY", .fallback = "sum",         \
-        .choices = input_duplicates_choices, .help = (text),                                       \
-        .offset = offsetof(struct type, input.duplicates)                                          \
-    }
+    OPTION_ROW("duplicates", OPTION_CHOICE, type, input.duplicates, .value = "POLICY",             \
+               .fallback = "sum", .choices = input_duplicates_choices, .help = (text))
 
 /*
  * What was asked for as the library takes it: *base is -1 where the file is to tell, and

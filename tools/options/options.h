@@ -56,18 +56,24 @@ struct option_counts {
 };
 
 struct option {
-    const char *name;  /* without the dashes */
+    const char *name; /* without the dashes */
+    enum option_kind kind;
+    size_t offset;     /* of the field in the command's struct */
     const char *alias; /* second long name, or NULL */
     char letter;       /* 0: none */
     bool required;
-    enum option_kind kind;
     const char *value;    /* what stands for the value in the help, e.g. "N" */
     const char *fallback; /* the default as a user would type it; NULL: unset (zero) */
     const char *help;
     const char *const *choices; /* OPTION_CHOICE: NULL-terminated */
     uint64_t minimum, maximum;  /* OPTION_U64, OPTION_COUNTS */
-    size_t offset;              /* of the field in the command's struct */
 };
+
+/* A row that several tables have, for a field of struct `type`; the further members are named. */
+#define OPTION_ROW(name, kind, type, field, ...)                                                   \
+    {                                                                                              \
+        name, kind, offsetof(struct type, field), __VA_ARGS__                                      \
+    }
 
 /* A subcommand. */
 struct command {

@@ -305,10 +305,7 @@ void log_json_end(struct log_json *log, const struct log_end *end)
         (void)json_object_set_new(object, "peak_memory_bytes",
                                   json_integer((json_int_t)slc_memory_peak()));
         if (end->estimate != NULL) {
-            (void)json_object_set_new(object, "estimate",
-                                      estimate_compare_json(end->estimate, end->actual));
-        } else if (end->forecast != NULL) {
-            (void)json_object_set_new(object, "estimate", end->forecast);
+            (void)json_object_set_new(object, "estimate", end->estimate);
         }
         write_event(log, object);
     }

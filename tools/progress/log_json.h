@@ -11,7 +11,6 @@
 #include "engine/plan/plan.h"
 #include "engine/solve/cp_als.h"
 #include "storage/manifest/store.h"
-#include "tools/forecast/estimate.h"
 #include "tools/options/options.h"
 
 #include <jansson.h>
@@ -67,10 +66,7 @@ struct log_end {
     int exit_code;
     double seconds;
     const struct slc_cp_result *result; /* NULL: it is no decomposition */
-    const struct estimate *estimate;    /* NULL: there was none */
-    const struct estimate_actual *actual;
-    json_t *forecast; /* in its place, of a command without iterations: taken; NULL: there was none
-                       */
+    json_t *estimate;                   /* compared with the run: taken; NULL: there was none */
 };
 /* The last event. */
 void log_json_end(struct log_json *log, const struct log_end *end);

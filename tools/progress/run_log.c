@@ -81,12 +81,12 @@ void run_log_end(int exit_code)
                                           : signalled    ? "signal"
                                                          : console_last_status(),
                                 .exit_code = exit_code,
-                                .forecast = current.estimate,
+                                .estimate = current.estimate,
                                 .seconds = slc_seconds_since(current.start_ns)};
 
     current.estimate = NULL;
     if (log == NULL || !current.own) {
-        json_decref(end.forecast);
+        json_decref(end.estimate);
         return;
     }
     progress_log(NULL);

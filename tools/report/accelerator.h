@@ -5,7 +5,7 @@
 #ifndef SLC_TOOLS_ACCELERATOR_H
 #define SLC_TOOLS_ACCELERATOR_H
 
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /* What it holds, one part a line; and what it has done. Nothing where the plan has none. */
 void accelerator_report_plan(const struct slc_plan *plan, unsigned order);

@@ -2,7 +2,7 @@
 #include "tools/report/devices.h"
 #include "report/json_stats.h"
 #include "tools/progress/format.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include "base/memory/memory.h"
 #include "engine/plan/layouts.h"

@@ -8,7 +8,7 @@
 #include "storage/model/model_forms.h"
 #include "storage/model/run_folder.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/progress/unfinished.h"
+#include "tools/progress/cleanup.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,13 +126,13 @@ static const char *output_of(const struct export_run_options *options)
 static enum slc_status
 watch(void *context, unsigned count, const char *const *paths, struct slc_error *err)
 {
-    struct unfinished_outputs outputs = {.count = count};
+    struct cleanup_outputs outputs = {.count = count};
 
     (void)context;
     for (unsigned f = 0; f < count; f++) {
         outputs.paths[f] = paths[f];
     }
-    return unfinished_watch_all(&outputs, err);
+    return cleanup_watch_all(&outputs, err);
 }
 
 enum slc_status export_run(const struct export_run_options *options, struct slc_error *err)
@@ -143,7 +143,7 @@ enum slc_status export_run(const struct export_run_options *options, struct slc_
                                                           .memory_bytes = options->memory_bytes,
                                                           .overwrite = options->overwrite,
                                                           .writing = watch,
-                                                          .written = unfinished_publishing};
+                                                          .written = cleanup_publishing};
     const struct job job = {options, &export_options};
     struct slc_export_run_report report;
     struct forecast_ahead ahead;

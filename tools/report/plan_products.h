@@ -3,7 +3,7 @@
 #ifndef SLC_TOOLS_PLAN_PRODUCTS_H
 #define SLC_TOOLS_PLAN_PRODUCTS_H
 
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <jansson.h>
 

@@ -6,7 +6,7 @@
 #define SLC_TOOLS_PRODUCTS_H
 
 #include "engine/product/products.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <jansson.h>
 #include <stdio.h>

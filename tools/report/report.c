@@ -7,7 +7,7 @@
 #include "report/run_record.h"
 #include "tools/progress/format.h"
 #include "tools/report/accelerator.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <limits.h>

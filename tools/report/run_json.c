@@ -12,14 +12,12 @@ run_json_write(const struct run_record *record, const char *path, struct slc_err
     struct slc_run_facts facts = record->facts;
     json_t *command = json_command_line(record->argc, record->argv);
     json_t *options = options_to_json(record->command, record->values);
-    json_t *estimate =
-        record->estimate != NULL ? estimate_compare_json(record->estimate, record->actual) : NULL;
     char *text = NULL;
     enum slc_status status = json_out_complete(err);
 
     facts.command = command;
     facts.options = options;
-    facts.estimate = estimate;
+    facts.estimate = record->estimate;
     if (status == SLC_OK) {
         status = slc_run_record_text(&facts, &text, err);
     }
@@ -29,6 +27,6 @@ run_json_write(const struct run_record *record, const char *path, struct slc_err
     free(text);
     json_decref(command);
     json_decref(options);
-    json_decref(estimate);
+    json_decref(record->estimate);
     return status;
 }

@@ -3,7 +3,6 @@
 #define SLC_TOOLS_RUN_JSON_H
 
 #include "report/run_record.h"
-#include "tools/forecast/estimate.h"
 #include "tools/options/options.h"
 
 struct run_record {
@@ -11,9 +10,8 @@ struct run_record {
     const struct command *command;
     int argc;
     char **argv;
-    const void *values;              /* of the option table */
-    const struct estimate *estimate; /* NULL: there was none */
-    const struct estimate_actual *actual;
+    const void *values; /* of the option table */
+    json_t *estimate;   /* compared with the run: taken; NULL: there was none */
 };
 
 /* Writes the record to `path`, atomically. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */

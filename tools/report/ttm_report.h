@@ -8,7 +8,7 @@
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/report/fiber_order.h"
 #include "tools/report/products.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 struct ttm_arguments {
     struct session_options session; /* of these, what there is a row for below */

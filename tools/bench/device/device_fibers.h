@@ -7,7 +7,7 @@
 #define SLC_TOOLS_BENCH_DEVICE_FIBERS_H
 
 #include "base/matrix.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <jansson.h>
 

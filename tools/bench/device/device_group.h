@@ -5,7 +5,7 @@
 #ifndef SLC_TOOLS_BENCH_DEVICE_GROUP_H
 #define SLC_TOOLS_BENCH_DEVICE_GROUP_H
 
-#include "tools/bench/device/device_mttkrp.h"
+#include "tools/bench/device/device_rows.h"
 
 /*
  * Appends a row per mode to `rows` for `count` logical devices, all of them the device `ordinal`:

@@ -6,7 +6,7 @@
 #define SLC_TOOLS_BENCH_DEVICE_LIST_H
 
 #include "tools/bench/rivals/cpu/coo.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /*
  * `options` are the session's, but for the device. Needs: *coo all-zero. Owns: slc_coo_destroy,

@@ -103,99 +103,10 @@ static void stop(struct sides *sides)
     session_close(&sides->session);
 }
 
-double device_block_bytes_per_nnz(const struct slc_reader *reader)
-{
-    const struct slc_layout_info *info = slc_reader_info(reader);
-    uint64_t bytes = 0;
-
-    for (uint64_t b = 0; b < info->block_count; b++) {
-        struct slc_block_entry entry;
-
-        slc_reader_entry(reader, b, &entry);
-        bytes += entry.bytes;
-    }
-    return (double)bytes / (double)slc_max_u64(info->nnz, 1);
-}
-
-double device_mttkrp_difference(const struct slc_matrix *wanted, const struct slc_matrix *got)
-{
-    double apart = 0, norm = 0;
-
-    for (uint64_t i = 0; i < wanted->rows; i++) {
-        for (uint32_t r = 0; r < wanted->cols; r++) {
-            const double a = slc_matrix_get(wanted, i, r), d = slc_matrix_get(got, i, r) - a;
-
-            apart += d * d;
-            norm += a * a;
-        }
-    }
-    return norm > 0 ? sqrt(apart / norm) : sqrt(apart);
-}
-
-json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
-                              const struct slc_manifest *manifest,
-                              unsigned mode,
-                              const char *kernel,
-                              json_t *rows)
-{
-    json_t *row = json_object();
-
-    (void)json_array_append_new(rows, row);
-    bench_set_text(row, "tensor", of->path);
-    bench_set_count(row, "rank", of->rank);
-    bench_set_text(row, "precision", of->precision == SLC_F32 ? "f32" : "f64");
-    bench_set_count(row, "mode", mode + 1);
-    bench_set_text(row, "kernel", kernel);
-    bench_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
-    bench_set_count(row, "nnz", manifest->nnz);
-    return row;
-}
-
 static json_t *add_row(const struct sides *sides, unsigned mode, const char *kernel)
 {
     return device_mttkrp_add_row(sides->of, &sides->session.store.manifest, mode, kernel,
                                  sides->rows);
-}
-
-void device_mttkrp_set_times(json_t *row,
-                             uint64_t nnz,
-                             const struct bench_samples *device,
-                             const struct bench_samples *whole)
-{
-    const struct bench_times times = bench_samples_summary(device);
-
-    bench_times_to_json(row, &times);
-    bench_set_real(row, "whole_ms", bench_samples_summary(whole).median * 1e3);
-    bench_set_real(row, "gnnz_per_s", (double)nnz / times.median * 1e-9);
-}
-
-void device_mttkrp_set_form(json_t *row,
-                            const char *kernel,
-                            unsigned mode,
-                            double seconds,
-                            const struct slc_gpu_lists_run *run)
-{
-    /* By the beginning of a kernel's name; the first that fits. */
-    static const struct {
-        const char *kernels, *form;
-        bool each_mode; /* the form is of one mode */
-    } forms[] = {{"blco-queues", "blco-queues", false},
-                 {"blco", "blco", false},
-                 {"amped", "partitions", true},
-                 {"genten-c", "permutation", true},
-                 {"fiber", "fibers", false},
-                 {"", "list", false}};
-    unsigned f = 0;
-    char name[32];
-
-    while (strncmp(kernel, forms[f].kernels, strlen(forms[f].kernels)) != 0) {
-        f++;
-    }
-    (void)snprintf(name, sizeof name, forms[f].each_mode ? "%s-%u" : "%s", forms[f].form, mode + 1);
-    bench_set_text(row, "chosen", run->chosen);
-    bench_set_text(row, "form", name);
-    bench_set_real(row, "build_ms", seconds * 1e3);
-    bench_set_real(row, "form_bytes_per_nnz", run->form_bytes_per_nonzero);
 }
 
 /* sluice's own, whose output is the device's then. */
@@ -271,17 +182,6 @@ static void set_copies(const struct sides *sides, json_t *row, const struct slc_
         bench_set_real(row, "kernel_ms", run->kernel_seconds * 1e3);
         bench_set_real(row, "busy_ms", run->seconds * 1e3);
     }
-}
-
-enum slc_status
-device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error *err)
-{
-    if (status == SLC_ERR_MEMORY || status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
-        bench_set_text(row, "note", err->message);
-        slc_error_clear(err);
-        return SLC_OK;
-    }
-    return status;
 }
 
 /* All modes by another variant, which the device computes by when this returns. */

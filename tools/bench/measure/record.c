@@ -3,7 +3,7 @@
 
 #include "base/device.h"
 #include "report/json_parts.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef SLC_TOOLS_BENCH_RESIDENT_H
 #define SLC_TOOLS_BENCH_RESIDENT_H
 
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /*
  * Plans `request` with every block kept, and where `beside` is not NULL that one beside it, within

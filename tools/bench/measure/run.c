@@ -2,8 +2,8 @@
 #include "tools/bench/measure/run.h"
 
 #include "tools/bench/measure/record.h"
-#include "tools/options/commands.h"
 #include "tools/progress/console.h"
+#include "tools/session/commands.h"
 
 int bench_run(const struct command *command, int argc, char **argv, const struct bench_steps *steps)
 {

@@ -7,7 +7,7 @@
 
 #include "base/memory/limits.h"
 #include "storage/io/io.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /* What the kernels ask for at a time: chunks that fit the first-level cache. */
 enum { BENCH_CHUNK_NNZ = 8 * SLC_GROUP_NNZ };

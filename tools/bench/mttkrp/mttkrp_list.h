@@ -5,7 +5,7 @@
 #ifndef SLC_TOOLS_BENCH_MTTKRP_LIST_H
 #define SLC_TOOLS_BENCH_MTTKRP_LIST_H
 
-#include "tools/bench/mttkrp/mttkrp_group.h"
+#include "tools/bench/mttkrp/mttkrp_job.h"
 #include "tools/bench/rivals/cpu/coo.h"
 
 /*

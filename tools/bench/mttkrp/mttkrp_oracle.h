@@ -6,7 +6,7 @@
 #define SLC_TOOLS_BENCH_MTTKRP_ORACLE_H
 
 #include "tools/bench/measure/factors.h"
-#include "tools/bench/mttkrp/mttkrp_group.h"
+#include "tools/bench/mttkrp/mttkrp_job.h"
 #include "tools/bench/product/ttv_tensor.h"
 
 struct bench_mttkrp_oracle {

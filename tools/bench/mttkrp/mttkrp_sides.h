@@ -6,7 +6,7 @@
 #ifndef SLC_TOOLS_BENCH_MTTKRP_SIDES_H
 #define SLC_TOOLS_BENCH_MTTKRP_SIDES_H
 
-#include "tools/bench/mttkrp/mttkrp_group.h"
+#include "tools/bench/mttkrp/mttkrp_job.h"
 
 struct bench_mttkrp_side {
     struct slc_layouts layouts;

@@ -2,7 +2,7 @@
 #ifndef SLC_TOOLS_BENCH_MTTKRP_VARIANTS_H
 #define SLC_TOOLS_BENCH_MTTKRP_VARIANTS_H
 
-#include "tools/bench/mttkrp/mttkrp_group.h"
+#include "tools/bench/mttkrp/mttkrp_job.h"
 
 /* The options that name them. */
 struct bench_mttkrp_wanted {

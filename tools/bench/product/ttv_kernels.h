@@ -4,7 +4,7 @@
 
 #include "tools/bench/product/ttv_baselines.h"
 #include "tools/bench/product/ttv_tensor.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
 #define SLC_TOOLS_BENCH_CEILING_H
 
 #include "base/error/error.h"
+#include "tools/bench/measure/bandwidth.h"
 #include "tools/bench/measure/timing.h"
-#include "tools/bench/roofline/bandwidth.h"
 
 #include <stdint.h>
 

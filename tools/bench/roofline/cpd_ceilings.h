@@ -5,7 +5,7 @@
 #ifndef SLC_TOOLS_BENCH_CPD_CEILINGS_H
 #define SLC_TOOLS_BENCH_CPD_CEILINGS_H
 
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /* Seconds; NAN where the iterations had nothing of the kind. */
 struct bench_cpd_ceilings {

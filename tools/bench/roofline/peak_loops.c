@@ -4,7 +4,7 @@
  */
 #include "tools/bench/roofline/peak_loops.h"
 
-#include "tools/bench/roofline/bandwidth.h"
+#include "tools/bench/measure/bandwidth.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -16,7 +16,7 @@
 #include "base/matrix.h"
 #include "tools/bench/measure/timing.h"
 #include "tools/progress/format.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <jansson.h>
 #include <stdbool.h>

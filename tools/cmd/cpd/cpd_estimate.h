@@ -3,7 +3,7 @@
 #define SLC_TOOLS_CPD_ESTIMATE_H
 
 #include "tools/forecast/estimate.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 struct cpd_estimate {
     struct estimator estimator; /* told until `judged` */

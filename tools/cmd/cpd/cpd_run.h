@@ -10,7 +10,7 @@
 #include "tools/options/options.h"
 #include "tools/progress/log_json.h"
 #include "tools/report/report.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include <jansson.h>
 #include <stdbool.h>

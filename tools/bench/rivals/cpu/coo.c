@@ -3,7 +3,6 @@
 
 #include "base/memory/checked.h"
 #include "cpu/mttkrp/tile_place.h"
-#include "tools/bench/rivals/cpu/coo_permute.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

@@ -10,11 +10,10 @@
  * Cost: 8 to 10 ns a nonzero and sweep with one worker, the first touch of pages included
  * (flights-4d and wordnet30-srs).
  */
-#include "tools/bench/rivals/cpu/coo_permute.h"
+#include "tools/bench/rivals/cpu/coo.h"
 
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
-#include "tools/bench/rivals/cpu/coo.h"
 
 enum {
     RADIX_BITS = 11, /* the counts of a share fit the first-level cache */

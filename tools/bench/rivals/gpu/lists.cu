@@ -2,6 +2,7 @@
 #include "gpu/check.h"
 #include "gpu/state.h"
 #include "tools/bench/rivals/gpu/baselines.h"
+#include "tools/bench/rivals/gpu/lists.h"
 
 struct slc_gpu_lists {
     struct slc_gpu *gpu;

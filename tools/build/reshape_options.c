@@ -1,13 +1,13 @@
 /* See reshape_options.h. */
-#include "tools/options/reshape_options.h"
+#include "tools/build/reshape_options.h"
 
 #include "base/memory/checked.h"
 #include "convert/build/resume/build_folder.h"
 #include "tools/forecast/forecast_ahead.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
 
 #include <stdio.h>
 
@@ -49,7 +49,7 @@ static enum slc_status fill_options(const struct build_options *build,
     out->threads = build_threads(build);
     out->overwrite = build->force;
     out->progress = progress_phase;
-    out->publishing = unfinished_publishing;
+    out->publishing = cleanup_publishing;
     return status == SLC_OK ? build_fibers(build, &out->fibers, &out->run, err) : status;
 }
 

@@ -1,5 +1,5 @@
 /* See top.h. */
-#include "report/top.h"
+#include "report/factors/top.h"
 
 #include "base/memory/checked.h"
 
@@ -83,7 +83,7 @@ take_memory(const struct slc_top_options *options, struct slc_top *top, struct s
     }
     /* At most 16 modes of 4096 components of a million rows: far from 2^64. */
     need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
-           slc_strongest_memory_bytes(top->run.rank) +
+           slc_top_rows_memory_bytes(top->run.rank) +
            slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
     if (need > options->memory_bytes) {
         return slc_fail_budget(err, options->memory_bytes, need,
@@ -92,7 +92,7 @@ take_memory(const struct slc_top_options *options, struct slc_top *top, struct s
     }
     status = slc_buffer_create(&top->memory, rows * sizeof *top->found[0], SLC_PAGES_SMALL, err);
     for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
-        top->found[i] = (struct slc_strong_row *)top->memory.data + at;
+        top->found[i] = (struct slc_top_row *)top->memory.data + at;
         at += top->counts[i] * top->component_count;
     }
     return status;
@@ -104,24 +104,24 @@ static enum slc_status find_mode(const struct slc_top_options *options,
                                  struct slc_error *err)
 {
     const unsigned mode = top->modes[i];
-    struct slc_strongest wanted = {.files = options->files,
-                                   .length = top->run.dims[mode],
-                                   .rank = top->run.rank,
-                                   .columns = top->components,
-                                   .column_count = top->component_count,
-                                   .rows = options->rows,
-                                   .by_signed = options->by_signed};
+    struct slc_top_rows_query wanted = {.files = options->files,
+                                        .length = top->run.dims[mode],
+                                        .rank = top->run.rank,
+                                        .columns = top->components,
+                                        .column_count = top->component_count,
+                                        .rows = options->rows,
+                                        .by_signed = options->by_signed};
     char *path;
     enum slc_status status;
 
     if (options->folder == NULL) {
         wanted.matrix = options->model->factors[mode];
-        return slc_strongest_find(&wanted, top->found[i], err);
+        return slc_top_rows_find(&wanted, top->found[i], err);
     }
     path = slc_run_folder_factor(options->folder, mode);
     wanted.path = path;
     status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a factor")
-                          : slc_strongest_find(&wanted, top->found[i], err);
+                          : slc_top_rows_find(&wanted, top->found[i], err);
     slc_free(path);
     return status;
 }
@@ -184,7 +184,7 @@ void slc_top_destroy(struct slc_top *top)
     }
 }
 
-const struct slc_strong_row *slc_top_rows(const struct slc_top *top, uint32_t c, unsigned m)
+const struct slc_top_row *slc_top_component_rows(const struct slc_top *top, uint32_t c, unsigned m)
 {
     return top->found[m] + c * top->counts[m];
 }

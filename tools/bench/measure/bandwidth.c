@@ -1,5 +1,5 @@
 /* The loops of every instruction set this build knows; see bandwidth.h. */
-#include "tools/bench/roofline/bandwidth.h"
+#include "tools/bench/measure/bandwidth.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -30,18 +30,18 @@ static uint64_t gather_words(
 #endif
 #define VECTOR_BYTES 16
 #define TARGET
-#include "tools/bench/roofline/bandwidth_tmpl.h"
+#include "tools/bench/measure/bandwidth_tmpl.h"
 
 #if defined(__x86_64__)
 #define SET_NAME     avx2
 #define VECTOR_BYTES 32
 #define TARGET       __attribute__((target("avx2")))
-#include "tools/bench/roofline/bandwidth_tmpl.h"
+#include "tools/bench/measure/bandwidth_tmpl.h"
 
 #define SET_NAME     avx512
 #define VECTOR_BYTES 64
 #define TARGET       __attribute__((target("avx512f")))
-#include "tools/bench/roofline/bandwidth_tmpl.h"
+#include "tools/bench/measure/bandwidth_tmpl.h"
 #endif
 
 unsigned bench_bandwidth_sets(const struct bench_bandwidth_set **sets)

@@ -3,8 +3,8 @@
  * which the smallest and the largest value are kept, so that no peak is lost however long the mode.
  * The factor is in memory, or read from its file some rows at a time.
  */
-#ifndef SLC_ENGINE_COLUMN_BANDS_H
-#define SLC_ENGINE_COLUMN_BANDS_H
+#ifndef SLC_REPORT_COLUMN_BANDS_H
+#define SLC_REPORT_COLUMN_BANDS_H
 
 #include "base/error/error.h"
 #include "base/matrix.h"

@@ -1,5 +1,5 @@
 /* Opening, planning and closing what a streaming command holds; see session.h. */
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 #include "base/thread/team.h"
 #include "engine/planning/planning.h"

@@ -3,8 +3,8 @@
  * or read from its file some rows at a time, and a heap per column keeps the best so far, so that
  * memory goes with what is asked for and not with the length of the mode.
  */
-#ifndef SLC_ENGINE_STRONGEST_H
-#define SLC_ENGINE_STRONGEST_H
+#ifndef SLC_REPORT_TOP_ROWS_H
+#define SLC_REPORT_TOP_ROWS_H
 
 #include "base/error/error.h"
 #include "base/matrix.h"
@@ -13,12 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct slc_strong_row {
+struct slc_top_row {
     uint64_t row;
     double value;
 };
 
-struct slc_strongest {
+struct slc_top_rows_query {
     const struct slc_files *files; /* NULL: the system's */
     const char *path;              /* of the factor, .npy; NULL: it is in memory */
     const struct slc_matrix *matrix;
@@ -30,19 +30,19 @@ struct slc_strongest {
     bool by_signed; /* the largest values, not the largest absolute ones */
 };
 
-/* What slc_strongest_find takes besides the rows it delivers. */
-uint64_t slc_strongest_memory_bytes(uint32_t rank);
+/* What slc_top_rows_find takes besides the rows it delivers. */
+uint64_t slc_top_rows_memory_bytes(uint32_t rank);
 
 /* How many rows are delivered of each column: no more than there are. */
-uint64_t slc_strongest_count(const struct slc_strongest *wanted);
+uint64_t slc_top_rows_count(const struct slc_top_rows_query *wanted);
 
 /*
- * Fills `found` (column_count x slc_strongest_count) with the strongest rows of each column, the
+ * Fills `found` (column_count x slc_top_rows_count) with the strongest rows of each column, the
  * strongest first, of equal ones the one with the lower number. Cost: one trip through the factor.
  * Errors: those of slc_npy_rows_read; SLC_ERR_MEMORY. `found` is undefined then.
  */
-enum slc_status slc_strongest_find(const struct slc_strongest *wanted,
-                                   struct slc_strong_row *found,
-                                   struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_top_rows_find(const struct slc_top_rows_query *wanted,
+                                  struct slc_top_row *found,
+                                  struct slc_error *err) SLC_NODISCARD;
 
 #endif

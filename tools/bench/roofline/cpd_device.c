@@ -1,5 +1,5 @@
 /* A GPU in CP-ALS; see cpd_device.h. */
-#include "tools/bench/measure/cpd_device.h"
+#include "tools/bench/roofline/cpd_device.h"
 
 #include "base/memory/checked.h"
 #include "gpu/measure.h"

@@ -1,5 +1,5 @@
 /* See column_bands.h. */
-#include "report/column_bands.h"
+#include "report/factors/column_bands.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"

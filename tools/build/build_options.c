@@ -1,13 +1,13 @@
 /* What convert and generate share; see build_options.h. */
-#include "tools/options/build_options.h"
+#include "tools/build/build_options.h"
 
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "convert/build/sort/fibers.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/unfinished.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -84,7 +84,7 @@ build_start(const struct build_options *options, const char *output, struct slc_
 {
     console_start(options->quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(options->progress, options->quiet);
-    return unfinished_watch(output, err);
+    return cleanup_watch(output, err);
 }
 
 /* The modes with a verdict, and what it means; nothing where there are none. */

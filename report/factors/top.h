@@ -2,12 +2,12 @@
  * The strongest rows of the components of a model, mode by mode, with the names of the indices.
  * Factors in files are streamed, so that what is kept of them are the rows that are told.
  */
-#ifndef SLC_RESULTS_TOP_H
-#define SLC_RESULTS_TOP_H
+#ifndef SLC_REPORT_TOP_H
+#define SLC_REPORT_TOP_H
 
 #include "base/error/error.h"
 #include "base/memory/memory.h"
-#include "report/strongest.h"
+#include "report/factors/top_rows.h"
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
 #include "storage/model/run_names.h"
@@ -40,7 +40,7 @@ struct slc_top {
     unsigned mode_count;
     unsigned modes[SLC_MAX_ORDER];  /* from 0 */
     uint64_t counts[SLC_MAX_ORDER]; /* rows told of each of `modes` */
-    struct slc_strong_row *found[SLC_MAX_ORDER];
+    struct slc_top_row *found[SLC_MAX_ORDER];
     struct slc_run_names names;
     struct slc_buffer memory;
 };
@@ -48,7 +48,7 @@ struct slc_top {
 /*
  * Finds them. Owns: slc_top_destroy, which takes NULL. Cost: one trip through each factor that is
  * told of. Errors: SLC_ERR_USAGE for components and modes that the model has not; SLC_ERR_BUDGET;
- * those of slc_run_folder_read, slc_run_names_open and slc_strongest_find.
+ * those of slc_run_folder_read, slc_run_names_open and slc_top_rows_find.
  */
 enum slc_status slc_top_find(const struct slc_top_options *options,
                              struct slc_top **ret_top,
@@ -56,6 +56,6 @@ enum slc_status slc_top_find(const struct slc_top_options *options,
 void slc_top_destroy(struct slc_top *top);
 
 /* The rows, counts[m] of them, of components[c] in modes[m], the strongest first. */
-const struct slc_strong_row *slc_top_rows(const struct slc_top *top, uint32_t c, unsigned m);
+const struct slc_top_row *slc_top_component_rows(const struct slc_top *top, uint32_t c, unsigned m);
 
 #endif

@@ -1,5 +1,5 @@
 /* See commands.h. */
-#include "tools/options/commands.h"
+#include "tools/session/commands.h"
 
 #include "tools/progress/console.h"
 #include "tools/progress/run_log.h"

@@ -2,7 +2,7 @@
  * The strongest rows of a factor equal those of a full sort: any shape, any number wanted, ties,
  * signs, both orders of storage, and factors of several pieces.
  */
-#include "report/strongest.h"
+#include "report/factors/top_rows.h"
 
 #include "base/error/fault.h"
 #include "base/memory/bytes.h"
@@ -22,8 +22,8 @@ static bool signed_values; /* what `compare` goes by */
 
 static int compare(const void *a, const void *b)
 {
-    const struct slc_strong_row *x = a;
-    const struct slc_strong_row *y = b;
+    const struct slc_top_row *x = a;
+    const struct slc_top_row *y = b;
     const double u = signed_values ? x->value : fabs(x->value);
     const double v = signed_values ? y->value : fabs(y->value);
 
@@ -84,24 +84,24 @@ static void write_fortran(uint64_t rows, uint32_t cols)
 static void check_against_sort(uint64_t rows, uint32_t cols, uint64_t wanted_rows, bool by_signed)
 {
     const uint32_t columns[2] = {cols - 1, 0};
-    const struct slc_strongest wanted = {.path = path,
-                                         .length = rows,
-                                         .rank = cols,
-                                         .columns = columns,
-                                         .column_count = 2,
-                                         .rows = wanted_rows,
-                                         .by_signed = by_signed};
-    const uint64_t count = slc_strongest_count(&wanted);
-    struct slc_strong_row *found = slc_calloc(2 * count, sizeof *found);
-    struct slc_strong_row *all = slc_calloc(rows, sizeof *all);
+    const struct slc_top_rows_query wanted = {.path = path,
+                                              .length = rows,
+                                              .rank = cols,
+                                              .columns = columns,
+                                              .column_count = 2,
+                                              .rows = wanted_rows,
+                                              .by_signed = by_signed};
+    const uint64_t count = slc_top_rows_count(&wanted);
+    struct slc_top_row *found = slc_calloc(2 * count, sizeof *found);
+    struct slc_top_row *all = slc_calloc(rows, sizeof *all);
     struct slc_error err = SLC_ERROR_INIT;
     uint64_t wrong = 0;
 
     CU_ASSERT_EQUAL(count, wanted_rows < rows ? wanted_rows : rows);
-    SLC_ASSERT_OK(slc_strongest_find(&wanted, found, &err), &err);
+    SLC_ASSERT_OK(slc_top_rows_find(&wanted, found, &err), &err);
     for (unsigned c = 0; c < 2; c++) {
         for (uint64_t i = 0; i < rows; i++) {
-            all[i] = (struct slc_strong_row){.row = i, .value = entry(i, columns[c])};
+            all[i] = (struct slc_top_row){.row = i, .value = entry(i, columns[c])};
         }
         signed_values = by_signed;
         qsort(all, rows, sizeof *all, compare);
@@ -137,23 +137,23 @@ static void against_sort(void)
 static void refused(void)
 {
     static const uint32_t columns[] = {0};
-    struct slc_strongest wanted = {
+    struct slc_top_rows_query wanted = {
         .path = path, .length = 5, .rank = 3, .columns = columns, .column_count = 1, .rows = 2};
-    struct slc_strong_row found[2];
+    struct slc_top_row found[2];
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status = SLC_ERR_MEMORY;
     double values[5] = {1, 2, (double)NAN, 3, 4};
 
     (void)snprintf(path, sizeof path, "%s/mode-1.npy", slc_test_folder());
-    SLC_ASSERT_FAILS(slc_strongest_find(&wanted, found, &err), SLC_ERR_IO, &err, "opening");
+    SLC_ASSERT_FAILS(slc_top_rows_find(&wanted, found, &err), SLC_ERR_IO, &err, "opening");
     slc_error_clear(&err);
     write_matrix(6, 3);
-    SLC_ASSERT_FAILS(slc_strongest_find(&wanted, found, &err), SLC_ERR_INPUT, &err,
+    SLC_ASSERT_FAILS(slc_top_rows_find(&wanted, found, &err), SLC_ERR_INPUT, &err,
                      "6 x 3, but 5 x 3");
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_npy_write_vector(NULL, path, values, 5, &err), &err);
     wanted.rank = 1;
-    SLC_ASSERT_FAILS(slc_strongest_find(&wanted, found, &err), SLC_ERR_INPUT, &err, "number 3");
+    SLC_ASSERT_FAILS(slc_top_rows_find(&wanted, found, &err), SLC_ERR_INPUT, &err, "number 3");
     CU_ASSERT_STRING_EQUAL(err.file, path);
     wanted.length = 6;
     wanted.rank = 3;
@@ -161,16 +161,16 @@ static void refused(void)
     for (uint64_t k = 1; status == SLC_ERR_MEMORY; k++) {
         slc_error_clear(&err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        status = slc_strongest_find(&wanted, found, &err);
+        status = slc_top_rows_find(&wanted, found, &err);
     }
     CU_ASSERT(slc_fault_seen(SLC_FAULT_ALLOCATION) > 0);
     slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
     SLC_ASSERT_OK(status, &err);
 }
 
-SLC_SUITE(strongest)
+SLC_SUITE(top_rows)
 {
     static const struct slc_test tests[] = {{"as a full sort", against_sort}, {"refused", refused}};
 
-    return slc_test_main("strongest", tests, SLC_COUNT(tests), argc, argv);
+    return slc_test_main("top_rows", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,5 +1,5 @@
-/* Removes what an interrupted command cannot go on with; see unfinished.h. */
-#include "tools/progress/unfinished.h"
+/* Removes what an interrupted command cannot go on with; see cleanup.h. */
+#include "tools/progress/cleanup.h"
 
 #include "convert/build/resume/build_folder.h"
 #include "storage/file/files.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct unfinished_outputs watched;
+static struct cleanup_outputs watched;
 
 /* For a descriptor of this process that has `there` open. */
 struct search {
@@ -141,19 +141,18 @@ static void remove_unfinished(void *unused)
     }
 }
 
-enum slc_status unfinished_watch_all(const struct unfinished_outputs *outputs,
-                                     struct slc_error *err)
+enum slc_status cleanup_watch_all(const struct cleanup_outputs *outputs, struct slc_error *err)
 {
     watched = *outputs;
     return signals_start(remove_unfinished, NULL, err);
 }
 
-enum slc_status unfinished_watch(const char *output, struct slc_error *err)
+enum slc_status cleanup_watch(const char *output, struct slc_error *err)
 {
-    return unfinished_watch_all(&(struct unfinished_outputs){.count = 1, .paths = {output}}, err);
+    return cleanup_watch_all(&(struct cleanup_outputs){.count = 1, .paths = {output}}, err);
 }
 
-void unfinished_publishing(void)
+void cleanup_publishing(void)
 {
     signals_abandon_by(NULL, NULL);
 }
