@@ -8,7 +8,7 @@ Sparse tensors larger than memory, factorized while they stream from disk.
     r.fit, r.weights, r.factors
 
 Modes and indices count from 0. Every number is computed by libsluice, by its public C interface; Python's lock is not
-held meanwhile. The library is the file in SLUICE_LIBRARY, one beside this package, or that of the system.
+held meanwhile. The library is the file in SLUICE_LIBRARY, the one in the wheel, or that of the system.
 """
 
 from ._convert import convert, generate

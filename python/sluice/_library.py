@@ -25,8 +25,9 @@ VERSION = "0.1."
 
 def _load() -> ctypes.CDLL:
     asked = os.environ.get("SLUICE_LIBRARY")
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libsluice.so.0")
-    path = asked or (beside if os.path.exists(beside) else "libsluice.so.0")
+    # meson-python puts the library of a wheel there.
+    bundled = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".sluice.mesonpy.libs", "libsluice.so.0")
+    path = asked or (bundled if os.path.exists(bundled) else "libsluice.so.0")
     try:
         found = ctypes.CDLL(path)
     except OSError as fault:

@@ -44,6 +44,13 @@ def check(condition, message):
         raise AssertionError(message)
 
 
+def call(*command, **kw):
+    """Runs a program that is to succeed; returns what it prints."""
+    done = subprocess.run(command, capture_output=True, text=True, **kw)
+    check(done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
 SERVER = Server(SERVED) if SERVED else None
 EMULATED_SERVER = Server(EMULATED) if EMULATED else None
 

@@ -3,19 +3,12 @@
 import contextlib
 import fcntl
 import os
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
-from tap import check  # noqa: E402
+from tap import call  # noqa: E402
 
 BUILD = os.environ["SLC_BUILD"]
-
-
-def call(*command, **kw):
-    done = subprocess.run(command, capture_output=True, text=True, **kw)
-    check(done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 @contextlib.contextmanager

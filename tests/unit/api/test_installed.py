@@ -9,8 +9,8 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
-from installing import BUILD, call, in_turn, install  # noqa: E402
-from tap import SOURCE, Skip, check, run  # noqa: E402
+from installing import BUILD, in_turn, install  # noqa: E402
+from tap import SOURCE, Skip, call, check, run  # noqa: E402
 
 EXAMPLES = sorted(glob.glob(os.path.join(SOURCE, "examples", "*.c")))
 TINY = "1 1 1 2\n2 2 2 3\n3 1 2 1\n"
