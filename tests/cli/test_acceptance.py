@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
 from tap import QUICK, SOURCE, check, run  # noqa: E402
 
-sys.path.insert(0, os.path.join(SOURCE, "tools", "lib"))
+sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts", "lib"))
 import gpu_pack  # noqa: E402
 import gpu_runner  # noqa: E402
 import gpu_tensors  # noqa: E402

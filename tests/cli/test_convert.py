@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, check, crowded, ended, run, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, crowded, ended, read_bytes, run, sluice  # noqa: E402
 
 LEFT = ("pushed.state", "sorted.state", "spill.tmp", "blco.blk", "blco.blk.journal")
 # Several pieces of text, and blocks.
@@ -31,13 +31,8 @@ def made(folder, seed=1):
     return text
 
 
-def whole(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def store(path):
-    return {name: whole(os.path.join(path, name)) for name in sorted(os.listdir(path))}
+    return {name: read_bytes(os.path.join(path, name)) for name in sorted(os.listdir(path))}
 
 
 def command(*more, source="in.tns"):
@@ -202,7 +197,7 @@ def compressed(folder):
     """Of a compressed file what was committed is decompressed once more, and no more than that."""
     text = made(folder)
     with gzip.open(text + ".gz", "wb", compresslevel=1) as file:
-        file.write(whole(text))
+        file.write(read_bytes(text))
     expected, _ = finish(folder, source="in.tns.gz")
     leave(folder, source="in.tns.gz")
     result, said = finish(folder, source="in.tns.gz")
@@ -237,7 +232,7 @@ def altered(folder):
         for cut in ((False, True) if FULL else (number % 2 == 1,)):
             leave(folder, until="sorted.state")
             path = os.path.join(folder, "out.slc.part", name)
-            data = bytearray(whole(path)) or bytearray(1)
+            data = bytearray(read_bytes(path)) or bytearray(1)
             at = draw.randrange(len(data))
             data[at] ^= 16
             with open(path, "wb") as file:

@@ -7,12 +7,11 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import check, run, run_command, sluice  # noqa: E402
+from tap import check, generate_store, read_bytes, run, run_command, sluice  # noqa: E402
 
 
 def made(folder, sorted_by="all"):
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", "900x3x70", "--nnz", 60000, "-q", "-f", "--block-bytes", "64KiB")
+    store = generate_store(folder, "900x3x70", 60000, "--block-bytes", "64KiB")
     sluice("layout", store, "--sorted", sorted_by, "-q")
     return store
 
@@ -21,13 +20,8 @@ def try_to(*arguments):
     return run_command(list(map(str, arguments)), 300)
 
 
-def whole(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
 def factors(folder):
-    return [whole(os.path.join(folder, name)) for name in ("mode-1.npy", "mode-2.npy", "mode-3.npy", "lambda.npy")]
+    return [read_bytes(os.path.join(folder, name)) for name in ("mode-1.npy", "mode-2.npy", "mode-3.npy", "lambda.npy")]
 
 
 def same_bytes(folder):
@@ -69,7 +63,7 @@ def one_mttkrp(folder):
         text = try_to("mttkrp", store, "--mode", 1, "--factors", start, "-o", out, "--devices", 3, "-t", 1,
                       "--split", split).stdout
         check("Devices (3 with 1 thread each" in text, text)
-        check(split == "nnz" or whole(out) == whole(one), "other bytes on devices")
+        check(split == "nnz" or read_bytes(out) == read_bytes(one), "other bytes on devices")
 
 
 def plans(folder):

@@ -9,25 +9,20 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SLUICE, SOURCE, check, run, sluice  # noqa: E402
+from tap import SLUICE, SOURCE, check, run, sluice, source_text  # noqa: E402
 
 # Code to meaning, as `sluice --help` tells them.
 TABLE = {int(code): meaning for code, meaning in
          re.findall(r"^  (\d+) +(.*)$", sluice("--help")[0].split("\nExit codes:\n")[1], re.M)}
 
 
-def text(*path):
-    with open(os.path.join(SOURCE, *path)) as file:
-        return file.read()
-
-
 def one_table(_folder):
     """The same codes with the same words wherever they are listed."""
     check(sorted(TABLE) == list(TABLE) and len(TABLE) > 5, TABLE)
-    rows = text("README.md").split("| exit code | meaning |\n|---|---|\n")[1].split("\n\n")[0]
+    rows = source_text("README.md").split("| exit code | meaning |\n|---|---|\n")[1].split("\n\n")[0]
     told = {int(code): meaning for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", rows, re.M)}
     check(told == TABLE, f"README.md {told}, help {TABLE}")
-    section = text("docs", "man", "sluice.1.scd").split("# EXIT STATUS\n")[1].split("\n# ")[0]
+    section = source_text("docs", "man", "sluice.1.scd").split("# EXIT STATUS\n")[1].split("\n# ")[0]
     told = {int(code): re.split("[:.]", words)[0] for code, words in re.findall(r"^\*(\d+)\*\n\t(.*)", section, re.M)}
     words = {code: meaning[0].upper() + meaning[1:] for code, meaning in TABLE.items()}
     check(told == words, f"sluice(1) {told}, help {words}")
@@ -37,7 +32,7 @@ def no_others(_folder):
     """Pages of single commands tell of no code that is not in the table."""
     folder = os.path.join(SOURCE, "docs", "man")
     for name in sorted(os.listdir(folder)):
-        page = text("docs", "man", name)
+        page = source_text("docs", "man", name)
         if not name.endswith(".1.scd"):
             continue
         section = page.split("# EXIT STATUS\n")[1].split("\n# ")[0]

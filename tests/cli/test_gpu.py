@@ -9,13 +9,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import check, emulated, run, sluice  # noqa: E402
+from tap import check, emulated, generate_store, run, sluice  # noqa: E402
 
 
 def made(folder):
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", "200x30x40", "--nnz", 8000, "-q", "-f", "--block-bytes", "4KiB")
-    return store
+    return generate_store(folder, "200x30x40", 8000, "--block-bytes", "4KiB")
 
 
 def record(folder):

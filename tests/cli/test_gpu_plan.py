@@ -7,7 +7,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import check, emulated, run, sluice  # noqa: E402
+from tap import check, emulated, generate_store, run, sluice  # noqa: E402
 
 NONE_HERE = r"(this sluice was built without CUDA|no CUDA device can be used: [^\n]*)"
 NO_TIMES = "no device: copy and kernel times not estimated"
@@ -15,9 +15,7 @@ KNOWN = "a100, a100-80gb, h100, h200, b200, l40s"
 
 
 def made(folder):
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", "2000x300x400", "--nnz", 500000, "-q", "-f", "--block-bytes", "16KiB")
-    return store
+    return generate_store(folder, "2000x300x400", 500000, "--block-bytes", "16KiB")
 
 
 def plan(store, *args, command=sluice):

@@ -10,7 +10,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, check, emulated, interrupted, npy, run, sluice  # noqa: E402
+from tap import QUICK, check, emulated, generate_store, interrupted, npy, run, sluice  # noqa: E402
 
 
 def matrix(folder, rows, cols, reals=False):
@@ -19,12 +19,6 @@ def matrix(folder, rows, cols, reals=False):
     numbers = [(i * 7) % 11 - 5 if not reals else 0.1 + 1 / (1 + (i * 13) % 101) for i in range(rows * cols)]
     npy(path, numbers, rows, cols)
     return path
-
-
-def made(folder, dims, nnz, *options):
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f", *options)
-    return store
 
 
 def product(folder, store, dims, mode, cols, reals=False):
@@ -67,7 +61,7 @@ EXACT = [
 def exact(folder):
     """The bytes of the CPU."""
     for dims, nnz, options, layout, mode, cols in EXACT[::2] if QUICK else EXACT:
-        store = made(folder, dims, nnz, *options)
+        store = generate_store(folder, dims, nnz, *options)
         if layout:
             sluice("layout", store, "--fiber", mode, "-q")
         for precision in ("f64", "f32") if cols > 16 else ("f64",):
@@ -83,7 +77,7 @@ def exact(folder):
 def reals(folder):
     """The coordinates of the CPU, about its rows, and the same bytes from any number of lanes and threads."""
     dims, same, out = "200x300x40", [], os.path.join(folder, "out")
-    store = made(folder, dims, 140000, "--rank", 2, "--noise", 0.1)
+    store = generate_store(folder, dims, 140000, "--rank", 2, "--noise", 0.1)
     args = product(folder, store, dims, 2, 4, True)
     sluice(*args, out, "-q")
     cpu = contents(out)
@@ -101,7 +95,7 @@ def reals(folder):
 def split(folder):
     """Tiles of both sides: the bytes of the CPU, and what each did."""
     nnz, dims, out = 200000 if QUICK else 400000, "200x300x400", os.path.join(folder, "out")
-    store = made(folder, dims, nnz, "--fibers", 1)
+    store = generate_store(folder, dims, nnz, "--fibers", 1)
     args = product(folder, store, dims, 1, 3)
     sluice(*args, out, "-q")
     cpu = contents(out)
@@ -125,7 +119,7 @@ def split(folder):
 def budgets(folder):
     """Dry runs, what is too little, and what auto makes of it."""
     dims, out = "60x80x20", os.path.join(folder, "out")
-    store = made(folder, dims, 6000, "--fibers", 2)
+    store = generate_store(folder, dims, 6000, "--fibers", 2)
     args = [*product(folder, store, dims, 2, 50), out]
     text = emulated(*args, "--device", "gpu", "--device-memory", "64KiB", status=4)
     needs = re.search(r"needs? --device-memory (\d+MiB) or more", text)
@@ -153,7 +147,7 @@ def budgets(folder):
 def instead(folder):
     """A device that cannot be opened after all: auto computes on the CPU and says why, gpu ends."""
     dims, out = "60x80x20", os.path.join(folder, "out")
-    args = [*product(folder, made(folder, dims, 6000, "--fibers", 2), dims, 2, 3), out]
+    args = [*product(folder, generate_store(folder, dims, 6000, "--fibers", 2), dims, 2, 3), out]
     sluice(*args, "-q")
     cpu = contents(out)
     text = emulated(*args, "--device", "auto", "--split", "queue", fault="memory")
@@ -166,7 +160,7 @@ def instead(folder):
 def without(folder):
     """A machine without a device, as tests of the command are run on: CUDA is shown none."""
     dims, out = "60x80x20", os.path.join(folder, "out")
-    args = [*product(folder, made(folder, dims, 6000), dims, 2, 2), out]
+    args = [*product(folder, generate_store(folder, dims, 6000), dims, 2, 2), out]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
     _, err = sluice(*args, "--device", "gpu", status=1)
     check(re.search("--device gpu: " + why, err) and not os.path.exists(out), err)
@@ -183,7 +177,7 @@ def without(folder):
 def stopped(folder):
     """A product that is stopped while lanes are busy leaves nothing."""
     dims = "200x300x400"
-    store = made(folder, dims, 400000, "--fibers", 1)
+    store = generate_store(folder, dims, 400000, "--fibers", 1)
     args = [*product(folder, store, dims, 1, 20), "out", "-q", "--device", "gpu"]
     interrupted(args, folder, "out")
 

@@ -8,7 +8,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import QUICK, check, emulated, interrupted, npy, run, sluice  # noqa: E402
+from tap import QUICK, check, emulated, generate_store, interrupted, npy, read_bytes, run, sluice  # noqa: E402
 
 
 def vector(folder, mode, length, reals=False):
@@ -25,15 +25,8 @@ def vectors(folder, dims, modes, reals=False):
     return [part for k in modes for part in ("--mode", k, "--vector", vector(folder, k, lengths[k - 1], reals))]
 
 
-def made(folder, dims, nnz, *options):
-    store = os.path.join(folder, "t.slc")
-    sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f", *options)
-    return store
-
-
 def blocks(store):
-    with open(os.path.join(store, "blco.blk"), "rb") as file:
-        return file.read()
+    return read_bytes(os.path.join(store, "blco.blk"))
 
 
 def entries(store):
@@ -69,7 +62,7 @@ EXACT = [
 def exact(folder):
     """The bytes of the CPU, or its number."""
     for dims, nnz, options, fiber, modes in EXACT[::3] if QUICK else EXACT:
-        store, results = made(folder, dims, nnz, *options), []
+        store, results = generate_store(folder, dims, nnz, *options), []
         check(("--relabel" in options) == any(name.startswith("perm-") for name in os.listdir(store)), str(os.listdir(store)))
         if fiber is not None:
             sluice("layout", store, "--fiber", fiber, "-q")
@@ -85,7 +78,7 @@ def exact(folder):
 
 def reals(folder):
     """The coordinates of the CPU, about its sums, and the same bytes from any number of lanes and threads."""
-    store, same = made(folder, "200x300x40", 70000, "--rank", 2, "--noise", 0.1), []
+    store, same = generate_store(folder, "200x300x40", 70000, "--rank", 2, "--noise", 0.1), []
     args = ["ttv", store, *vectors(folder, "200x300x40", [2], True)]
     cpu = os.path.join(folder, "cpu.slc")
     sluice(*args, cpu, "-q")
@@ -102,7 +95,7 @@ def reals(folder):
 
 def split(folder):
     """Tiles of both sides: the bytes of the CPU, and what each did."""
-    store, dims = made(folder, "200x300x400", 200000 if QUICK else 400000), "200x300x400"
+    store, dims = generate_store(folder, "200x300x400", 200000 if QUICK else 400000), "200x300x400"
     args = ["ttv", store, *vectors(folder, dims, [1])]
     cpu = os.path.join(folder, "cpu.slc")
     sluice(*args, cpu, "-q")
@@ -127,7 +120,7 @@ def split(folder):
 
 def budgets(folder):
     """Dry runs, what is too little, and what auto makes of it."""
-    store, out = made(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
+    store, out = generate_store(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
     args = ["ttv", store, *vectors(folder, "60x80x20", [2]), out, "-f"]
     text = emulated(*args, "--device", "gpu", "--device-memory", "64KiB", status=4)
     needs = re.search(r"needs? --device-memory (\d+MiB) or more", text)
@@ -164,7 +157,7 @@ def budgets(folder):
 
 def without(folder):
     """A machine without a device, as tests of the command are run on: CUDA is shown none."""
-    store, out = made(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
+    store, out = generate_store(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
     args = ["ttv", store, *vectors(folder, "60x80x20", [2]), out, "-f"]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
     _, err = sluice(*args, "--device", "gpu", status=1)
@@ -183,7 +176,7 @@ def without(folder):
 
 def stopped(folder):
     """A product that is stopped while lanes are busy leaves nothing."""
-    made(folder, "200x300x400", 400000)
+    generate_store(folder, "200x300x400", 400000)
     args = ["ttv", "t.slc", *vectors(folder, "200x300x400", [1]), "out.slc", "-q", "--device", "gpu"]
     interrupted(args, folder, "out.slc.part")
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402
+from tap import FULL, QUICK, SLUICE, check, read_bytes, run, run_command, sluice  # noqa: E402
 
 
 # Enough that building a layout of it takes a while, however fast the machine is.
@@ -49,11 +49,6 @@ def begun(store):
 
 def layout(*arguments):
     return run_command(["layout", *map(str, arguments)], 300)
-
-
-def whole(path):
-    with open(path, "rb") as file:
-        return file.read()
 
 
 def add_list_drop(folder):
@@ -131,10 +126,10 @@ def budget(folder):
     check(int(re.search(r"(\d+) to gather", out).group(1)) > 1, out)
     peak = re.search(r"^([\d.]+) MiB at most", out, re.M)
     check(peak and float(peak.group(1)) <= least, f"{least} MiB: {out}")
-    small = whole(os.path.join(store, "sorted-1.blk"))
+    small = read_bytes(os.path.join(store, "sorted-1.blk"))
     layout(store, "--drop", "sorted-1")
     layout(store, "--sorted", "1", "-t", "3")
-    check(whole(os.path.join(store, "sorted-1.blk")) == small, "other bytes with more memory and threads")
+    check(read_bytes(os.path.join(store, "sorted-1.blk")) == small, "other bytes with more memory and threads")
 
 
 def killed(folder):
@@ -143,7 +138,7 @@ def killed(folder):
     begun_at = time.monotonic()
     sluice("layout", store, "--sorted", "2", "-q", "--memory", "60MiB")
     seconds = time.monotonic() - begun_at
-    expected = whole(os.path.join(store, "sorted-2.blk"))
+    expected = read_bytes(os.path.join(store, "sorted-2.blk"))
     draw = random.Random(1)
     kills = finished = 0
     sluice("layout", store, "--drop", "sorted-2", "-q")
@@ -156,14 +151,14 @@ def killed(folder):
         kills += child.returncode == -signal.SIGKILL
         if "sorted-2.blk" in layout(store).stdout:
             finished += 1
-            check(whole(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
+            check(read_bytes(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
             sluice("layout", store, "--drop", "sorted-2", "-q")
         elif not os.path.exists(os.path.join(store, "sorted-2.blk")):  # in place, but not listed yet
             sluice("check", store, "-q")
     print(f"# {kills} kills, {finished} times it was done by then")
     sluice("layout", store, "--sorted", "2", "-q")
     sluice("check", store, "-q")
-    check(whole(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
+    check(read_bytes(os.path.join(store, "sorted-2.blk")) == expected, "other bytes after kills")
     check(sorted(os.listdir(store)) == ["blco.blk", "sorted-2.blk", "tensor.json"], str(os.listdir(store)))
 
 
@@ -233,7 +228,7 @@ def striped(folder):
     for path in (a, b, c):
         os.mkdir(path)
     sluice("layout", store, "--sorted", "1", "-q")
-    before = {name: whole(os.path.join(store, name)) for name in os.listdir(store)}
+    before = {name: read_bytes(os.path.join(store, name)) for name in os.listdir(store)}
     bits = []
     for io in ("pread", "auto"):
         for name, more in (("in", []), ("out", ["--stripe", f"{a},{b}"])):
@@ -241,7 +236,7 @@ def striped(folder):
                 check(layout(store, *more).returncode == 0, "striping failed")
             out = os.path.join(folder, f"{name}-{io}")
             sluice("cpd", store, "-r", 3, "-i", 2, "--deterministic", "--memory", "80MiB", "--io", io, "-o", out, "-q")
-            bits.append([whole(os.path.join(out, f"mode-{m}.npy")) for m in (1, 2, 3)])
+            bits.append([read_bytes(os.path.join(out, f"mode-{m}.npy")) for m in (1, 2, 3)])
         check(bits[0] == bits[-1] == bits[-2], "other factors")
         check(len(stripes(a, b)) == 4 and sum(os.path.getsize(os.path.join(store, n)) for n in os.listdir(store)) < 20000,
               (os.listdir(store), stripes(a, b)))
@@ -250,11 +245,11 @@ def striped(folder):
         check([os.path.dirname(path) for path in told[0]["stripes"]] == [a, b], told)
         text = os.path.join(folder, "out.tns")
         sluice("export", store, text, "-q", "-f")
-        kept = whole(text)
+        kept = read_bytes(text)
         check(layout(store, "--gather").returncode == 0 and stripes(a, b, c) == [], stripes(a, b, c))
-        check({name: whole(os.path.join(store, name)) for name in os.listdir(store)} == before, "other bytes")
+        check({name: read_bytes(os.path.join(store, name)) for name in os.listdir(store)} == before, "other bytes")
         sluice("export", store, text, "-q", "-f")
-        check(whole(text) == kept, "another export")
+        check(read_bytes(text) == kept, "another export")
     # One layout on another drive; moved on; wrong, missing, swapped and moved stripes.
     sluice("layout", store, "--stripe", c, "--of", "sorted-1", "-q")
     sluice("layout", store, "--stripe", f"{a},{b}", "--of", "blco", "-q")

@@ -272,7 +272,7 @@ def in_a_browser(folder):
     out = factored(folder)
     path = os.path.join(folder, "r.html")
     sluice("report", out, "-o", path)
-    done = subprocess.run([sys.executable, os.path.join(SOURCE, "tools", "check-report"), path], capture_output=True,
+    done = subprocess.run([sys.executable, os.path.join(SOURCE, "tools", "scripts", "check-report"), path], capture_output=True,
                           text=True, check=False)
     if done.returncode == 77:
         raise Skip(done.stdout.strip())

@@ -10,7 +10,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
-from tap import SOURCE, check, load_json, run, sluice  # noqa: E402
+from tap import SOURCE, check, load_json, run, sluice, source_text  # noqa: E402
 
 FORMS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f64": "d"}
 # What the page calls a limit, and the constant that it is.
@@ -23,17 +23,12 @@ LIMITS = {
 }
 
 
-def text(*path):
-    with open(os.path.join(SOURCE, *path), encoding="utf-8") as file:
-        return file.read()
-
-
-PAGE = text("docs", "man", "sluice-store.5.scd")
+PAGE = source_text("docs", "man", "sluice-store.5.scd")
 
 
 def sources():
     paths = (glob.glob(os.path.join(SOURCE, folder, "**", "*.[ch]"), recursive=True) for folder in ("base", "storage"))
-    return "\n".join(text(os.path.relpath(path, SOURCE)) for found in paths for path in sorted(found))
+    return "\n".join(source_text(os.path.relpath(path, SOURCE)) for found in paths for path in sorted(found))
 
 
 def table(part, number=0):
@@ -71,7 +66,7 @@ def beginnings(_folder):
 
 def specified(_folder):
     """The tables are rows of docs/FORMAT.md."""
-    whole = text("docs", "FORMAT.md")
+    whole = source_text("docs", "FORMAT.md")
     for section, number in (("### 4.1 Header", 0), ("### 4.2 Index", 1)):
         rows = {(int(offset), kind) for offset, kind in
                 re.findall(r"^\| (\d+) \| ([^|]+?) \|", whole.split(section)[1].split("\n### ")[0], re.M)}

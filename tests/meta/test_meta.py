@@ -214,13 +214,13 @@ def packages(_folder):
     shown = set(re.findall(r"^    (sluice_\w+);", text("api/libsluice.map"), re.M))
     told = set(re.findall(r"^ (sluice_\w+)@", text("debian/libsluice0.symbols"), re.M))
     check(shown == told and len(shown) > 40, f"libsluice0.symbols: {sorted(shown ^ told)}")
-    needed = set(re.search(r"^slc_packages=\((.*?)\)", text("tools/lib/install.sh"), re.S | re.M)[1].split())
+    needed = set(re.search(r"^slc_packages=\((.*?)\)", text("tools/scripts/lib/install.sh"), re.S | re.M)[1].split())
     listed = set(re.findall(r"^ ([\w.+-]+)", text("debian/control").split("Build-Depends:")[1].split("\n\n")[0], re.M))
     missing = needed - listed - {"gcc", "g++", "libc6-dev"}  # which build-essential brings
     check(not missing, f"debian/control does not build-depend on {sorted(missing)}")
-    cross = set(re.search(r"--include=\\\n(.*?)\n    #", text("tools/cross-aarch64"), re.S)[1].replace("\\\n", "").split(","))
+    cross = set(re.search(r"--include=\\\n(.*?)\n    #", text("tools/scripts/cross-aarch64"), re.S)[1].replace("\\\n", "").split(","))
     missing = {name for name in needed if name.endswith("-dev")} - cross
-    check(not missing, f"tools/cross-aarch64 does not install {sorted(missing)}")
+    check(not missing, f"tools/scripts/cross-aarch64 does not install {sorted(missing)}")
 
 
 run([

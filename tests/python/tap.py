@@ -138,6 +138,23 @@ def bundled(name, suffix=".tns.xz"):
     raise Skip(f"{name} is not bundled and not beside the checkout")
 
 
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def source_text(*path):
+    with open(os.path.join(SOURCE, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def generate_store(folder, dims, nnz, *options):
+    """The path of a store that the command draws at random."""
+    store = os.path.join(folder, "t.slc")
+    sluice("generate", store, "--dims", dims, "--nnz", nnz, "-q", "-f", *options)
+    return store
+
+
 def tree(folder):
     """What every file below a folder holds; of run.json, which tells times, that it is there."""
     found = {}

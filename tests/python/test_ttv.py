@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(__file__))
 import cp_als  # noqa: E402
 import slc_format  # noqa: E402
 from exported import read_text  # noqa: E402
-from tap import FULL, QUICK, bundled, check, run, sluice  # noqa: E402
+from tap import FULL, QUICK, bundled, check, read_bytes, run, sluice  # noqa: E402
 
 LARGE = "gitlog-petsc-5d"
 # What else there is beside the checkout; run where SLC_TEST_FULL is set.
@@ -62,8 +62,7 @@ def compare(result, want):
 
 
 def blocks_of(store):
-    with open(os.path.join(store, "blco.blk"), "rb") as file:
-        return file.read()
+    return read_bytes(os.path.join(store, "blco.blk"))
 
 
 def arguments(folder, modes):

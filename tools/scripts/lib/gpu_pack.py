@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tarfile
 
-SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 # The C library belongs to the system that programs run on: packed, it would not fit the loader there.
 SYSTEM = re.compile(r"^(ld-linux|libc\.|libm\.|libpthread|libdl|librt)")
 ARCHIVE = ".tar.xz"
@@ -68,7 +68,7 @@ def commit():
 
 def pack(programs, folder):
     """Programs without their symbols, the libraries that they load, and this script: all that a run needs but Python."""
-    os.makedirs(os.path.join(folder, "tools", "lib"), exist_ok=True)
+    os.makedirs(os.path.join(folder, "tools", "scripts", "lib"), exist_ok=True)
     for program in programs:
         target = os.path.join(folder, os.path.basename(program))
         shutil.copy(program, target)
@@ -81,7 +81,7 @@ def pack(programs, folder):
     shutil.copy(os.path.join(SOURCE, "tools", "gpu-acceptance"), os.path.join(folder, "tools"))
     for name in os.listdir(os.path.dirname(__file__)):
         if name.startswith("gpu_") and name.endswith(".py"):
-            shutil.copy(os.path.join(os.path.dirname(__file__), name), os.path.join(folder, "tools", "lib"))
+            shutil.copy(os.path.join(os.path.dirname(__file__), name), os.path.join(folder, "tools", "scripts", "lib"))
 
 
 def archive(folder, path):

@@ -1,4 +1,4 @@
-"""What tools/lint looks at: the sources of a build folder's compile database, each once, alone or in bundles."""
+"""What tools/scripts/lint looks at: the sources of a build folder's compile database, each once, alone or in bundles."""
 
 import collections
 import functools
@@ -7,9 +7,9 @@ import os
 import re
 import shlex
 
-SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-PLANTED = os.path.join(SOURCE, "tools", "lib", "lint_planted.c.in")
-MODEL = os.path.join(SOURCE, "tools", "lib", "lint_model.h.in")
+SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+PLANTED = os.path.join(SOURCE, "tools", "scripts", "lib", "lint_planted.c.in")
+MODEL = os.path.join(SOURCE, "tools", "scripts", "lib", "lint_model.h.in")
 # Of a compiler's arguments what makes one source different from another. Everything else is the same for all, changes
 # no finding, or is known to gcc alone.
 MATTERS = re.compile(r"-(D|U|std=|m)")

@@ -1,4 +1,4 @@
-"""The tools that tools/lint runs, and what they find."""
+"""The tools that tools/scripts/lint runs, and what they find."""
 
 import concurrent.futures
 import dataclasses
@@ -122,7 +122,7 @@ class Cppcheck(Tool):
     def command(self, unit, folder, full):
         arguments = [word for word in unit.arguments if not word.startswith("-m")]
         return [self.program(), "--quiet", "--enable=warning,performance,portability", "--library=posix,gnu",
-                "--suppressions-list=" + os.path.join(SOURCE, "tools", "lib", "cppcheck-suppressions"),
+                "--suppressions-list=" + os.path.join(SOURCE, "tools", "scripts", "lib", "cppcheck-suppressions"),
                 "--template={file}:{line}:{column}: {severity}: {message} [{id}]",
                 "--template-location={file}:{line}: {info}",
                 *(word.replace("-std=", "--std=") for word in arguments), *unit.includes(), unit.given]
