@@ -1,7 +1,7 @@
 /*
  * See convert/forecast/build_sample.h. The builder counts, of all entries, different
  * coordinates and different pieces of fibers; here both are judged by those of the sample
- * (convert/forecast/unseen.h), mode by mode, under the numbers by which the builder knows
+ * (convert/forecast/species_estimate.h), mode by mode, under the numbers by which the builder knows
  * them.
  */
 #include "convert/forecast/build_sample.h"
@@ -10,12 +10,12 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "convert/build/sort/fiber_guess.h"
-#include "convert/forecast/unseen.h"
+#include "convert/forecast/species_estimate.h"
 
 #include <math.h>
 
 enum {
-    /* Parts that a sample without stretches is cut into, as in a table's (sheet_sample.c). */
+    /* Parts that a sample without stretches is cut into, as in a table's (csv_sample.c). */
     PARTS = 64
 };
 
@@ -40,16 +40,16 @@ static enum slc_status judge_mode(const struct slc_build_job *job,
                                   const struct slc_fiber_counts *counts,
                                   const uint64_t *rows,
                                   unsigned mode,
-                                  struct slc_unseen_estimate *estimate,
+                                  struct slc_species_estimate *estimate,
                                   struct slc_error *err)
 {
     const uint32_t count = job->sample->count;
     const uint64_t stretches =
         job->stretches > 1 && job->stretches < count ? job->stretches : PARTS;
     const double times = (double)job->entries / count;
-    struct slc_unseen unseen;
+    struct slc_species species;
     uint64_t last = UINT64_MAX;
-    enum slc_status status = slc_unseen_create(&unseen, err);
+    enum slc_status status = slc_species_create(&species, err);
 
     if (status != SLC_OK) {
         return status;
@@ -58,31 +58,31 @@ static enum slc_status judge_mode(const struct slc_build_job *job,
         const uint64_t stretch = (uint64_t)i * stretches / count;
 
         if (stretch != last) {
-            slc_unseen_piece(&unseen, i == 0);
+            slc_species_piece(&species, i == 0);
             last = stretch;
         }
-        slc_unseen_add(
-            &unseen,
+        slc_species_add(
+            &species,
             slc_mix64(slc_fiber_number(counts, rows + (size_t)i * job->sample->order, mode)), 0);
     }
-    slc_unseen_judge(&unseen, times > 1 ? times : 1, estimate);
-    slc_unseen_destroy(&unseen);
+    slc_species_judge(&species, times > 1 ? times : 1, estimate);
+    slc_species_destroy(&species);
     return SLC_OK;
 }
 
 /* As the builder chooses (slc_fiber_counts_choose), by the numbers that are expected. */
-static enum slc_status choose(const struct slc_build_job *job,
-                              struct slc_fiber_counts *counts,
-                              const uint64_t *rows,
-                              struct slc_build_sample *found,
-                              struct slc_error *err)
+static enum slc_status choose_fibers(const struct slc_build_job *job,
+                                     struct slc_fiber_counts *counts,
+                                     const uint64_t *rows,
+                                     struct slc_build_sample *found,
+                                     struct slc_error *err)
 {
     const unsigned order = job->sample->order;
     enum slc_status status = SLC_OK;
     unsigned mode = 0;
 
     for (unsigned n = 0; n < order && status == SLC_OK; n++) {
-        struct slc_unseen_estimate pieces = {.count = 0};
+        struct slc_species_estimate pieces = {.count = 0};
 
         status = judge_mode(job, counts, rows, n, &pieces, err);
         if (n == 0 || pieces.count < found->pieces) {
@@ -121,7 +121,7 @@ enum slc_status slc_build_sample_judge(const struct slc_build_job *job,
     struct slc_fiber_counts *counts = slc_calloc(1, sizeof *counts);
     void *memory = slc_malloc(slc_fiber_counts_bytes(job->sample->order));
     uint64_t *rows = make_rows(job);
-    struct slc_unseen_estimate estimate = {.count = 0};
+    struct slc_species_estimate estimate = {.count = 0};
     enum slc_status status = SLC_OK;
 
     *found = (struct slc_build_sample){.nnz = 0};
@@ -137,7 +137,7 @@ enum slc_status slc_build_sample_judge(const struct slc_build_job *job,
         found->nnz_most = fmin(estimate.most, (double)job->entries);
     }
     if (status == SLC_OK && job->build->fibers == SLC_FIBERS_AUTO) {
-        status = choose(job, counts, rows, found, err);
+        status = choose_fibers(job, counts, rows, found, err);
         if (status == SLC_OK) {
             status = compare_guess(job, counts, rows, found, err);
         }

@@ -59,7 +59,8 @@ static void get_mark(struct slc_state *state, struct slc_mark *mark)
 }
 
 /* Commits all before piece `sequence`; where that is 0, all there is. */
-static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
+static enum slc_status
+commit_rows(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
     struct slc_state note = {.bytes = NULL};
     struct slc_parse_totals totals;
@@ -84,7 +85,7 @@ static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, stru
 
 enum slc_status slc_conversion_commit_all(struct slc_conversion *c, struct slc_error *err)
 {
-    return slc_builder_commit_due(c->job.builder, true) ? commit(&c->job, 0, err) : SLC_OK;
+    return slc_builder_commit_due(c->job.builder, true) ? commit_rows(&c->job, 0, err) : SLC_OK;
 }
 
 /* Goes to where the text goes on and fills the first piece from there. *there: it is there. */
@@ -113,7 +114,7 @@ slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error 
     enum slc_status status = SLC_OK;
 
     *resumed = false;
-    job->commit = c->build.resumable ? commit : NULL;
+    job->commit = c->build.resumable ? commit_rows : NULL;
     if (note == NULL) {
         return SLC_OK;
     }

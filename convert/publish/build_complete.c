@@ -76,7 +76,7 @@ static bool is_useless(const struct slc_error *fault)
 }
 
 static enum slc_status
-give(const struct slc_error *fault, enum slc_status status, struct slc_error *err)
+pass_fault(const struct slc_error *fault, enum slc_status status, struct slc_error *err)
 {
     if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
         *err = *fault;
@@ -108,7 +108,7 @@ static enum slc_status hash_manifest(const struct slc_files *files,
     }
     slc_free(text);
     slc_free(path);
-    return give(&fault, status, err);
+    return pass_fault(&fault, status, err);
 }
 
 enum slc_status slc_complete_note(const struct slc_complete *complete, struct slc_error *err)
@@ -161,7 +161,7 @@ static enum slc_status remove_inner(const struct slc_build_folder *folder, struc
 }
 
 /* From a plain store to the one that is to be published, noted where the plain one was. */
-static enum slc_status renumber(struct slc_complete *complete, struct slc_error *err)
+static enum slc_status renumber_store(struct slc_complete *complete, struct slc_error *err)
 {
     bool apart = false;
     enum slc_status status = remove_inner(complete->folder, err);
@@ -201,7 +201,7 @@ enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_er
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
     if (complete->stage == SLC_COMPLETE_PLAIN) {
-        status = renumber(complete, err);
+        status = renumber_store(complete, err);
     } else if (complete->options->publishing != NULL) {
         complete->options->publishing();
     }
@@ -227,7 +227,7 @@ enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_er
 }
 
 /* What the store itself tells. */
-static void tell_of(const struct slc_store *store, struct slc_builder_report *report)
+static void report_store(const struct slc_store *store, struct slc_builder_report *report)
 {
     const struct slc_layout_info *info = slc_reader_info(store->reader);
     const struct slc_store_layout *listed = slc_manifest_find(&store->manifest, SLC_LAYOUT_BLCO, 0);
@@ -277,13 +277,13 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
                  stat.bytes == store->manifest.permutations[i].file_bytes;
     }
     if (status == SLC_OK) {
-        tell_of(store, report);
+        report_store(store, report);
         slc_store_close(store);
     } else if (is_useless(&fault)) {
         status = SLC_OK;
     }
     slc_free(store);
-    return give(&fault, status, err);
+    return pass_fault(&fault, status, err);
 }
 
 /* Reads the state in `folder`. *sound: it is of this build. */
@@ -314,7 +314,7 @@ static enum slc_status read_state(struct slc_complete_left *left,
 
 /* Whether the state in `folder` is of this build, and the store beside it whole: *taken. */
 static enum slc_status
-take(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
+take_store(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_or_system(left->options->files);
     uint64_t hash = 0;
@@ -340,7 +340,7 @@ take(struct slc_complete_left *left, const char *folder, bool *taken, struct slc
 }
 
 /* "OUTPUT.suffix" in fresh memory, or NULL without memory. */
-static char *beside(const struct slc_builder_options *options, const char *suffix)
+static char *output_path(const struct slc_builder_options *options, const char *suffix)
 {
     size_t length = strlen(options->output);
     char *path = slc_malloc(length + strlen(suffix) + 1);
@@ -360,7 +360,7 @@ static enum slc_status
 find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_or_system(left->options->files);
-    char *output = beside(left->options, "");
+    char *output = output_path(left->options, "");
     bool taken;
     enum slc_status status = slc_state_exists(files, output, SLC_COMPLETE_STATE_NAME, found, err);
 
@@ -371,7 +371,7 @@ find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
     }
     if (status == SLC_OK && *found) {
         left->placed = true;
-        status = take(left, output, found, err);
+        status = take_store(left, output, found, err);
     }
     slc_free(output);
     return status;
@@ -381,7 +381,7 @@ static enum slc_status find_part(struct slc_complete_left *left, bool *found, st
 {
     const struct slc_builder_options *options = left->options;
     const struct slc_files *files = slc_files_or_system(options->files);
-    char *part = beside(options, ".part");
+    char *part = output_path(options, ".part");
     enum slc_status status = slc_state_exists(files, part, SLC_COMPLETE_STATE_NAME, found, err);
 
     slc_free(part);
@@ -389,7 +389,7 @@ static enum slc_status find_part(struct slc_complete_left *left, bool *found, st
         status = slc_build_folder_begin(&left->folder, files, options->output, options->overwrite,
                                         true, err);
     }
-    return status == SLC_OK && *found ? take(left, left->folder.part, found, err) : status;
+    return status == SLC_OK && *found ? take_store(left, left->folder.part, found, err) : status;
 }
 
 enum slc_status slc_complete_find(const struct slc_builder_options *options,
@@ -434,7 +434,7 @@ enum slc_status slc_complete_settle(const struct slc_builder_options *options,
     enum slc_status status = slc_name_sync(files, options->output, err);
 
     for (unsigned i = 0; i < 2 && status == SLC_OK && options->overwrite; i++) {
-        char *aside = beside(options, suffixes[i]);
+        char *aside = output_path(options, suffixes[i]);
 
         status = aside == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
                                : slc_build_leftover_remove(files, aside, err);

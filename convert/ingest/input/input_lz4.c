@@ -138,7 +138,7 @@ static enum slc_status read_lz4(
 }
 
 /* Starts the stream: libarchive reads the first bytes here. */
-static enum slc_status start(struct lz4_decoder *in, struct slc_error *err)
+static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *err)
 {
     struct archive_entry *entry;
     int result;
@@ -194,7 +194,7 @@ enum slc_status slc_input_lz4_open(struct slc_input_source *source,
     in->block_bytes = 0;
     in->read_error = no_error;
     in->archive = archive_read_new();
-    status = in->archive ? start(in, err)
+    status = in->archive ? start_stream(in, err)
                          : slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
     if (status != SLC_OK) {
         close_lz4(&in->decoder);
