@@ -1,4 +1,3 @@
-/* See convert/build/build_progress.h. */
 #include "convert/build/build_progress.h"
 
 #include "base/error/clock.h"

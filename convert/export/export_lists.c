@@ -1,4 +1,3 @@
-/* See export_lists.h. */
 #include "convert/export/export_lists.h"
 
 #include "base/memory/checked.h"

@@ -23,4 +23,12 @@ struct slc_build_job {
     bool unsampled; /* the builder would not see the sample: all entries go to one bucket */
 };
 
+/* What the sample says of the store. */
+struct slc_build_sample {
+    double nnz, nnz_most;     /* as expected, and as many as there may be */
+    struct slc_fiber_run run; /* of the store; all zero: none */
+    double pieces;            /* of fibers, where it has one */
+    bool regroup;             /* buckets are cut for another run */
+};
+
 #endif

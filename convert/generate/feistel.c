@@ -1,4 +1,3 @@
-/* See convert/generate/feistel.h. */
 #include "convert/generate/feistel.h"
 
 #include "base/hash.h"

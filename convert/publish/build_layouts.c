@@ -1,4 +1,3 @@
-/* See convert/publish/build_layouts.h. */
 #include "convert/publish/build_layouts.h"
 
 #include "base/error/log.h"

@@ -1,4 +1,3 @@
-/* See convert/reshape/store_push.h. */
 #include "convert/reshape/store_push.h"
 
 #include "base/memory/checked.h"

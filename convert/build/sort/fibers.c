@@ -1,4 +1,3 @@
-/* See convert/build/sort/fibers.h. */
 #include "convert/build/sort/fibers.h"
 
 #include "base/random.h"

@@ -1,4 +1,3 @@
-/* See convert/build/spill/scatter.h. */
 #include "convert/build/spill/scatter.h"
 
 #include "base/memory/bytes.h"
@@ -37,7 +36,7 @@ static size_t buffer_bytes(const struct slc_scatter_shape *shape)
     return rows_bytes(shape) + align_up(shape->runs * sizeof(struct slc_run));
 }
 
-uint64_t slc_scatter_chunk_bytes(const struct slc_scatter_shape *shape)
+static uint64_t chunk_bytes(const struct slc_scatter_shape *shape)
 {
     return slc_chunk_bytes_max(rows_bytes(shape), shape->runs);
 }
@@ -46,7 +45,7 @@ uint64_t slc_scatter_bytes(const struct slc_scatter_shape *shape)
 {
     uint64_t fills = align_up(shape->buckets * sizeof(struct slc_scatter_fill));
     uint64_t per_worker = fills + (uint64_t)shape->buckets * buffer_bytes(shape) +
-                          align_up(slc_scatter_chunk_bytes(shape)) +
+                          align_up(chunk_bytes(shape)) +
                           align_up(sizeof(struct slc_scatter_worker));
 
     return per_worker * shape->workers;
@@ -102,7 +101,7 @@ void slc_scatter_init(struct slc_scatter *scatter,
         worker->rows = at;
         at += shape->buckets * scatter->buffer_bytes;
         worker->chunk = at;
-        at += align_up(slc_scatter_chunk_bytes(shape));
+        at += align_up(chunk_bytes(shape));
         worker->stamp = 0;
         worker->sequence = 0;
         worker->frame = UINT32_MAX;

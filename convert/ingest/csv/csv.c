@@ -1,4 +1,3 @@
-/* See csv.h. */
 #include "convert/ingest/csv/csv_internal.h"
 
 #include "base/error/words.h"

@@ -1,4 +1,3 @@
-/* See csv_batch.h. */
 #include "convert/ingest/csv/csv_batch.h"
 
 #include "base/memory/bytes.h"

@@ -1,4 +1,3 @@
-/* See csv_field.h. */
 #include "convert/ingest/csv/csv_field.h"
 
 #include "convert/number/number.h"

@@ -1,4 +1,3 @@
-/* See csv_index.h. */
 #include "convert/ingest/csv/csv_index.h"
 
 #include "base/memory/bytes.h"

@@ -213,8 +213,9 @@ static enum slc_status add_string(struct slc_dictionary *self,
     return SLC_OK;
 }
 
-enum slc_status
-slc_dictionary_check(const char *text, const struct slc_dictionary_key *key, struct slc_error *err)
+/* Whether it can be a name at all, or what slc_dictionary_settle would fail with. */
+static enum slc_status
+check_string(const char *text, const struct slc_dictionary_key *key, struct slc_error *err)
 {
     if (key->bytes > SLC_NAME_BYTES_MAX || memchr(text + key->at, 0, key->bytes) != NULL) {
         return slc_fail(err, SLC_ERR_INPUT,
@@ -233,7 +234,7 @@ enum slc_status slc_dictionary_settle(struct slc_dictionary *self,
                                       struct slc_error *err)
 {
     struct slot *slots;
-    enum slc_status status = slc_dictionary_check(text, key, err);
+    enum slc_status status = check_string(text, key, err);
     uint64_t at;
 
     if (status == SLC_OK && self->count >= self->slots / 4 * 3) {

@@ -105,11 +105,6 @@ enum slc_status slc_dictionary_settle(struct slc_dictionary *dictionary,
                                       uint64_t *number,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Whether it can be a name at all, or what slc_dictionary_settle would fail with. */
-enum slc_status slc_dictionary_check(const char *text,
-                                     const struct slc_dictionary_key *key,
-                                     struct slc_error *err) SLC_NODISCARD;
-
 /* Has what is needed soon to settle a string brought to the cache. One thread at a time. */
 void slc_dictionary_expect(const struct slc_dictionary *dictionary,
                            const struct slc_dictionary_key *key);

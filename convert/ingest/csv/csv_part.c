@@ -1,4 +1,3 @@
-/* See convert/ingest/csv/csv_part.h. */
 #include "convert/ingest/csv/csv_part.h"
 
 #include "base/memory/checked.h"

@@ -1,4 +1,3 @@
-/* See csv_read.h. */
 #include "convert/ingest/csv/csv_read.h"
 
 #include "base/error/clock.h"

@@ -1,4 +1,3 @@
-/* See csv_record.h. */
 #include "convert/ingest/csv/csv_record.h"
 
 #include <string.h>

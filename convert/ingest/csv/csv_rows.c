@@ -1,4 +1,3 @@
-/* See csv_rows.h. */
 #include "convert/ingest/csv/csv_rows.h"
 
 #include "base/memory/bytes.h"

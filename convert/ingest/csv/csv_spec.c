@@ -1,4 +1,3 @@
-/* See csv_spec.h. */
 #include "convert/ingest/csv/csv_spec.h"
 
 #include "base/hash.h"
