@@ -206,7 +206,7 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     if (input->decoder == NULL || input->stored_bytes == 0) {
         return input->stored_bytes;
     }
-    used = input->source.consumed - input->decoder->held(input->decoder);
+    used = input->source.consumed - input->decoder->held;
     if (text == 0 || used == 0) {
         return 0;
     }
