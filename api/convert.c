@@ -55,7 +55,7 @@ api_take_transforms(const char *text, struct slc_transforms *transforms, struct 
 /* What a table's columns become, where the input is one. */
 static enum slc_status take_table(const struct sluice_convert_options *known,
                                   struct slc_convert_options *convert,
-                                  struct slc_sheet_spec *sheet,
+                                  struct slc_csv_spec *csv,
                                   struct slc_error *err)
 {
     const bool of_table = known->value_column != NULL || known->delimiter != NULL ||
@@ -80,9 +80,9 @@ static enum slc_status take_table(const struct sluice_convert_options *known,
         return slc_fail(err, SLC_ERR_USAGE, "missing %d is not one of the enumeration",
                         (int)known->missing);
     }
-    convert->sheet = sheet;
-    return slc_sheet_spec_set(sheet, known->columns, known->value_column, known->delimiter,
-                              known->no_header != 0, (enum slc_sheet_missing)known->missing, err);
+    convert->csv = csv;
+    return slc_csv_spec_set(csv, known->columns, known->value_column, known->delimiter,
+                            known->no_header != 0, (enum slc_csv_missing)known->missing, err);
 }
 
 enum slc_status api_take_labels(const char *const *labels,
@@ -159,7 +159,7 @@ enum slc_status sluice_convert(const char *input,
     struct slc_convert_options convert = {.input = input, .output = output};
     struct slc_convert_report made = {0};
     struct slc_name_maps names = {.files = NULL};
-    struct slc_sheet_spec sheet = {.order = 0};
+    struct slc_csv_spec csv = {.order = 0};
     struct slc_stop stop = {.flag = NULL};
     enum slc_status status;
 
@@ -172,7 +172,7 @@ enum slc_status sluice_convert(const char *input,
         status = take_options(&known, &convert, err);
     }
     if (status == SLC_OK) {
-        status = take_table(&known, &convert, &sheet, err);
+        status = take_table(&known, &convert, &csv, err);
     }
     if (status == SLC_OK) {
         status = api_take_labels(known.labels, known.label_count, &names, &convert.names, err);

@@ -111,7 +111,7 @@ uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct sl
 }
 
 /* "(3, 1, 7)": the 1-based coordinates of a key, for messages. */
-static void describe(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi, char text[420])
+static void describe_key(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi, char text[420])
 {
     uint64_t coords[SLC_MAX_ORDER];
     size_t used = 0;
@@ -146,7 +146,7 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
     case SLC_DUPLICATES_ERROR:
         break;
     }
-    describe(plan, key_lo, key_hi, text);
+    describe_key(plan, key_lo, key_hi, text);
     return slc_fail(err, SLC_ERR_INPUT,
                     "coordinate %s (counting from 1) occurs more than once: choose "
                     "--duplicates sum, keep-first or keep-last to accept duplicates",
@@ -164,7 +164,7 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
     char text[420];
 
     if (!isfinite(*value)) {
-        describe(plan, key_lo, key_hi, text);
+        describe_key(plan, key_lo, key_hi, text);
         return slc_fail(err, SLC_ERR_INPUT,
                         "the duplicates of coordinate %s (counting from 1) sum to %g, beyond the "
                         "range of f64: scale the values, or choose another --duplicates",
@@ -175,7 +175,7 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
 
         *value = slc_transforms_apply(plan->transforms, before);
         if (!isfinite(*value)) {
-            describe(plan, key_lo, key_hi, text);
+            describe_key(plan, key_lo, key_hi, text);
             return slc_fail(err, SLC_ERR_INPUT,
                             "--transform makes %g of the value %.17g at coordinate %s (counting "
                             "from 1): log1p needs values above -1, and scale a smaller factor",
@@ -185,7 +185,7 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
     if (plan->value == SLC_VALUE_F32) {
         /* The largest value that rounds to a finite float: halfway to the next power of two. */
         if (fabs(*value) >= 0x1.ffffffp127) {
-            describe(plan, key_lo, key_hi, text);
+            describe_key(plan, key_lo, key_hi, text);
             return slc_fail(err, SLC_ERR_INPUT,
                             "the value %.17g at coordinate %s (counting from 1) is beyond the "
                             "range of f32: use --value f64, or scale the values",
@@ -330,13 +330,13 @@ static enum slc_status fail_bucket(struct slc_error *err)
 }
 
 /* Loads every chunk of the bucket, newest first, and lists the runs. */
-static enum slc_status load(const struct slc_sort_plan *plan,
-                            const struct slc_bucket *bucket,
-                            void *records,
-                            struct run_slot *slots,
-                            const struct slc_bucket_source *source,
-                            struct first_digit *first,
-                            struct slc_error *err)
+static enum slc_status load_chunks(const struct slc_sort_plan *plan,
+                                   const struct slc_bucket *bucket,
+                                   void *records,
+                                   struct run_slot *slots,
+                                   const struct slc_bucket_source *source,
+                                   struct first_digit *first,
+                                   struct slc_error *err)
 {
     struct slc_chunk_link link = bucket->chain.last;
     uint64_t at = 0;
@@ -401,7 +401,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     void *slot_bytes = (uint8_t *)area + 2 * (count * width);
     struct run_slot *slots = slot_bytes;
     struct first_digit first = choose_digit(plan, bucket);
-    enum slc_status status = load(plan, bucket, scratch, slots, source, &first, err);
+    enum slc_status status = load_chunks(plan, bucket, scratch, slots, source, &first, err);
 
     if (source->ahead != NULL) {
         slc_read_ahead_end(source->ahead, source->request);

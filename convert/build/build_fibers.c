@@ -1,4 +1,3 @@
-/* See convert/build/build_fibers.h. */
 #include "convert/build/build_fibers.h"
 
 #include "base/memory/checked.h"

@@ -259,7 +259,7 @@ static bool next_bucket(void *context, struct slc_bucket *bucket)
 }
 
 /* Buckets to the file, as many at a time as stand before one that has to be split. */
-static enum slc_status run(struct finish *finish, struct slc_error *err)
+static enum slc_status write_buckets(struct finish *finish, struct slc_error *err)
 {
     struct slc_pipeline_options pipeline = {.plan = &finish->plan,
                                             .workers = finish->memory.workers,
@@ -319,7 +319,7 @@ static void end_writer(struct finish *finish, enum slc_status status)
     }
 }
 
-static void end(struct finish *finish, enum slc_status status)
+static void end_finish(struct finish *finish, enum slc_status status)
 {
     slc_build_queue_clear(&finish->queue);
     end_writer(finish, status);
@@ -364,7 +364,7 @@ enum slc_status slc_build_store(struct slc_builder *builder,
         status = split_front(&finish, finish.queue.top->count, err);
     }
     if (status == SLC_OK) {
-        status = run(&finish, err);
+        status = write_buckets(&finish, err);
     }
     if (status == SLC_OK) {
         struct slc_writer *writer = finish.writer;
@@ -389,7 +389,7 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                          .report = report},
             origin, err);
     }
-    end(&finish, status);
+    end_finish(&finish, status);
     return status;
 }
 

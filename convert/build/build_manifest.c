@@ -1,4 +1,3 @@
-/* See convert/build/build_manifest.h. */
 #include "convert/build/build_manifest.h"
 
 #include "base/memory/memory.h"

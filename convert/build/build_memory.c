@@ -1,4 +1,3 @@
-/* See convert/build/build_memory.h. */
 #include "convert/build/build_memory.h"
 
 #include "base/memory/checked.h"
@@ -101,7 +100,11 @@ uint64_t slc_builder_memory_min(const struct slc_builder_options *options, unsig
     return slc_max_u64(push, sort);
 }
 
-bool slc_push_stays_in_memory(const struct slc_builder_options *options, uint64_t entries)
+/*
+ * Whether so many entries are likely to stay in memory until they are sorted: then small buckets
+ * and small chunks cost nothing but save cache misses; chunks that go to a disk must be large.
+ */
+static bool stays_in_memory(const struct slc_builder_options *options, uint64_t entries)
 {
     return entries > 0 && entries <= options->memory_bytes / 2 / CHUNK_ENTRY_BYTES;
 }
@@ -115,7 +118,7 @@ struct slc_push_memory slc_push_memory_plan(const struct slc_builder_options *op
     /* An entry never packs to more than its row, a run and a share of a chunk's header. */
     uint64_t entry_bytes = 24 + 64;
     uint64_t memory = options->memory_bytes;
-    uint64_t buffer = slc_push_stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
+    uint64_t buffer = stays_in_memory(options, entries) ? MEMORY_BUFFER_BYTES : UINT32_MAX;
     uint64_t rest, most, segment;
 
     for (;; buckets -= buckets / 8 + 1) {
@@ -253,7 +256,7 @@ uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
                                   uint64_t entries_expected)
 {
     uint64_t resident = (uint64_t)SLC_SPILL_SEGMENTS_MIN * SLC_BUILD_CHUNK_BYTES * 4;
-    bool spilled = !slc_push_stays_in_memory(options, entries_expected);
+    bool spilled = !stays_in_memory(options, entries_expected);
     struct slc_sort_memory plan =
         slc_sort_memory_plan(options, slc_sort_workers(options, spilled), resident, UINT64_MAX);
     uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);

@@ -24,12 +24,6 @@ enum {
     SLC_BUILD_HUGE_AREA_BYTES = 16 << 20
 };
 
-/*
- * Whether so many entries are likely to stay in memory until they are sorted: then small buckets
- * and small chunks cost nothing but save cache misses; chunks that go to a disk must be large.
- */
-bool slc_push_stays_in_memory(const struct slc_builder_options *options, uint64_t entries);
-
 /* The phase of pushing. buckets may be fewer than asked. */
 struct slc_push_memory {
     struct slc_scatter_shape shape;

@@ -185,13 +185,13 @@ go_on(struct slc_output *output, slc_u128 first, slc_u128 last, struct slc_error
 }
 
 /* Appends nonzeros to the stream of tiles; `upper`: as in struct slc_tile_source. */
-static enum slc_status append(struct slc_output *output,
-                              const uint64_t *lo,
-                              const uint64_t *hi,
-                              uint64_t upper,
-                              const double *values,
-                              uint64_t count,
-                              struct slc_error *err)
+static enum slc_status append_nonzeros(struct slc_output *output,
+                                       const uint64_t *lo,
+                                       const uint64_t *hi,
+                                       uint64_t upper,
+                                       const double *values,
+                                       uint64_t count,
+                                       struct slc_error *err)
 {
     uint64_t i = 0;
     enum slc_status status = leave_out(output, lo, hi, upper, count, &i, err);
@@ -240,14 +240,14 @@ static enum slc_status close_open(struct slc_output *output, struct slc_error *e
                              &keep, &output->counts, err);
     if (status == SLC_OK && keep) {
         /* One nonzero can complete a tile only in the stage, or be one in a tile of its own. */
-        status =
-            append(output, &output->open_lo, NULL, output->open_hi, &output->open_value, 1, err);
+        status = append_nonzeros(output, &output->open_lo, NULL, output->open_hi,
+                                 &output->open_value, 1, err);
     }
     return status;
 }
 
 static enum slc_status
-join(struct slc_output *output, const struct slc_sorted *sorted, struct slc_error *err)
+join_raw(struct slc_output *output, const struct slc_sorted *sorted, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
     uint64_t i = 0;
@@ -290,21 +290,21 @@ enum slc_status slc_output_add(struct slc_output *output,
         status = close_open(output, err);
     }
     if (status == SLC_OK) {
-        status = join(output, sorted, err);
+        status = join_raw(output, sorted, err);
     }
     if (status == SLC_OK && (sorted->count > 0 || sorted->open)) {
         status = close_open(output, err);
     }
     if (status == SLC_OK && sorted->key_hi != NULL) {
-        status =
-            append(output, sorted->key_lo, sorted->key_hi, 0, sorted->values, sorted->count, err);
+        status = append_nonzeros(output, sorted->key_lo, sorted->key_hi, 0, sorted->values,
+                                 sorted->count, err);
     } else {
         for (part = 0; part <= 1 && status == SLC_OK; part++) {
             uint64_t from = part == 0 ? 0 : sorted->carry;
             uint64_t to = part == 0 ? sorted->carry : sorted->count;
 
-            status = append(output, sorted->key_lo + from, NULL, sorted->upper + part,
-                            sorted->values + from, to - from, err);
+            status = append_nonzeros(output, sorted->key_lo + from, NULL, sorted->upper + part,
+                                     sorted->values + from, to - from, err);
         }
     }
     if (status == SLC_OK && sorted->open) {

@@ -1,4 +1,3 @@
-/* See convert/build/build_progress.h. */
 #include "convert/build/build_progress.h"
 
 #include "base/error/clock.h"
@@ -40,7 +39,7 @@ enum slc_status slc_build_progress_load(struct slc_build_progress *progress,
     return SLC_OK;
 }
 
-static enum slc_status save(const struct slc_build_progress *progress, struct slc_error *err)
+static enum slc_status save_facts(const struct slc_build_progress *progress, struct slc_error *err)
 {
     struct slc_state state = {.bytes = NULL};
     enum slc_status status;
@@ -74,7 +73,7 @@ enum slc_status slc_build_progress_add(struct slc_build_progress *progress,
     if (slc_seconds_since(progress->saved_ns) < progress->seconds) {
         return SLC_OK;
     }
-    status = save(progress, err);
+    status = save_facts(progress, err);
     progress->saved_ns = slc_clock_ns();
     return status;
 }

@@ -393,7 +393,7 @@ static uint32_t parts_wanted(const struct split *split, uint64_t runs)
     return (uint32_t)slc_max_u64(parts, PARTS_MIN);
 }
 
-static enum slc_status allocate(struct split *split, uint32_t parts, struct slc_error *err)
+static enum slc_status allocate_parts(struct split *split, uint32_t parts, struct slc_error *err)
 {
     split->splitters = slc_calloc(parts, sizeof *split->splitters);
     split->shared = slc_calloc(parts, sizeof *split->shared);
@@ -408,7 +408,7 @@ static enum slc_status allocate(struct split *split, uint32_t parts, struct slc_
 }
 
 static enum slc_status
-collect(const struct split *split, struct slc_bucket **parts, struct slc_error *err)
+collect_parts(const struct split *split, struct slc_bucket **parts, struct slc_error *err)
 {
     uint32_t count = split->splitter_count + 1;
     struct slc_bucket *list = slc_calloc(count, sizeof *list);
@@ -458,7 +458,7 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
     }
     split.entries_left = split.entries;
     wanted = parts_wanted(&split, runs);
-    status = allocate(&split, wanted, err);
+    status = allocate_parts(&split, wanted, err);
     if (status == SLC_OK) {
         status = take_sample(&split, places, (uint32_t)capacity, &sampled, err);
     }
@@ -478,7 +478,7 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
         status = fail_counts(err);
     }
     if (status == SLC_OK) {
-        status = collect(&split, parts, err);
+        status = collect_parts(&split, parts, err);
         *part_count = split.splitter_count + 1;
     }
 

@@ -128,10 +128,10 @@ enum slc_status slc_tiles_status(const struct slc_tiles *tiles, struct slc_error
     return tiles->fault.status;
 }
 
-static enum slc_status append(struct slc_writer *writer,
-                              enum beginning beginning,
-                              const struct slc_tile_blob *blob,
-                              struct slc_error *err)
+static enum slc_status append_tile(struct slc_writer *writer,
+                                   enum beginning beginning,
+                                   const struct slc_tile_blob *blob,
+                                   struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
@@ -159,7 +159,7 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
     }
     pthread_mutex_unlock(&tiles->lock);
     start = slc_clock_ns();
-    status = append(tiles->writer, beginning, blob, err);
+    status = append_tile(tiles->writer, beginning, blob, err);
     start = slc_clock_ns() - start;
     pthread_mutex_lock(&tiles->lock);
     tiles->write_ns += start;

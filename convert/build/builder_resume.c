@@ -134,36 +134,55 @@ static void put_workers(struct slc_state *state, struct slc_builder *builder)
     }
 }
 
-static void put_link(struct slc_state *state, const struct slc_chunk_link *link)
+static void pass_extent(struct slc_state *state, bool reading, struct slc_spill_extent *extent)
 {
-    slc_state_put(state, link->segment);
-    slc_state_put(state, link->offset);
-    slc_state_put(state, link->bytes);
+    extent->segments = (uint32_t)slc_state_pass(state, reading, extent->segments, UINT32_MAX - 1);
+    extent->segment_bytes = (uint32_t)slc_state_pass(state, reading, extent->segment_bytes,
+                                                     SLC_BUILD_SEGMENT_BYTES_MAX);
+    extent->chunk_bytes =
+        (uint32_t)slc_state_pass(state, reading, extent->chunk_bytes, SLC_BUILD_CHUNK_BYTES);
+    extent->file_bytes = slc_state_pass(state, reading, extent->file_bytes, UINT64_MAX / 2);
+    extent->end_bytes = slc_state_pass(state, reading, extent->end_bytes, UINT64_MAX / 2);
+    state->bad = state->bad || (reading && (extent->segment_bytes < SLC_BUILD_CHUNK_BYTES ||
+                                            extent->segment_bytes % SLC_PAGE_BYTES != 0));
 }
 
-static void put_extent(struct slc_state *state, const struct slc_spill_extent *extent)
+/* A link to a chunk within the file, or to none. */
+static void pass_link(struct slc_state *state,
+                      bool reading,
+                      const struct slc_spill_extent *extent,
+                      struct slc_chunk_link *link)
 {
-    slc_state_put(state, extent->segments);
-    slc_state_put(state, extent->segment_bytes);
-    slc_state_put(state, extent->chunk_bytes);
-    slc_state_put(state, extent->file_bytes);
-    slc_state_put(state, extent->end_bytes);
+    link->segment = (uint32_t)slc_state_pass(state, reading, link->segment, extent->segments);
+    link->offset = (uint32_t)slc_state_pass(state, reading, link->offset, extent->segment_bytes);
+    link->bytes = (uint32_t)slc_state_pass(state, reading, link->bytes, extent->chunk_bytes);
+    state->bad =
+        state->bad ||
+        (reading && link->bytes > 0 &&
+         (link->segment == extent->segments || link->bytes > extent->segment_bytes - link->offset));
 }
 
-static void put_chains(struct slc_state *state, const struct slc_builder *builder)
+/* `entries`: of all chains. */
+static void pass_chains(struct slc_state *state,
+                        bool reading,
+                        struct slc_builder *builder,
+                        uint64_t entries,
+                        const struct slc_spill_extent *extent)
 {
-    for (uint32_t b = 0; b < builder->bucket_count; b++) {
-        const struct slc_chain *chain = &builder->chains[b];
+    for (uint32_t b = 0; b < builder->bucket_count && !state->bad; b++) {
+        struct slc_chain *chain = &builder->chains[b];
 
-        put_link(state, &chain->last);
-        slc_state_put(state, chain->chunks);
-        slc_state_put(state, chain->entries);
-        slc_state_put(state, chain->runs);
-        slc_state_put(state, chain->mark_stride);
-        slc_state_put(state, chain->mark_count);
+        pass_link(state, reading, extent, &chain->last);
+        slc_state_pass_number(state, reading, &chain->chunks);
+        chain->entries = slc_state_pass(state, reading, chain->entries, entries);
+        chain->runs = slc_state_pass(state, reading, chain->runs, chain->entries);
+        slc_state_pass_number(state, reading, &chain->mark_stride);
+        chain->mark_count =
+            (unsigned)slc_state_pass(state, reading, chain->mark_count, SLC_CHAIN_MARKS);
         for (unsigned i = 0; i < chain->mark_count; i++) {
-            put_link(state, &chain->marks[i]);
+            pass_link(state, reading, extent, &chain->marks[i]);
         }
+        state->bad = state->bad || (reading && (chain->entries > 0) != (chain->last.bytes > 0));
     }
 }
 
@@ -188,11 +207,11 @@ slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, st
         slc_state_put(&state, options->memory_bytes);
         slc_state_put(&state, options->assumed_base);
         slc_state_put(&state, builder->entries_expected);
-        put_extent(&state, &extent);
+        pass_extent(&state, false, &extent);
         put_splitters(&state, builder);
         put_frames(&state, &builder->frames);
         put_workers(&state, builder);
-        put_chains(&state, builder);
+        pass_chains(&state, false, builder, 0, &extent);
         slc_state_put_bytes(&state, note->bytes, note->count);
         state.bad = state.bad || note->bad;
         status = slc_state_save(&state, options->files, builder->folder.part, SLC_PUSHED_STATE_NAME,
@@ -295,52 +314,6 @@ static void get_workers(struct slc_state *state, struct slc_builder *builder)
     }
 }
 
-/* A link to a chunk within the file, or to none. */
-static struct slc_chunk_link get_link(struct slc_state *state,
-                                      const struct slc_spill_extent *extent)
-{
-    struct slc_chunk_link link;
-
-    link.segment = (uint32_t)slc_state_get(state, extent->segments);
-    link.offset = (uint32_t)slc_state_get(state, extent->segment_bytes);
-    link.bytes = (uint32_t)slc_state_get(state, extent->chunk_bytes);
-    state->bad =
-        state->bad || (link.bytes > 0 && (link.segment == extent->segments ||
-                                          link.bytes > extent->segment_bytes - link.offset));
-    return link;
-}
-
-static void get_extent(struct slc_state *state, struct slc_spill_extent *extent)
-{
-    extent->segments = (uint32_t)slc_state_get(state, UINT32_MAX - 1);
-    extent->segment_bytes = (uint32_t)slc_state_get(state, SLC_BUILD_SEGMENT_BYTES_MAX);
-    extent->chunk_bytes = (uint32_t)slc_state_get(state, SLC_BUILD_CHUNK_BYTES);
-    extent->file_bytes = slc_state_get(state, UINT64_MAX / 2);
-    extent->end_bytes = slc_state_get(state, UINT64_MAX / 2);
-    state->bad = state->bad || extent->segment_bytes < SLC_BUILD_CHUNK_BYTES ||
-                 extent->segment_bytes % SLC_PAGE_BYTES != 0;
-}
-
-static void get_chains(struct slc_state *state,
-                       struct slc_builder *builder,
-                       const struct slc_spill_extent *extent)
-{
-    for (uint32_t b = 0; b < builder->bucket_count && !state->bad; b++) {
-        struct slc_chain *chain = &builder->chains[b];
-
-        chain->last = get_link(state, extent);
-        chain->chunks = slc_state_get(state, UINT64_MAX);
-        chain->entries = slc_state_get(state, builder->workers[0].entries);
-        chain->runs = slc_state_get(state, chain->entries);
-        chain->mark_stride = slc_state_get(state, UINT64_MAX);
-        chain->mark_count = (unsigned)slc_state_get(state, SLC_CHAIN_MARKS);
-        for (unsigned i = 0; i < chain->mark_count; i++) {
-            chain->marks[i] = get_link(state, extent);
-        }
-        state->bad = state->bad || (chain->entries > 0) != (chain->last.bytes > 0);
-    }
-}
-
 /* The fields before the splitters. *why: what makes the state useless, if anything. */
 static void get_head(struct slc_state *state, struct slc_builder *builder, const char **why)
 {
@@ -364,10 +337,10 @@ static void get_head(struct slc_state *state, struct slc_builder *builder, const
 static enum slc_status get_all(struct slc_builder *builder, const char **why, struct slc_error *err)
 {
     struct slc_state *state = &builder->note;
-    struct slc_spill_extent extent;
+    struct slc_spill_extent extent = {.segments = 0};
     enum slc_status status;
 
-    get_extent(state, &extent);
+    pass_extent(state, true, &extent);
     status = get_splitters(state, builder, err);
     if (status != SLC_OK || state->bad) {
         return status;
@@ -383,7 +356,7 @@ static enum slc_status get_all(struct slc_builder *builder, const char **why, st
     }
     if (status == SLC_OK) {
         get_workers(state, builder);
-        get_chains(state, builder, &extent);
+        pass_chains(state, true, builder, builder->workers[0].entries, &extent);
     }
     return status;
 }

@@ -1,4 +1,3 @@
-/* See convert/build/tile_cut.h. */
 #include "convert/build/tile_cut.h"
 
 #include "base/memory/checked.h"

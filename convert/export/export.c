@@ -57,7 +57,7 @@ struct stream {
 };
 
 /* Writes what the worker holds, in its turn. SLC_ERR_INTERRUPTED: another worker failed. */
-static enum slc_status drain(struct stream *stream, struct slc_error *err)
+static enum slc_status write_buffer(struct stream *stream, struct slc_error *err)
 {
     struct export *export = stream->export;
     size_t bytes = stream->used;
@@ -111,7 +111,7 @@ format_tile(struct stream *stream, struct slc_tile_view *tile, struct slc_error 
 
             stream->used += (size_t)(format_row(row, export, tile, &chunk, i) - row);
             if (stream->used > limit) {
-                status = drain(stream, err);
+                status = write_buffer(stream, err);
                 if (status != SLC_OK) {
                     return status;
                 }
@@ -144,7 +144,7 @@ static void export_worker(void *context, unsigned worker, unsigned workers)
             status = format_tile(&stream, &tile, err);
         }
         if (status == SLC_OK) {
-            status = drain(&stream, err);
+            status = write_buffer(&stream, err);
         }
         if (status != SLC_OK) {
             if (status != SLC_ERR_INTERRUPTED) {
@@ -276,7 +276,7 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
     return status;
 }
 
-static enum slc_status prepare(struct export *export, struct slc_error *err)
+static enum slc_status open_export(struct export *export, struct slc_error *err)
 {
     const struct slc_export_options *options = export->options;
     const struct slc_layout_info *info;
@@ -320,7 +320,7 @@ static enum slc_status prepare(struct export *export, struct slc_error *err)
     return status;
 }
 
-static void end(struct export *export)
+static void close_export(struct export *export)
 {
     unsigned i;
 
@@ -352,7 +352,7 @@ slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct
                         "possible",
                         options->index_base, options->threads, SLC_MAX_THREADS);
     }
-    status = prepare(&export, err);
+    status = open_export(&export, err);
     for (block = 0; status == SLC_OK && block < slc_reader_info(export.store.reader)->block_count;
          block++) {
         status = export_block(&export, block, err);
@@ -363,6 +363,6 @@ slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct
     if (status == SLC_OK) {
         *lines = export.lines;
     }
-    end(&export);
+    close_export(&export);
     return status;
 }

@@ -1,4 +1,3 @@
-/* See convert/export/export_form.h. */
 #include "convert/export/export_form.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* See export_lists.h. */
 #include "convert/export/export_lists.h"
 
 #include "base/memory/checked.h"
@@ -48,7 +47,7 @@ struct lists {
 };
 
 static enum slc_status
-decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
     struct lists *lists = context;
     struct slc_list_part *part = &lists->parts[worker].list;
@@ -108,7 +107,7 @@ static bool in_turn(void *context, unsigned worker)
     return true;
 }
 
-static void deliver(void *context, unsigned worker)
+static void deliver_rows(void *context, unsigned worker)
 {
     struct lists *lists = context;
     const struct part *part = &lists->parts[worker];
@@ -172,7 +171,7 @@ static enum slc_status take_memory(struct lists *lists, struct slc_error *err)
 static enum slc_status write_lists(struct lists *lists, struct slc_error *err)
 {
     const struct slc_tile_steps steps = {
-        .context = lists, .decode = decode, .in_turn = in_turn, .deliver = deliver};
+        .context = lists, .decode = decode_tile, .in_turn = in_turn, .deliver = deliver_rows};
     struct slc_tile_scan_options scan = {.files = lists->store.files,
                                          .reader = lists->store.reader,
                                          .workers = 1,
@@ -292,11 +291,11 @@ static enum slc_status judge_memory(struct lists *lists,
     return status;
 }
 
-static enum slc_status judge(struct lists *lists,
-                             enum slc_list_form form,
-                             double seconds,
-                             struct slc_export_forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status forecast_lists(struct lists *lists,
+                                      enum slc_list_form form,
+                                      double seconds,
+                                      struct slc_export_forecast *forecast,
+                                      struct slc_error *err)
 {
     struct slc_store_trial trial = {.nnz = 0};
     struct slc_list_file file;
@@ -339,7 +338,7 @@ enum slc_status slc_export_lists_forecast(const struct slc_export_options *optio
 
     *forecast = (struct slc_export_forecast){.nnz = 0};
     if (status == SLC_OK) {
-        status = judge(&lists, form, seconds, forecast, err);
+        status = forecast_lists(&lists, form, seconds, forecast, err);
         slc_store_close(&lists.store);
     }
     return status;

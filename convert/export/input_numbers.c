@@ -1,4 +1,3 @@
-/* See input_numbers.h. */
 #include "convert/export/input_numbers.h"
 
 uint64_t slc_input_numbers_bytes(const struct slc_manifest *manifest)

@@ -27,7 +27,7 @@ static uint8_t *add_piece(struct slc_list_file *file)
 }
 
 /* What has been written to the last piece. */
-static void grow(struct slc_list_file *file, uint32_t bytes)
+static void grow_file(struct slc_list_file *file, uint32_t bytes)
 {
     file->pieces[file->piece_count - 1].bytes += bytes;
     file->bytes += bytes;
@@ -72,7 +72,7 @@ static void arrange_splatt(struct slc_list_file *file)
             slc_store_u64(at, number);
         }
     }
-    grow(file, 20 + (file->order + 2) * width);
+    grow_file(file, 20 + (file->order + 2) * width);
     (void)place_lists(file, 0, file->order);
 }
 
@@ -98,16 +98,16 @@ static bool arrange_matlab(struct slc_list_file *file)
         return false;
     }
     slc_mat5_header(at);
-    grow(file, SLC_MAT5_HEADER_BYTES);
-    grow(file, slc_mat5_begin(&tensor, end_of_piece(file)));
-    grow(file, slc_mat5_begin(&subs, end_of_piece(file)));
+    grow_file(file, SLC_MAT5_HEADER_BYTES);
+    grow_file(file, slc_mat5_begin(&tensor, end_of_piece(file)));
+    grow_file(file, slc_mat5_begin(&subs, end_of_piece(file)));
     (void)place_lists(file, 0, file->order - 1);
-    grow(file, slc_mat5_begin(&vals, add_piece(file)));
+    grow_file(file, slc_mat5_begin(&vals, add_piece(file)));
     (void)place_lists(file, file->order, file->order);
-    grow(file, slc_mat5_begin(&size, add_piece(file)));
+    grow_file(file, slc_mat5_begin(&size, add_piece(file)));
     for (unsigned n = 0; n < file->order; n++) {
         slc_store_f64(end_of_piece(file), (double)file->dims[n]);
-        grow(file, 8);
+        grow_file(file, 8);
     }
     return true;
 }
@@ -161,7 +161,7 @@ static void add_member(struct archive *archive,
         memcpy(at + before + NPY_BYTES, content, bytes);
     }
     member->crc = (uint32_t)crc32(0, at + before, NPY_BYTES + bytes);
-    grow(file, before + NPY_BYTES + bytes);
+    grow_file(file, before + NPY_BYTES + bytes);
     (void)place_lists(file, first, last);
     for (unsigned i = first; i <= last; i++) {
         const uint64_t list = file->nnz * slc_list_kind_bytes(file->lists[i].kind);
@@ -208,10 +208,10 @@ static void arrange_archive(struct slc_list_file *file)
     add_member(&archive, "shape.npy", "<i8", order, none_first, none_last, dims, 8 * n);
     add_member(&archive, "data.npy", type_of(file, n), one, n, n, NULL, 0);
     at = add_piece(file);
-    grow(file, slc_zip_directory(archive.members, archive.count, file->bytes, at));
+    grow_file(file, slc_zip_directory(archive.members, archive.count, file->bytes, at));
 }
 
-static bool arrange(struct slc_list_file *file)
+static bool arrange_pieces(struct slc_list_file *file)
 {
     file->bytes = 0;
     file->piece_count = 0;
@@ -270,14 +270,15 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
     }
     file->lists[manifest->order].kind =
         manifest->value_type == SLC_F32 && form != SLC_LISTS_MATLAB ? SLC_LIST_F32 : SLC_LIST_F64;
-    return arrange(file) ? SLC_OK
-                         : fail_form(err, "the tensor takes more than the 2 GiB that a variable of "
-                                          "a .mat file of version 5 holds");
+    return arrange_pieces(file)
+               ? SLC_OK
+               : fail_form(err, "the tensor takes more than the 2 GiB that a variable of "
+                                "a .mat file of version 5 holds");
 }
 
 void slc_list_file_finish(struct slc_list_file *file)
 {
-    const bool fits = arrange(file);
+    const bool fits = arrange_pieces(file);
 
     assert(fits);
     (void)fits;

@@ -1,4 +1,3 @@
-/* See list_output.h. */
 #include "convert/export/list_output.h"
 
 #include "base/memory/bytes.h"

@@ -141,12 +141,12 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     return status;
 }
 
-static enum slc_status scan(struct row_order *work,
-                            enum slc_status (*decode)(void *context,
-                                                      unsigned worker,
-                                                      struct slc_tile_view *tile,
-                                                      struct slc_error *err),
-                            struct slc_error *err)
+static enum slc_status scan_rows(struct row_order *work,
+                                 enum slc_status (*decode)(void *context,
+                                                           unsigned worker,
+                                                           struct slc_tile_view *tile,
+                                                           struct slc_error *err),
+                                 struct slc_error *err)
 {
     const struct slc_store *store = work->options->store;
     struct slc_tile_scan_options options = {.files = store->files,
@@ -218,7 +218,7 @@ static enum slc_status write_bins(
     work->last_bin = last;
     work->wanted = wanted;
     atomic_store(&work->gathered, 0);
-    status = scan(work, gather_tile, err);
+    status = scan_rows(work, gather_tile, err);
     if (status == SLC_OK && atomic_load(&work->gathered) != wanted) {
         status =
             slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
@@ -313,7 +313,7 @@ static enum slc_status write_parts(struct row_order *work, struct slc_error *err
 
     if (status == SLC_OK) {
         work->last_bin = count - 1;
-        status = scan(work, count_tile, err);
+        status = scan_rows(work, count_tile, err);
     }
     if (status != SLC_OK) {
         return status;
@@ -338,8 +338,9 @@ static enum slc_status write_parts(struct row_order *work, struct slc_error *err
     return status;
 }
 
-static enum slc_status
-plan(const struct slc_row_order_options *options, struct row_order *work, struct slc_error *err)
+static enum slc_status plan_parts(const struct slc_row_order_options *options,
+                                  struct row_order *work,
+                                  struct slc_error *err)
 {
     const uint64_t nnz = options->store->manifest.nnz;
 
@@ -357,7 +358,7 @@ enum slc_status slc_row_order_forecast(const struct slc_row_order_options *optio
 {
     const struct slc_layout_info *info = slc_reader_info(options->store->reader);
     struct row_order work;
-    enum slc_status status = plan(options, &work, err);
+    enum slc_status status = plan_parts(options, &work, err);
 
     if (status == SLC_OK) {
         const bool parts = work.capacity < info->nnz;
@@ -376,7 +377,7 @@ enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
 {
     const uint64_t nnz = options->store->manifest.nnz;
     struct row_order work;
-    enum slc_status status = plan(options, &work, err);
+    enum slc_status status = plan_parts(options, &work, err);
 
     if (status != SLC_OK) {
         return status;

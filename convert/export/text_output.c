@@ -1,4 +1,3 @@
-/* See convert/export/text_output.h. */
 #include "convert/export/text_output.h"
 
 #include "base/memory/memory.h"

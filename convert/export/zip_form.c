@@ -1,4 +1,3 @@
-/* See zip_form.h. */
 #include "convert/export/zip_form.h"
 
 #include "base/memory/bytes.h"

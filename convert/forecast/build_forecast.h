@@ -1,5 +1,5 @@
 /*
- * What building a store would take, judged by a sample of its entries (build_sample.h), of which a
+ * What building a store would take, judged by a sample of its entries, of which a
  * tile is encoded as those of the store would be (build_trial.h).
  */
 #ifndef SLC_CONVERT_BUILD_FORECAST_H

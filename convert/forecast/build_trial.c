@@ -196,7 +196,7 @@ static enum slc_status make_up(const struct entry *entries,
 }
 
 /* The sample itself. */
-static void copy(const struct entry *entries, uint32_t count, struct tile *tile)
+static void copy_sample(const struct entry *entries, uint32_t count, struct tile *tile)
 {
     for (uint32_t i = 0; i < count; i++) {
         tile->lo[i] = (uint64_t)entries[i].key;
@@ -247,7 +247,7 @@ static enum slc_status encode_cut(struct slc_encoder *encoder,
  * Cells that `nnz` nonzeros occupy, where `seen` of them occupy `cells`: of as many as likely
  * each, n are expected to occupy all (1 - exp(-n / all)) of them.
  */
-static double occupied(double cells, double seen, double nnz)
+static double occupied_cells(double cells, double seen, double nnz)
 {
     double low = log(cells), high = low + log(1e12);
 
@@ -263,12 +263,12 @@ static double occupied(double cells, double seen, double nnz)
 }
 
 /* Encodes it some times; the shortest counts, which nothing came between. */
-static enum slc_status encode(const struct slc_build_job *job,
-                              const struct slc_key_layout *keys,
-                              const struct tile *tile,
-                              double nnz,
-                              struct slc_build_trial *trial,
-                              struct slc_error *err)
+static enum slc_status encode_tile(const struct slc_build_job *job,
+                                   const struct slc_key_layout *keys,
+                                   const struct tile *tile,
+                                   double nnz,
+                                   struct slc_build_trial *trial,
+                                   struct slc_error *err)
 {
     struct slc_encoder *encoder = NULL;
     struct encoded encoded;
@@ -286,7 +286,7 @@ static enum slc_status encode(const struct slc_build_job *job,
     if (status == SLC_OK) {
         trial->index_bits = 8.0 * (double)encoded.index_bytes / tile->nnz;
         trial->value_bits = 8.0 * (double)(encoded.data_bytes - encoded.index_bytes) / tile->nnz;
-        trial->tiles = occupied(encoded.tiles, tile->nnz, nnz);
+        trial->tiles = occupied_cells(encoded.tiles, tile->nnz, nnz);
         trial->closer = nnz / trial->tiles / (tile->nnz / (double)encoded.tiles);
     }
     slc_encoder_destroy(encoder);
@@ -325,11 +325,11 @@ static enum slc_status try_entries(const struct slc_build_job *job,
         if (made_up) {
             status = make_up(entries, trial->nnz, found, &keys.run, &tile, err);
         } else {
-            copy(entries, trial->nnz, &tile);
+            copy_sample(entries, trial->nnz, &tile);
         }
     }
     if (status == SLC_OK && trial->nnz > 0) {
-        status = encode(job, &keys, &tile, found->nnz, trial, err);
+        status = encode_tile(job, &keys, &tile, found->nnz, trial, err);
     }
     if (status == SLC_OK && !made_up && trial->nnz > 0) {
         trial->index_bits = fmax(trial->index_bits - log2(trial->closer), 1);

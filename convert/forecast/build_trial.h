@@ -2,7 +2,7 @@
 #ifndef SLC_CONVERT_BUILD_TRIAL_H
 #define SLC_CONVERT_BUILD_TRIAL_H
 
-#include "convert/forecast/build_sample.h"
+#include "convert/forecast/build_job.h"
 
 struct slc_build_trial {
     uint32_t nnz;                  /* of the sample; 0: it has no nonzeros, and nothing is known */

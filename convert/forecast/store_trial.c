@@ -1,4 +1,3 @@
-/* See store_trial.h. */
 #include "convert/forecast/store_trial.h"
 
 #include "base/error/clock.h"

@@ -13,7 +13,7 @@
 #include "convert/build/builder.h"
 #include "convert/export/text_output.h"
 #include "convert/forecast/build_forecast.h"
-#include "convert/generate/draw.h"
+#include "convert/generate/random_tensor.h"
 #include "convert/number/format.h"
 #include "convert/publish/build_complete.h"
 
@@ -34,7 +34,7 @@ struct generation {
     const struct slc_files *files;
     unsigned workers;      /* fewer than asked where the memory allows fewer */
     uint64_t memory_bytes; /* what is left for text buffers or the builder */
-    struct slc_draw draw;
+    struct slc_random_tensor tensor;
     struct slc_buffer columns; /* per worker: a column per mode, values */
     struct slc_turns turns;
     struct slc_error *worker_errors;
@@ -74,8 +74,8 @@ static void draw_piece(const struct generation *g, uint64_t number, struct piece
     uint64_t begin = number * PIECE_ENTRIES;
 
     piece->count = (uint32_t)slc_min_u64(PIECE_ENTRIES, g->options->nnz - begin);
-    slc_draw_coords(&g->draw, begin, 1, piece->count, piece->coords);
-    slc_draw_values(&g->draw, piece->view, piece->count, piece->values);
+    slc_random_tensor_coords(&g->tensor, begin, 1, piece->count, piece->coords);
+    slc_random_tensor_values(&g->tensor, piece->view, piece->count, piece->values);
 }
 
 static enum slc_status push_piece(struct generation *g,
@@ -139,7 +139,7 @@ static enum slc_status write_piece(struct generation *g,
     return SLC_OK;
 }
 
-static void tell(const struct generation *g, uint64_t done)
+static void report_progress(const struct generation *g, uint64_t done)
 {
     if (g->options->progress != NULL) {
         g->options->progress(g->options->context, "generate", slc_min_u64(done, g->options->nnz),
@@ -147,7 +147,7 @@ static void tell(const struct generation *g, uint64_t done)
     }
 }
 
-static void work(void *context, unsigned worker, unsigned workers)
+static void generate_pieces(void *context, unsigned worker, unsigned workers)
 {
     struct generation *g = context;
     struct slc_error *err = &g->worker_errors[worker];
@@ -175,7 +175,7 @@ static void work(void *context, unsigned worker, unsigned workers)
             return;
         }
         if (worker == 0) {
-            tell(g, (number + 1) * PIECE_ENTRIES);
+            report_progress(g, (number + 1) * PIECE_ENTRIES);
         }
     }
 }
@@ -202,8 +202,8 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
         return status;
     }
     /* The first worker may come when the others have drawn everything. */
-    tell(g, 0);
-    status = slc_team_run(workers, work, g, err);
+    report_progress(g, 0);
+    status = slc_team_run(workers, generate_pieces, g, err);
     slc_turns_destroy(&g->turns);
     for (i = 0; i < workers && status == SLC_OK; i++) {
         status = g->worker_errors[i].status;
@@ -259,7 +259,7 @@ static enum slc_status give_sample(struct generation *g, struct slc_error *err)
         columns[mode] = memory + (size_t)mode * count;
         sample.coords[mode] = columns[mode];
     }
-    slc_draw_coords(&g->draw, 0, g->options->nnz / count, count, columns);
+    slc_random_tensor_coords(&g->tensor, 0, g->options->nnz / count, count, columns);
     status = slc_builder_sample(g->builder, &sample, count, g->options->nnz, err);
     slc_free(memory);
     return status;
@@ -318,9 +318,9 @@ divide_memory(struct generation *g, struct slc_builder_options *build, struct sl
     if (g->workers == 0) {
         return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "generating this");
     }
-    status = slc_draw_init(&g->draw, options, (budget - least) / 2, err);
+    status = slc_random_tensor_init(&g->tensor, options, (budget - least) / 2, err);
     if (status == SLC_OK) {
-        build->beside_bytes = fixed + slc_draw_memory_bytes(&g->draw);
+        build->beside_bytes = fixed + slc_random_tensor_memory_bytes(&g->tensor);
         g->memory_bytes = budget - build->beside_bytes;
     }
     return status;
@@ -361,7 +361,7 @@ static struct slc_builder_options build_options(const struct slc_generate_option
 
 /* Checks what is asked for, and divides memory. */
 static enum slc_status
-begin(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
+begin_generation(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
 {
     const struct slc_generate_options *options = g->options;
     enum slc_status status;
@@ -377,11 +377,11 @@ begin(struct generation *g, struct slc_builder_options *build, struct slc_error 
     return status;
 }
 
-static void end(struct generation *g)
+static void end_generation(struct generation *g)
 {
     slc_buffer_destroy(&g->columns);
     slc_free(g->worker_errors);
-    slc_draw_destroy(&g->draw);
+    slc_random_tensor_destroy(&g->tensor);
 }
 
 enum slc_status slc_generate(const struct slc_generate_options *options,
@@ -393,13 +393,13 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
                            .store = is_store(options->output),
                            .text = {.fd = -1}};
     struct slc_builder_options build = build_options(options);
-    enum slc_status status = begin(&g, &build, err);
+    enum slc_status status = begin_generation(&g, &build, err);
 
     *report = (struct slc_generate_report){.entries = options->nnz, .store = g.store};
     if (status == SLC_OK) {
         status = g.store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
     }
-    end(&g);
+    end_generation(&g);
     return status;
 }
 
@@ -416,10 +416,10 @@ static uint64_t text_bytes_of(const struct generation *g, const struct piece *pi
 }
 
 /* Draws the first piece with the clock on, the second time of two, and judges the rest by it. */
-static enum slc_status judge(struct generation *g,
-                             const struct slc_builder_options *build,
-                             struct slc_generate_forecast *f,
-                             struct slc_error *err)
+static enum slc_status time_piece(struct generation *g,
+                                  const struct slc_builder_options *build,
+                                  struct slc_generate_forecast *f,
+                                  struct slc_error *err)
 {
     const double nnz = (double)g->options->nnz;
     struct slc_entries sample = {.order = g->options->order};
@@ -472,7 +472,7 @@ enum slc_status slc_generate_forecast(const struct slc_generate_options *options
                            .store = is_store(options->output),
                            .text = {.fd = -1}};
     struct slc_builder_options build = build_options(options);
-    enum slc_status status = begin(&g, &build, err);
+    enum slc_status status = begin_generation(&g, &build, err);
 
     *forecast = (struct slc_generate_forecast){.store = g.store, .workers = g.workers};
     if (status == SLC_OK) {
@@ -480,8 +480,8 @@ enum slc_status slc_generate_forecast(const struct slc_generate_options *options
 
         forecast->fixed_bytes = slc_memory_resident() + g.workers * columns_bytes(&g);
         forecast->text_memory_bytes = g.store ? 0 : g.workers * slc_min_u64(share, TEXT_BYTES);
-        status = judge(&g, &build, forecast, err);
+        status = time_piece(&g, &build, forecast, err);
     }
-    end(&g);
+    end_generation(&g);
     return status;
 }

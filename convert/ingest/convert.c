@@ -21,7 +21,7 @@
 #include "base/version.h"
 #include "convert/build/build_memory.h"
 #include "convert/ingest/convert_internal.h"
-#include "convert/ingest/csv/sheet.h"
+#include "convert/ingest/csv/csv.h"
 #include "convert/publish/build_complete.h"
 
 #include <assert.h>
@@ -269,7 +269,7 @@ static void fill_report(struct slc_conversion *c, const uint64_t *dims)
         report->smallest[m] = job->smallest[m];
     }
     report->input_bytes = slc_row_source_consumed(job->source);
-    report->text_bytes = c->sheet != NULL ? c->sheet_bytes : job->text_bytes;
+    report->text_bytes = c->csv != NULL ? c->csv_bytes : job->text_bytes;
     report->lines = job->line_count;
     report->workers = job->workers;
     report->read_seconds = job->read_seconds;
@@ -354,8 +354,8 @@ static void fill_origin(const struct slc_conversion *c, struct slc_store_origin 
     snprintf(origin->duplicate_policy, sizeof origin->duplicate_policy, "%s",
              slc_duplicates_name(c->options->duplicates));
     slc_transforms_tell(&c->options->transforms, origin->transforms, sizeof origin->transforms);
-    if (c->sheet != NULL) {
-        slc_sheet_tell(c->sheet, origin->table);
+    if (c->csv != NULL) {
+        slc_csv_tell(c->csv, origin->table);
     }
     if (c->appending != NULL) {
         slc_conversion_add_origin(c, origin);
@@ -436,11 +436,11 @@ static struct slc_builder_options builder_options(const struct slc_convert_optio
 }
 
 /* Opens the input, settles what its start tells, divides memory and runs. */
-static enum slc_status perform(const struct slc_convert_options *options,
-                               run_fn *run,
-                               struct slc_convert_forecast *forecast,
-                               struct slc_convert_report *report,
-                               struct slc_error *err)
+static enum slc_status convert_input(const struct slc_convert_options *options,
+                                     run_fn *run,
+                                     struct slc_convert_forecast *forecast,
+                                     struct slc_convert_report *report,
+                                     struct slc_error *err)
 {
     struct slc_conversion c = {.options = options,
                                .report = report,
@@ -500,7 +500,7 @@ done:
     slc_conversion_close_old(&c);
     destroy_parsers(&c.job);
     slc_row_source_close(c.job.source);
-    slc_sheet_destroy(c.sheet);
+    slc_csv_destroy(c.csv);
     slc_conversion_drop_table(&c);
     slc_input_close(c.values);
     slc_input_close(c.input);
@@ -517,14 +517,14 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
     if (!options->output) {
         return slc_fail(err, SLC_ERR_USAGE, "an output is needed");
     }
-    status = perform(options, run_build, NULL, report, &fault);
+    status = convert_input(options, run_build, NULL, report, &fault);
     if (status == SLC_ERR_DAMAGED && report->build.resumed) {
         struct slc_convert_options anew = *options;
 
         slc_log(SLC_LOG_NOTE, "%s: beginning anew", fault.message);
         anew.restart = true;
         slc_error_clear(&fault);
-        status = perform(&anew, run_build, NULL, report, &fault);
+        status = convert_input(&anew, run_build, NULL, report, &fault);
     }
     if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
         *err = fault;
@@ -536,7 +536,7 @@ enum slc_status slc_convert_scan(const struct slc_convert_options *options,
                                  struct slc_convert_report *report,
                                  struct slc_error *err)
 {
-    return perform(options, run_scan, NULL, report, err);
+    return convert_input(options, run_scan, NULL, report, err);
 }
 
 enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
@@ -547,5 +547,5 @@ enum slc_status slc_convert_forecast(const struct slc_convert_options *options,
     struct slc_convert_report report;
 
     *forecast = (struct slc_convert_forecast){.brief = brief};
-    return perform(options, run_forecast, forecast, &report, err);
+    return convert_input(options, run_forecast, forecast, &report, err);
 }

@@ -7,7 +7,7 @@
 
 #include "base/error/error.h"
 #include "convert/build/build_types.h"
-#include "convert/ingest/csv/sheet_spec.h"
+#include "convert/ingest/csv/csv_spec.h"
 #include "convert/ingest/input/dialect.h"
 #include "convert/ingest/names/name_maps.h"
 #include "storage/file/files.h"
@@ -32,9 +32,8 @@ struct slc_convert_options {
     struct slc_fiber_run run;
     enum slc_relabel relabel;
     uint64_t block_bytes;
-    uint64_t memory_bytes; /* whole budget of the process */
-    const struct slc_sheet_spec
-        *sheet; /* the input is a table; NULL: it is a tensor, or see table */
+    uint64_t memory_bytes;          /* whole budget of the process */
+    const struct slc_csv_spec *csv; /* the input is a table; NULL: it is a tensor, or see table */
     const struct slc_name_maps *names; /* NULL: indices get no names */
     const char *temp_folder;
     uint64_t max_temp;

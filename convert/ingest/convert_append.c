@@ -16,8 +16,8 @@
 #include "base/hash.h"
 #include "base/memory/checked.h"
 #include "convert/build/resume/build_folder.h"
-#include "convert/ingest/csv/sheet.h"
-#include "convert/ingest/csv/sheet_remember.h"
+#include "convert/ingest/csv/csv.h"
+#include "convert/ingest/csv/csv_remember.h"
 #include "convert/ingest/names/names_append.h"
 #include "convert/reshape/store_push.h"
 
@@ -156,7 +156,7 @@ bool slc_conversion_old_is_table(const struct slc_conversion *c)
 }
 
 enum slc_status
-slc_conversion_old_table(struct slc_conversion *c, struct slc_sheet_old *old, struct slc_error *err)
+slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, struct slc_error *err)
 {
     enum slc_status status;
 
@@ -166,7 +166,7 @@ slc_conversion_old_table(struct slc_conversion *c, struct slc_sheet_old *old, st
     old->store = c->options->output;
     old->manifest = &c->appending->push.store.manifest;
     status = slc_conversion_old_is_table(c)
-                 ? slc_sheet_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
+                 ? slc_csv_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
                  : slc_fail(err, SLC_ERR_INPUT,
                             "it does not tell the columns of a table: it was not made of one, or "
                             "by an older version, or is a part of one that was; what is to be "

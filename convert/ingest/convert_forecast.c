@@ -12,7 +12,7 @@
 #include "base/memory/memory.h"
 #include "convert/forecast/build_forecast.h"
 #include "convert/ingest/convert_internal.h"
-#include "convert/ingest/csv/sheet_sample.h"
+#include "convert/ingest/csv/csv_sample.h"
 
 #include <stdlib.h>
 #include <string.h>

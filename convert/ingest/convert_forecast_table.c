@@ -1,11 +1,11 @@
 /*
  * The forecast of a table's conversion. A run reads the table once, all of it, before anything
- * else; a forecast takes a sample in its place (sheet_sample.h), of a size that keeps it short
+ * else; a forecast takes a sample in its place (csv_sample.h), of a size that keeps it short
  * beside the run.
  */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert_internal.h"
-#include "convert/ingest/csv/sheet_forecast.h"
+#include "convert/ingest/csv/csv_forecast.h"
 
 #include <assert.h>
 #include <string.h>
@@ -18,15 +18,15 @@
 
 /* What of a mode a store has already that is appended to: whether strings are the same is not known
  * without reading all. */
-static void add_old(const struct slc_sheet_old *old,
-                    const struct slc_sheet_spec *spec,
+static void add_old(const struct slc_csv_old *old,
+                    const struct slc_csv_spec *spec,
                     unsigned m,
-                    struct slc_sheet_mode *mode)
+                    struct slc_csv_mode *mode)
 {
     const struct slc_store_names *listed = slc_manifest_names(old->manifest, m);
     const uint64_t length = old->manifest->dims[m];
 
-    if (spec->items[m].rule != SLC_SHEET_STRINGS) {
+    if (spec->items[m].rule != SLC_CSV_STRINGS) {
         mode->length = slc_max_u64(mode->length, length);
         mode->most = slc_max_u64(mode->most, length);
         return;
@@ -40,12 +40,12 @@ static void add_old(const struct slc_sheet_old *old,
     }
 }
 
-static void tell(struct slc_conversion *c,
-                 const struct slc_sheet_request *request,
-                 const struct slc_sheet_forecast *found)
+static void report_table(struct slc_conversion *c,
+                         const struct slc_csv_request *request,
+                         const struct slc_csv_forecast *found)
 {
     struct slc_convert_forecast *f = c->forecast;
-    const struct slc_sheet_sample *table = c->table;
+    const struct slc_csv_sample *table = c->table;
 
     f->table = true;
     f->table_bytes = c->resident_bytes + found->memory_bytes;
@@ -72,10 +72,10 @@ enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc
     const uint64_t bytes =
         c->brief ? slc_min_u64(slc_max_u64(size / BRIEF_SHARE, BRIEF_BYTES_MIN), SAMPLE_BYTES)
                  : SAMPLE_BYTES;
-    struct slc_sheet_request request;
-    struct slc_sheet_forecast found;
-    struct slc_sheet_old old;
-    enum slc_status status = slc_conversion_ask_sheet(c, &request, &old, err);
+    struct slc_csv_request request;
+    struct slc_csv_forecast found;
+    struct slc_csv_old old;
+    enum slc_status status = slc_conversion_ask_csv(c, &request, &old, err);
 
     assert(c->table == NULL);
     if (status != SLC_OK) {
@@ -85,15 +85,15 @@ enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc
     if (c->table == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of a table");
     }
-    status = slc_sheet_sample(&request, bytes, c->table, err);
+    status = slc_csv_sample(&request, bytes, c->table, err);
     if (status != SLC_OK) {
         return status;
     }
     for (unsigned m = 0; m < request.spec->order && request.old != NULL; m++) {
         add_old(request.old, request.spec, m, &c->table->modes[m]);
     }
-    slc_sheet_forecast(&request, c->table, &found);
-    tell(c, &request, &found);
+    slc_csv_forecast(&request, c->table, &found);
+    report_table(c, &request, &found);
     c->info.memory_bytes += found.memory_later;
     c->header = (struct slc_text_header){.dialect = SLC_DIALECT_CSV,
                                          .order = request.spec->order,
@@ -109,7 +109,7 @@ enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc
 
 void slc_conversion_table_rows(struct slc_conversion *c, struct slc_conversion_sample *sample)
 {
-    const struct slc_sheet_sample *table = c->table;
+    const struct slc_csv_sample *table = c->table;
 
     *sample = (struct slc_conversion_sample){
         .entries = {.order = c->header.order, .count = table->row_count, .values = table->values},
@@ -125,7 +125,7 @@ void slc_conversion_table_rows(struct slc_conversion *c, struct slc_conversion_s
 void slc_conversion_drop_table(struct slc_conversion *c)
 {
     if (c->table != NULL) {
-        slc_sheet_sample_destroy(c->table);
+        slc_csv_sample_destroy(c->table);
         slc_free(c->table);
         c->table = NULL;
     }

@@ -1,6 +1,6 @@
 /*
  * A conversion's state, shared by convert.c (decisions), convert_open.c (the input),
- * convert_sheet.c (a table), convert_append.c (the store that is appended to), convert_sample.c
+ * convert_csv.c (a table), convert_append.c (the store that is appended to), convert_sample.c
  * (what is guessed) and convert_resume.c (what an interrupted run left).
  */
 #ifndef SLC_CONVERT_CONVERT_INTERNAL_H
@@ -10,20 +10,20 @@
 #include "convert/ingest/convert_parse.h"
 
 struct slc_appending;
-struct slc_sheet;
-struct slc_sheet_old;
-struct slc_sheet_request;
-struct slc_sheet_sample;
+struct slc_csv;
+struct slc_csv_old;
+struct slc_csv_request;
+struct slc_csv_sample;
 
 struct slc_conversion {
     const struct slc_convert_options *options;
     struct slc_convert_report *report;
     struct slc_input *input;
-    struct slc_sheet *sheet;        /* of a table, or NULL */
-    struct slc_sheet_sample *table; /* the same of a forecast, which reads no more of it */
-    uint64_t sheet_bytes;           /* of its text, decompressed */
-    struct slc_sheet_spec recalled; /* of a table that is appended: as the store remembers it */
-    struct slc_input *values;       /* of .npy coordinates, or NULL */
+    struct slc_csv *csv;          /* of a table, or NULL */
+    struct slc_csv_sample *table; /* the same of a forecast, which reads no more of it */
+    uint64_t csv_bytes;           /* of its text, decompressed */
+    struct slc_csv_spec recalled; /* of a table that is appended: as the store remembers it */
+    struct slc_input *values;     /* of .npy coordinates, or NULL */
     struct slc_input_info info;
     struct slc_text_header header;
     struct slc_parse_job job;
@@ -64,20 +64,20 @@ slc_conversion_blame(const struct slc_conversion *c, enum slc_status status, str
  * How a table is read: fills the request, but for what old stores add. Errors: SLC_ERR_BUDGET;
  * SLC_ERR_INPUT where the store that is appended to was not made of a table.
  */
-enum slc_status slc_conversion_ask_sheet(struct slc_conversion *conversion,
-                                         struct slc_sheet_request *request,
-                                         struct slc_sheet_old *old,
-                                         struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_conversion_ask_csv(struct slc_conversion *conversion,
+                                       struct slc_csv_request *request,
+                                       struct slc_csv_old *old,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 /* Reads a table; the rows it was translated to are the source of rows. Errors: those of
- * slc_conversion_ask_sheet and slc_sheet_open. */
-enum slc_status slc_conversion_open_sheet(struct slc_conversion *conversion,
-                                          struct slc_error *err) SLC_NODISCARD;
+ * slc_conversion_ask_csv and slc_csv_open. */
+enum slc_status slc_conversion_open_csv(struct slc_conversion *conversion,
+                                        struct slc_error *err) SLC_NODISCARD;
 
 /*
  * convert_forecast_table.c: of a forecast, takes a sample of a table in place of the rows of
  * slc_conversion_open_rows, and fills in what it says of reading the table. Errors: those of
- * slc_conversion_ask_sheet and slc_sheet_sample.
+ * slc_conversion_ask_csv and slc_csv_sample.
  */
 enum slc_status slc_conversion_sample_table(struct slc_conversion *conversion,
                                             struct slc_error *err) SLC_NODISCARD;
@@ -178,7 +178,7 @@ enum slc_status slc_conversion_forecast_old(struct slc_conversion *conversion,
  * where the store was not made of a table.
  */
 enum slc_status slc_conversion_old_table(struct slc_conversion *conversion,
-                                         struct slc_sheet_old *old,
+                                         struct slc_csv_old *old,
                                          struct slc_error *err) SLC_NODISCARD;
 /* Whether the store remembers how it was read. */
 bool slc_conversion_old_is_table(const struct slc_conversion *conversion);

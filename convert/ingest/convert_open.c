@@ -6,7 +6,7 @@
 #include "base/memory/checked.h"
 #include "convert/ingest/binary/binary.h"
 #include "convert/ingest/convert_internal.h"
-#include "convert/ingest/csv/sheet.h"
+#include "convert/ingest/csv/csv.h"
 #include "convert/ingest/text/text.h"
 
 enum slc_status slc_conversion_open_inputs(struct slc_conversion *c, struct slc_error *err)
@@ -86,9 +86,9 @@ static bool is_table(const struct slc_conversion *c)
 {
     const struct slc_convert_options *options = c->options;
 
-    return options->sheet != NULL || options->table ||
+    return options->csv != NULL || options->table ||
            (options->append && options->dialect == SLC_DIALECT_AUTO &&
-            slc_sheet_is_name(c->info.name) && slc_conversion_old_is_table(c));
+            slc_csv_is_name(c->info.name) && slc_conversion_old_is_table(c));
 }
 
 enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_error *err)
@@ -103,7 +103,7 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
     }
     if (is_table(c)) {
         status = c->forecast != NULL ? slc_conversion_sample_table(c, err)
-                                     : slc_conversion_open_sheet(c, err);
+                                     : slc_conversion_open_csv(c, err);
         c->job.read_seconds += slc_seconds_since(start_ns);
         return status;
     }

@@ -15,7 +15,7 @@ enum slc_status slc_conversion_check_options(const struct slc_convert_options *o
     if (options->values && strcmp(options->input, "-") == 0 && strcmp(options->values, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "only one of two inputs can be standard input");
     }
-    if (options->sheet && (options->values || options->names || options->append)) {
+    if (options->csv && (options->values || options->names || options->append)) {
         return slc_fail(
             err, SLC_ERR_USAGE,
             "a table has values and names in its columns, and makes a store of its own");
@@ -68,7 +68,7 @@ uint64_t slc_conversion_options_hash(const struct slc_convert_options *options)
         options->block_bytes,
         slc_hash64(options->input, strlen(options->input)),
         options->names ? options->names->identity : 0,
-        options->sheet ? slc_sheet_spec_hash(options->sheet) : 0,
+        options->csv ? slc_csv_spec_hash(options->csv) : 0,
         options->values ? slc_hash64(options->values, strlen(options->values)) : 0,
         slc_hash64(SLC_VERSION, strlen(SLC_VERSION))};
 

@@ -113,7 +113,8 @@ static void finish_reading(struct slc_parse_queue *queue)
  * Waits until all pieces but the reader's are parsed, and commits what the builder has then;
  * nothing after a fault.
  */
-static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
+static enum slc_status
+commit_pieces(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
     struct slc_parse_queue *queue = job->queue;
     bool sound;
@@ -143,7 +144,7 @@ static void read_pieces(struct slc_parse_job *job)
 
         if (status == SLC_OK && job->commit != NULL &&
             slc_builder_commit_due(job->builder, false)) {
-            status = commit(job, sequence, &err);
+            status = commit_pieces(job, sequence, &err);
         }
         if (status != SLC_OK) {
             record_fault(queue, sequence, &err);

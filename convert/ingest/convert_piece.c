@@ -97,11 +97,11 @@ typedef bool offends_fn(const void *context, const uint64_t *row, unsigned *mode
  * Finds the first row of the batch that offends by reading it again, one row at a time. Cold.
  * `place` is filled in; there is such a row, or the caller would not ask.
  */
-static void locate(const struct slc_parse_job *job,
-                   const struct batch *batch,
-                   offends_fn *offends,
-                   const void *context,
-                   struct slc_mark *place)
+static void locate_row(const struct slc_parse_job *job,
+                       const struct batch *batch,
+                       offends_fn *offends,
+                       const void *context,
+                       struct slc_mark *place)
 {
     const struct slc_piece *piece = batch->piece;
     uint64_t row[SLC_MAX_ORDER];
@@ -205,7 +205,7 @@ static void mark_first(struct slc_parse_job *job,
 
     if (!batch_in_bounds(&batch->parser->rows, bounds) &&
         is_mark_wanted(job, mark, batch->piece->sequence)) {
-        locate(job, batch, out_of_bounds, bounds, &place);
+        locate_row(job, batch, out_of_bounds, bounds, &place);
         keep_mark(job, mark, &place);
     }
 }
@@ -223,7 +223,7 @@ check_bounds(struct slc_parse_job *job, const struct batch *batch, struct slc_er
         bounds.high[m] = job->lengths[m] - (known && job->index_base == 0 ? 1 : 0);
     }
     if (!batch_in_bounds(&batch->parser->rows, &bounds)) {
-        locate(job, batch, out_of_bounds, &bounds, &place);
+        locate_row(job, batch, out_of_bounds, &bounds, &place);
         return bounds_fault(job, &place, err);
     }
     if (!known) {
@@ -250,10 +250,10 @@ static bool above_triangle(const void *context, const uint64_t *row, unsigned *m
 }
 
 /* Adds the mirrored entries of a symmetric matrix: entries becomes a view of the expanded batch. */
-static enum slc_status expand(const struct slc_parse_job *job,
-                              const struct batch *batch,
-                              struct slc_entries *entries,
-                              struct slc_error *err)
+static enum slc_status expand_mirrored(const struct slc_parse_job *job,
+                                       const struct batch *batch,
+                                       struct slc_entries *entries,
+                                       struct slc_error *err)
 {
     const struct slc_parser *parser = batch->parser;
     const struct slc_text_rows *rows = &parser->rows;
@@ -268,7 +268,7 @@ static enum slc_status expand(const struct slc_parse_job *job,
         if (row < column || (symmetry < 0 && row == column)) {
             struct slc_mark place = {0};
 
-            locate(job, batch, above_triangle, &symmetry, &place);
+            locate_row(job, batch, above_triangle, &symmetry, &place);
             (void)slc_fail(err, SLC_ERR_INPUT,
                            "entry %s the diagonal of a %s matrix: its file holds the entries below "
                            "the diagonal%s",
@@ -313,10 +313,10 @@ static uint64_t content_of(const struct slc_entries *entries)
 }
 
 /* Checks and pushes the rows of a batch. */
-static enum slc_status deliver(struct slc_parse_job *job,
-                               unsigned worker,
-                               const struct batch *batch,
-                               struct slc_error *err)
+static enum slc_status push_batch(struct slc_parse_job *job,
+                                  unsigned worker,
+                                  const struct batch *batch,
+                                  struct slc_error *err)
 {
     struct slc_parser *parser = &job->parsers[worker];
     const struct slc_text_rows *rows = &parser->rows;
@@ -331,7 +331,7 @@ static enum slc_status deliver(struct slc_parse_job *job,
         entries.coords[m] = rows->coords[m];
     }
     if (status == SLC_OK && job->header->symmetry != 0) {
-        status = expand(job, batch, &entries, err);
+        status = expand_mirrored(job, batch, &entries, err);
     }
     parser->piece_entries += entries.count;
     if (status == SLC_OK && job->tells_content) {
@@ -384,7 +384,7 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
         parser->parse_seconds += slc_seconds_since(start_ns);
         if (parser->rows.count > 0) {
             add_to_totals(parser, job->header->order);
-            status = deliver(job, worker, &batch, err);
+            status = push_batch(job, worker, &batch, err);
         }
         /* Rows before the faulty one come first in the input, so their faults do, too. */
         if (status == SLC_OK && row_status != SLC_OK) {

@@ -38,28 +38,19 @@ enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_err
     return status;
 }
 
-static void put_mark(struct slc_state *state, const struct slc_mark *mark)
+static void pass_mark(struct slc_state *state, bool reading, struct slc_mark *mark)
 {
-    slc_state_put(state, mark->set);
-    slc_state_put(state, mark->sequence);
-    slc_state_put(state, mark->line);
-    slc_state_put(state, mark->column);
-    slc_state_put(state, mark->mode);
-    slc_state_put(state, mark->index);
-}
-
-static void get_mark(struct slc_state *state, struct slc_mark *mark)
-{
-    mark->set = slc_state_get(state, 1) != 0;
-    mark->sequence = slc_state_get(state, UINT64_MAX);
-    mark->line = slc_state_get(state, UINT64_MAX);
-    mark->column = slc_state_get(state, UINT64_MAX);
-    mark->mode = (unsigned)slc_state_get(state, SLC_MAX_ORDER - 1);
-    mark->index = slc_state_get(state, UINT64_MAX);
+    mark->set = slc_state_pass(state, reading, mark->set, 1) != 0;
+    slc_state_pass_number(state, reading, &mark->sequence);
+    slc_state_pass_number(state, reading, &mark->line);
+    slc_state_pass_number(state, reading, &mark->column);
+    mark->mode = (unsigned)slc_state_pass(state, reading, mark->mode, SLC_MAX_ORDER - 1);
+    slc_state_pass_number(state, reading, &mark->index);
 }
 
 /* Commits all before piece `sequence`; where that is 0, all there is. */
-static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
+static enum slc_status
+commit_rows(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
     struct slc_state note = {.bytes = NULL};
     struct slc_parse_totals totals;
@@ -75,8 +66,8 @@ static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, stru
         slc_state_put(&note, totals.smallest[m]);
         slc_state_put(&note, totals.largest[m]);
     }
-    put_mark(&note, &job->zero);
-    put_mark(&note, &job->at_length);
+    pass_mark(&note, false, &job->zero);
+    pass_mark(&note, false, &job->at_length);
     status = slc_builder_commit(job->builder, &note, err);
     slc_state_destroy(&note);
     return status;
@@ -84,7 +75,7 @@ static enum slc_status commit(struct slc_parse_job *job, uint64_t sequence, stru
 
 enum slc_status slc_conversion_commit_all(struct slc_conversion *c, struct slc_error *err)
 {
-    return slc_builder_commit_due(c->job.builder, true) ? commit(&c->job, 0, err) : SLC_OK;
+    return slc_builder_commit_due(c->job.builder, true) ? commit_rows(&c->job, 0, err) : SLC_OK;
 }
 
 /* Goes to where the text goes on and fills the first piece from there. *there: it is there. */
@@ -113,7 +104,7 @@ slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error 
     enum slc_status status = SLC_OK;
 
     *resumed = false;
-    job->commit = c->build.resumable ? commit : NULL;
+    job->commit = c->build.resumable ? commit_rows : NULL;
     if (note == NULL) {
         return SLC_OK;
     }
@@ -126,8 +117,8 @@ slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error 
         parser->smallest[m] = slc_state_get(note, UINT64_MAX);
         parser->largest[m] = slc_state_get(note, UINT64_MAX);
     }
-    get_mark(note, &job->zero);
-    get_mark(note, &job->at_length);
+    pass_mark(note, true, &job->zero);
+    pass_mark(note, true, &job->at_length);
     *resumed = !note->bad;
     slc_state_destroy(note);
     job->all_read = sequence == 0;
@@ -138,48 +129,41 @@ slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error 
     return status;
 }
 
+static void pass_report(struct slc_state *note, bool reading, struct slc_convert_report *report)
+{
+    uint64_t *const numbers[] = {&report->input_bytes, &report->text_bytes, &report->lines,
+                                 &report->skipped,     &report->old_nnz,    &report->entries};
+
+    report->dialect =
+        (enum slc_dialect)slc_state_pass(note, reading, report->dialect, SLC_DIALECT_LAST);
+    report->order = (unsigned)slc_state_pass(note, reading, report->order, SLC_MAX_ORDER);
+    report->dims_declared = slc_state_pass(note, reading, report->dims_declared, 1) != 0;
+    report->index_base = (unsigned)slc_state_pass(note, reading, report->index_base, 1);
+    report->base_assumed = slc_state_pass(note, reading, report->base_assumed, 1) != 0;
+    if (reading) {
+        slc_state_get_bytes(note, report->base_reason, sizeof report->base_reason);
+    } else {
+        slc_state_put_bytes(note, report->base_reason, sizeof report->base_reason);
+    }
+    for (unsigned m = 0; m < report->order; m++) {
+        report->dims[m] = slc_state_pass(note, reading, report->dims[m], SLC_MAX_MODE_LENGTH);
+        slc_state_pass_number(note, reading, &report->smallest[m]);
+    }
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        slc_state_pass_number(note, reading, numbers[i]);
+    }
+}
+
 void slc_conversion_put_report(const struct slc_conversion *c, struct slc_state *note)
 {
-    const struct slc_convert_report *report = c->report;
-
     slc_state_put(note, slc_conversion_old_content(c));
-    slc_state_put(note, report->dialect);
-    slc_state_put(note, report->order);
-    slc_state_put(note, report->dims_declared);
-    slc_state_put(note, report->index_base);
-    slc_state_put(note, report->base_assumed);
-    slc_state_put_bytes(note, report->base_reason, sizeof report->base_reason);
-    for (unsigned m = 0; m < report->order; m++) {
-        slc_state_put(note, report->dims[m]);
-        slc_state_put(note, report->smallest[m]);
-    }
-    slc_state_put(note, report->input_bytes);
-    slc_state_put(note, report->text_bytes);
-    slc_state_put(note, report->lines);
-    slc_state_put(note, report->skipped);
-    slc_state_put(note, report->old_nnz);
-    slc_state_put(note, report->entries);
+    pass_report(note, false, c->report);
 }
 
 /* False where it is not what was put. */
 static bool get_report(struct slc_state *note, struct slc_convert_report *report)
 {
-    report->dialect = (enum slc_dialect)slc_state_get(note, SLC_DIALECT_LAST);
-    report->order = (unsigned)slc_state_get(note, SLC_MAX_ORDER);
-    report->dims_declared = slc_state_get(note, 1) != 0;
-    report->index_base = (unsigned)slc_state_get(note, 1);
-    report->base_assumed = slc_state_get(note, 1) != 0;
-    slc_state_get_bytes(note, report->base_reason, sizeof report->base_reason);
-    for (unsigned m = 0; m < report->order; m++) {
-        report->dims[m] = slc_state_get(note, SLC_MAX_MODE_LENGTH);
-        report->smallest[m] = slc_state_get(note, UINT64_MAX);
-    }
-    report->input_bytes = slc_state_get(note, UINT64_MAX);
-    report->text_bytes = slc_state_get(note, UINT64_MAX);
-    report->lines = slc_state_get(note, UINT64_MAX);
-    report->skipped = slc_state_get(note, UINT64_MAX);
-    report->old_nnz = slc_state_get(note, UINT64_MAX);
-    report->entries = slc_state_get(note, UINT64_MAX);
+    pass_report(note, true, report);
     /* It is printed. */
     report->base_reason[sizeof report->base_reason - 1] = '\0';
     for (char *at = report->base_reason; *at != '\0'; at++) {

@@ -65,7 +65,7 @@ static enum slc_status find_large(struct cuts *cuts, struct slc_error *err)
 }
 
 /* Draws keys of the large ranges, in proportion to their nonzeros, and sorts them. */
-static enum slc_status draw(struct cuts *cuts, struct slc_error *err)
+static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
 {
     const uint64_t step = cuts->options->ranges_max;
     uint64_t nnz = 0, wanted = 0, room;
@@ -103,11 +103,11 @@ static enum slc_status draw(struct cuts *cuts, struct slc_error *err)
 }
 
 /* The piece of `range` from `first` to `last`, if there is one, behind *pieces. */
-static void put(struct slc_gather_range *pieces,
-                uint64_t *count,
-                const struct slc_gather_range *range,
-                slc_u128 first,
-                slc_u128 last)
+static void put_piece(struct slc_gather_range *pieces,
+                      uint64_t *count,
+                      const struct slc_gather_range *range,
+                      slc_u128 first,
+                      slc_u128 last)
 {
     if (first <= last) {
         pieces[*count] = *range;
@@ -117,12 +117,12 @@ static void put(struct slc_gather_range *pieces,
 }
 
 /* The pieces of the large range `l`, whose samples are [begin, end): `wanted` of them at most. */
-static void cut(const struct cuts *cuts,
-                uint64_t l,
-                uint64_t begin,
-                uint64_t end,
-                struct slc_gather_range *pieces,
-                uint64_t *count)
+static void cut_range(const struct cuts *cuts,
+                      uint64_t l,
+                      uint64_t begin,
+                      uint64_t end,
+                      struct slc_gather_range *pieces,
+                      uint64_t *count)
 {
     const struct slc_gather_range *range = &cuts->large[l];
     const unsigned bits = cuts->options->key_bits;
@@ -136,26 +136,26 @@ static void cut(const struct cuts *cuts,
         /* Drawn from by bad luck alone, or one of very many: by halves. */
         const slc_u128 middle = first + (last - first) / 2;
 
-        put(pieces, count, range, first, middle);
-        put(pieces, count, range, middle + 1, range->last_key);
+        put_piece(pieces, count, range, first, middle);
+        put_piece(pieces, count, range, middle + 1, range->last_key);
         return;
     }
     for (uint64_t p = 1; p < wanted; p++) {
         const slc_u128 splitter = cuts->samples[begin + (end - begin) * p / wanted].key;
 
         if (splitter > first) {
-            put(pieces, count, range, first, splitter - 1);
+            put_piece(pieces, count, range, first, splitter - 1);
             first = splitter;
         }
     }
-    put(pieces, count, range, first, range->last_key);
+    put_piece(pieces, count, range, first, range->last_key);
 }
 
 /* Puts the counted pieces in the places of the large ranges; empty ones are left out. */
-static enum slc_status replace(struct cuts *cuts,
-                               const struct slc_gather_range *pieces,
-                               uint64_t count,
-                               struct slc_error *err)
+static enum slc_status replace_ranges(struct cuts *cuts,
+                                      const struct slc_gather_range *pieces,
+                                      uint64_t count,
+                                      struct slc_error *err)
 {
     struct slc_gather_range *all = slc_calloc(cuts->count + count, sizeof *all);
     uint64_t at = 0, piece = 0, large = 0;
@@ -210,7 +210,7 @@ static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
         while (end < cuts->drawn && cuts->samples[end].range == l) {
             end++;
         }
-        cut(cuts, l, begin, end, pieces, &count);
+        cut_range(cuts, l, begin, end, pieces, &count);
         begin = end;
     }
     /* How many there are before each with the same rows, for the count of them. */
@@ -224,13 +224,13 @@ static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
             slc_gather_count(cuts->options->gather, pieces + p, slc_min_u64(step, count - p), err);
     }
     if (status == SLC_OK) {
-        status = replace(cuts, pieces, count, err);
+        status = replace_ranges(cuts, pieces, count, err);
     }
     slc_free(pieces);
     return status;
 }
 
-static void release(struct cuts *cuts)
+static void release_memory(struct cuts *cuts)
 {
     slc_free(cuts->large);
     slc_free(cuts->large_at);
@@ -256,13 +256,13 @@ enum slc_status slc_key_cuts_make(const struct slc_key_cuts_options *options,
             break;
         }
         *scans += 2;
-        status = draw(&cuts, err);
+        status = draw_keys(&cuts, err);
         if (status == SLC_OK) {
             status = cut_large(&cuts, err);
         }
-        release(&cuts);
+        release_memory(&cuts);
     }
-    release(&cuts);
+    release_memory(&cuts);
     *ranges = cuts.ranges;
     *count = cuts.count;
     return status;

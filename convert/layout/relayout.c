@@ -78,7 +78,7 @@ remove_file(const struct slc_files *files, const char *path, bool *found, struct
 }
 
 /* Removes the journals of layouts that are listed: a run that was killed had not come to that. */
-static enum slc_status tidy(const struct slc_relayout *layouts, struct slc_error *err)
+static enum slc_status remove_journals(const struct slc_relayout *layouts, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &layouts->store.manifest;
     bool found = false;
@@ -131,7 +131,7 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                        &opened.store, err);
     }
     if (status == SLC_OK && !options->reads_only) {
-        status = tidy(&opened, err);
+        status = remove_journals(&opened, err);
     }
     if (status != SLC_OK) {
         slc_relayout_close(&opened);
@@ -292,11 +292,11 @@ static void remove_all(const struct slc_relayout *layouts, const struct names *n
 }
 
 /* Puts the finished file in its place, unless it is there already, and lists it. */
-static enum slc_status publish(struct slc_relayout *layouts,
-                               const struct names *names,
-                               const struct slc_store_layout *layout,
-                               bool in_place,
-                               struct slc_error *err)
+static enum slc_status publish_layout(struct slc_relayout *layouts,
+                                      const struct names *names,
+                                      const struct slc_store_layout *layout,
+                                      bool in_place,
+                                      struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
     enum slc_status status;
@@ -376,7 +376,7 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                           .header_hash = report->summary.header_hash};
 
         memcpy(layout.file, names.file, sizeof layout.file);
-        status = publish(layouts, &names, &layout, in_place, err);
+        status = publish_layout(layouts, &names, &layout, in_place, err);
     }
     release_names(&names);
     return status;

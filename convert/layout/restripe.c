@@ -238,7 +238,7 @@ static enum slc_status check_next(const struct change *change, struct slc_error 
 }
 
 /* The rename that everything hangs on, and the end of the stripes that P was of. */
-static enum slc_status commit(struct change *change, struct slc_error *err)
+static enum slc_status commit_stripes(struct change *change, struct slc_error *err)
 {
     enum slc_status status;
     int code = change->files->rename(change->files->self, change->next, change->path);
@@ -364,7 +364,7 @@ put_stripes(struct change *change, const struct slc_stripe_list *list, struct sl
     if (status == SLC_OK) {
         status = note_leaving(change, err);
     }
-    return status == SLC_OK ? commit(change, err) : status;
+    return status == SLC_OK ? commit_stripes(change, err) : status;
 }
 
 enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
@@ -392,7 +392,7 @@ enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
         list.shape = change.old.shape;
         status = write_list(&change, &list, change.next, err);
         if (status == SLC_OK) {
-            status = commit(&change, err);
+            status = commit_stripes(&change, err);
         }
     } else if (status == SLC_OK && !there) {
         status = put_stripes(&change, &list, err);
@@ -431,7 +431,7 @@ enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
             status = check_next(&change, err);
         }
         if (status == SLC_OK) {
-            status = commit(&change, err);
+            status = commit_stripes(&change, err);
         }
         *changed = status == SLC_OK;
         if (status != SLC_OK) {

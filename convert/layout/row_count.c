@@ -227,13 +227,13 @@ find_large(const struct slc_row_counts *counts, uint64_t run_nnz, struct slc_row
  * Cuts the `found` runs of `large`, `group` of them in a scan, and puts their parts in their places
  * among the others: from `before` to `after`, which has room.
  */
-static enum slc_status refine(struct level *level,
-                              const struct slc_row_run *large,
-                              uint64_t found,
-                              uint64_t group,
-                              const struct slc_row_counts *before,
-                              struct slc_row_counts *after,
-                              struct slc_error *err)
+static enum slc_status refine_runs(struct level *level,
+                                   const struct slc_row_run *large,
+                                   uint64_t found,
+                                   uint64_t group,
+                                   const struct slc_row_counts *before,
+                                   struct slc_row_counts *after,
+                                   struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
     uint64_t next = 0;
@@ -300,7 +300,7 @@ static enum slc_status cut_level(const struct slc_row_count_options *options,
     }
     (void)find_large(counts, options->run_nnz, large);
     level.counters = counters.data;
-    status = refine(&level, large, found, group, counts, &after, err);
+    status = refine_runs(&level, large, found, group, counts, &after, err);
     if (status == SLC_OK) {
         struct slc_row_run *exchanged = counts->runs;
 

@@ -163,7 +163,7 @@ static void emit_worker(void *context, unsigned worker, unsigned workers)
 }
 
 /* Encodes and writes what is gathered, but for a last tile that may not be complete. */
-static enum slc_status emit(struct build *build, struct slc_error *err)
+static enum slc_status write_gathered(struct build *build, struct slc_error *err)
 {
     uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
@@ -277,7 +277,7 @@ static enum slc_status build_parts(struct build *build, struct slc_error *err)
         status = gather_batch(build, range, batch, err);
         range += batch;
         if (status == SLC_OK) {
-            status = emit(build, err);
+            status = write_gathered(build, err);
             move_rest(build);
         }
     }

@@ -20,7 +20,7 @@ uint64_t slc_sorted_cuts_memory_bytes(uint64_t nnz)
     return (3 * (nnz / slc_sorted_part_nnz(nnz)) + 2) * sizeof(struct slc_sorted_part);
 }
 
-static void put(struct slc_sorted_cuts *cuts, const struct slc_sorted_part *part)
+static void put_part(struct slc_sorted_cuts *cuts, const struct slc_sorted_part *part)
 {
     if (cuts->parts != NULL) {
         cuts->parts[cuts->count] = *part;
@@ -35,17 +35,17 @@ put_pieces(struct slc_sorted_cuts *cuts, const struct slc_row_run *row, uint64_t
 
     assert(row->rows == 1);
     for (uint64_t begin = 0; begin < row->nnz; begin += piece) {
-        put(cuts, &(struct slc_sorted_part){.first_row = row->first_row,
-                                            .last_row = row->first_row,
-                                            .nnz = slc_min_u64(piece, row->nnz - begin),
-                                            .continued = begin > 0});
+        put_part(cuts, &(struct slc_sorted_part){.first_row = row->first_row,
+                                                 .last_row = row->first_row,
+                                                 .nnz = slc_min_u64(piece, row->nnz - begin),
+                                                 .continued = begin > 0});
     }
     cuts->split_rows++;
 }
 
 /* Fills in cuts->parts where that is not NULL, and counts. */
 static void
-cut(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sorted_cuts *cuts)
+cut_parts(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sorted_cuts *cuts)
 {
     struct slc_sorted_part open = {.nnz = 0};
 
@@ -55,7 +55,7 @@ cut(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sorted_cu
         const struct slc_row_run *run = &counts->runs[i];
 
         if (open.nnz > 0 && (run->nnz > part_nnz || open.nnz + run->nnz > part_nnz)) {
-            put(cuts, &open);
+            put_part(cuts, &open);
             open.nnz = 0;
         }
         if (run->nnz > part_nnz) {
@@ -67,7 +67,7 @@ cut(const struct slc_row_counts *counts, uint64_t part_nnz, struct slc_sorted_cu
         open.nnz += run->nnz;
     }
     if (open.nnz > 0) {
-        put(cuts, &open);
+        put_part(cuts, &open);
     }
 }
 
@@ -78,12 +78,12 @@ enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
 {
     struct slc_sorted_cuts made = {.parts = NULL};
 
-    cut(counts, part_nnz, &made);
+    cut_parts(counts, part_nnz, &made);
     made.parts = slc_calloc(made.count + 1, sizeof *made.parts);
     if (made.parts == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the partitions of a layout");
     }
-    cut(counts, part_nnz, &made);
+    cut_parts(counts, part_nnz, &made);
     *cuts = made;
     return SLC_OK;
 }

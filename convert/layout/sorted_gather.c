@@ -82,7 +82,7 @@ slc_gather_memory_bytes(const struct slc_layout_info *info, unsigned workers, ui
                                 SLC_PAGES_SMALL);
 }
 
-static void *carve(uint8_t **memory, uint64_t bytes)
+static void *carve_array(uint8_t **memory, uint64_t bytes)
 {
     void *part = *memory;
 
@@ -95,18 +95,19 @@ static void lay_out(struct slc_gather *gather)
     uint8_t *memory = gather->memory.data;
     uint64_t ranges = gather->options.ranges_max;
 
-    gather->next = carve(&memory, ranges * sizeof(uint64_t));
-    gather->end = carve(&memory, ranges * sizeof(uint64_t));
+    gather->next = carve_array(&memory, ranges * sizeof(uint64_t));
+    gather->end = carve_array(&memory, ranges * sizeof(uint64_t));
     for (unsigned w = 0; w < gather->options.workers; w++) {
         struct scratch *scratch = &gather->scratch[w];
 
-        scratch->lo = carve(&memory, SLC_TILE_NNZ * sizeof(uint64_t));
-        scratch->hi = gather->wide ? carve(&memory, SLC_TILE_NNZ * sizeof(uint64_t)) : NULL;
-        scratch->values = carve(&memory, SLC_TILE_NNZ * sizeof(double));
-        scratch->places = carve(&memory, ranges * sizeof(uint64_t));
-        scratch->columns = carve(&memory, gather->info->order * SLC_KEY_BATCH * sizeof(uint64_t));
-        scratch->range = carve(&memory, SLC_TILE_NNZ * sizeof(uint32_t));
-        scratch->counts = carve(&memory, (ranges + ranges % 2) * sizeof(uint32_t));
+        scratch->lo = carve_array(&memory, SLC_TILE_NNZ * sizeof(uint64_t));
+        scratch->hi = gather->wide ? carve_array(&memory, SLC_TILE_NNZ * sizeof(uint64_t)) : NULL;
+        scratch->values = carve_array(&memory, SLC_TILE_NNZ * sizeof(double));
+        scratch->places = carve_array(&memory, ranges * sizeof(uint64_t));
+        scratch->columns =
+            carve_array(&memory, gather->info->order * SLC_KEY_BATCH * sizeof(uint64_t));
+        scratch->range = carve_array(&memory, SLC_TILE_NNZ * sizeof(uint32_t));
+        scratch->counts = carve_array(&memory, (ranges + ranges % 2) * sizeof(uint32_t));
     }
 }
 
@@ -274,12 +275,12 @@ static uint32_t count_by_key(const struct slc_gather *gather,
 }
 
 /* Keeps those of nonzeros begin .. begin + count - 1 of a chunk that lie in the ranges. */
-static void keep(const struct slc_gather *gather,
-                 struct scratch *scratch,
-                 const struct slc_tile_view *tile,
-                 const struct slc_chunk_view *chunk,
-                 uint32_t begin,
-                 uint32_t count)
+static void keep_rows(const struct slc_gather *gather,
+                      struct scratch *scratch,
+                      const struct slc_tile_view *tile,
+                      const struct slc_chunk_view *chunk,
+                      uint32_t begin,
+                      uint32_t count)
 {
     const unsigned mode = gather->options.mode;
     const uint64_t first_row = gather->ranges[0].first_row;
@@ -342,7 +343,7 @@ static bool meets_ranges(const struct slc_gather *gather,
 }
 
 static enum slc_status
-decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
     const struct slc_gather *gather = context;
     struct scratch *scratch = &gather->scratch[worker];
@@ -355,8 +356,8 @@ decode(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_er
     while (chunk.nnz > 0 && status == SLC_OK) {
         status = tile->next(tile, CHUNK_NNZ, &chunk, err);
         for (uint32_t begin = 0; begin < chunk.nnz && status == SLC_OK; begin += SLC_KEY_BATCH) {
-            keep(gather, scratch, tile, &chunk, begin,
-                 (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk.nnz - begin));
+            keep_rows(gather, scratch, tile, &chunk, begin,
+                      (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk.nnz - begin));
         }
     }
     return status;
@@ -372,7 +373,7 @@ static void take_samples(struct slc_gather *gather, const struct scratch *scratc
     }
 }
 
-static bool settle(void *context, unsigned worker)
+static bool reserve_places(void *context, unsigned worker)
 {
     struct slc_gather *gather = context;
     struct scratch *scratch = &gather->scratch[worker];
@@ -404,7 +405,7 @@ static void copy_run(const struct slc_gather *gather, const struct scratch *scra
     }
 }
 
-static void scatter(const struct slc_gather *gather, const struct scratch *scratch)
+static void scatter_rows(const struct slc_gather *gather, const struct scratch *scratch)
 {
     const struct slc_key_columns *out = gather->out;
 
@@ -419,7 +420,7 @@ static void scatter(const struct slc_gather *gather, const struct scratch *scrat
     }
 }
 
-static void deliver(void *context, unsigned worker)
+static void deliver_rows(void *context, unsigned worker)
 {
     struct slc_gather *gather = context;
     const struct scratch *scratch = &gather->scratch[worker];
@@ -432,7 +433,7 @@ static void deliver(void *context, unsigned worker)
     if (scratch->first == scratch->last) {
         copy_run(gather, scratch);
     } else {
-        scatter(gather, scratch);
+        scatter_rows(gather, scratch);
     }
     if (gather->options.progress != NULL && !atomic_exchange(&gather->telling, true)) {
         gather->options.progress(gather->options.context, "gathering", done, gather->info->nnz);
@@ -441,10 +442,10 @@ static void deliver(void *context, unsigned worker)
 }
 
 /* One scan for `ranges`, whose places begin at next and end at end. */
-static enum slc_status run(struct slc_gather *gather,
-                           const struct slc_gather_range *ranges,
-                           uint64_t count,
-                           struct slc_error *err)
+static enum slc_status gather_ranges(struct slc_gather *gather,
+                                     const struct slc_gather_range *ranges,
+                                     uint64_t count,
+                                     struct slc_error *err)
 {
     const struct slc_gather_options *options = &gather->options;
 
@@ -457,14 +458,15 @@ static enum slc_status run(struct slc_gather *gather,
     }
     fill_table(gather);
     gather->overflow = false;
-    return slc_tile_scan(&(struct slc_tile_scan_options){.files = options->files,
-                                                         .reader = options->reader,
-                                                         .workers = options->workers,
-                                                         .mode = options->mode,
-                                                         .first_row = ranges[0].first_row,
-                                                         .last_row = ranges[count - 1].last_row,
-                                                         .stop = options->stop},
-                         &(struct slc_tile_steps){gather, decode, settle, deliver}, err);
+    return slc_tile_scan(
+        &(struct slc_tile_scan_options){.files = options->files,
+                                        .reader = options->reader,
+                                        .workers = options->workers,
+                                        .mode = options->mode,
+                                        .first_row = ranges[0].first_row,
+                                        .last_row = ranges[count - 1].last_row,
+                                        .stop = options->stop},
+        &(struct slc_tile_steps){gather, decode_tile, reserve_places, deliver_rows}, err);
 }
 
 enum slc_status slc_gather_ranges(struct slc_gather *gather,
@@ -485,7 +487,7 @@ enum slc_status slc_gather_ranges(struct slc_gather *gather,
     gather->out = out;
     gather->bounded = true;
     gather->samples = NULL;
-    status = run(gather, ranges, count, err);
+    status = gather_ranges(gather, ranges, count, err);
     for (uint64_t r = 0; r < count; r++) {
         whole = whole && gather->next[r] == gather->end[r];
     }
@@ -511,7 +513,7 @@ enum slc_status slc_gather_count(struct slc_gather *gather,
     gather->out = NULL;
     gather->bounded = false;
     gather->samples = NULL;
-    status = run(gather, ranges, count, err);
+    status = gather_ranges(gather, ranges, count, err);
     for (uint64_t r = 0; r < count && status == SLC_OK; r++) {
         ranges[r].nnz = gather->next[r];
     }
@@ -536,7 +538,7 @@ enum slc_status slc_gather_sample(struct slc_gather *gather,
     gather->samples = samples;
     gather->room = room;
     gather->drawn = 0;
-    status = run(gather, ranges, count, err);
+    status = gather_ranges(gather, ranges, count, err);
     *drawn = gather->drawn;
     return status;
 }

@@ -1,4 +1,3 @@
-/* See convert/layout/sorted_plan.h. */
 #include "convert/layout/sorted_plan.h"
 
 #include "base/error/clock.h"

@@ -118,7 +118,7 @@ count_tile(void *context, unsigned number, struct slc_tile_view *tile, struct sl
 }
 
 /* From the counts of all workers, which are those of the first now. */
-static struct slc_fiber_run settle(const struct choice *choice)
+static struct slc_fiber_run choose_run(const struct choice *choice)
 {
     const struct slc_fiber_counts *counts = &choice->workers[0].counts;
     const struct slc_fiber_run own = choice->info->keys.run;
@@ -180,7 +180,7 @@ enum slc_status slc_sorted_run_choose(const struct slc_sorted_run_options *optio
         slc_fiber_counts_join(&choice.workers[0].counts, &choice.workers[w].counts);
     }
     if (status == SLC_OK) {
-        *run = settle(&choice);
+        *run = choose_run(&choice);
     }
     slc_buffer_destroy(&memory);
     slc_free(choice.workers);

@@ -11,6 +11,7 @@
 
 #include "base/key.h"
 #include "base/memory/bytes.h"
+#include "convert/number/number.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -24,29 +25,10 @@ static const char pairs[201] =
 static unsigned digits_of(uint64_t value)
 {
     /* 1233 / 4096 is log10 2 closely enough for 64 bits. */
-    static const uint64_t powers[] = {0,
-                                      10,
-                                      100,
-                                      1000,
-                                      10000,
-                                      100000,
-                                      1000000,
-                                      10000000,
-                                      100000000,
-                                      1000000000,
-                                      10000000000,
-                                      100000000000,
-                                      1000000000000,
-                                      10000000000000,
-                                      100000000000000,
-                                      1000000000000000,
-                                      10000000000000000,
-                                      100000000000000000,
-                                      1000000000000000000,
-                                      UINT64_C(10000000000000000000)};
     unsigned guess = (64U - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12;
 
-    return guess + 1 - (value < powers[guess]);
+    /* 0 has a digit, like 1; all other powers are even. */
+    return guess + 1 - ((value | 1) < slc_powers_of_ten[guess]);
 }
 
 unsigned slc_format_u64(char *text, uint64_t value)

@@ -1,4 +1,3 @@
-/* See convert/publish/build_complete.h. */
 #include "convert/publish/build_complete.h"
 
 #include "base/error/clock.h"
@@ -14,56 +13,45 @@
 #include <errno.h>
 #include <string.h>
 
-/* What the store itself does not tell of. */
-static void put_report(struct slc_state *state, const struct slc_builder_report *report)
-{
-    const struct slc_fiber_report *fibers = &report->fibers;
-    const struct slc_relabel_report *relabel = &report->relabel;
+/* A build whose store is written. What is pointed to is borrowed. */
+struct complete {
+    const struct slc_builder_options *options; /* its `output` is not looked at */
+    struct slc_build_folder *folder;
+    enum slc_complete_stage stage;
+    struct slc_builder_report *report;
+    const struct slc_state *note; /* the caller's fields; NULL: none */
+    bool noted;                   /* the state is written */
+};
 
-    slc_state_put(state, report->entries);
-    slc_state_put(state, report->duplicates);
-    slc_state_put(state, report->explicit_zeros);
-    slc_state_put(state, report->rounded_values);
-    slc_state_put(state, report->spill_bytes);
-    slc_state_put(state, report->buckets);
-    slc_state_put(state, report->recursions);
-    slc_state_put(state, fibers->chosen);
-    slc_state_put(state, fibers->mode);
-    slc_state_put_bytes(state, &fibers->piece_nnz, sizeof fibers->piece_nnz);
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        slc_state_put(state, relabel->verdict[n]);
-    }
-    slc_state_put(state, relabel->plain_bytes);
-    slc_state_put(state, relabel->plain_index_bytes);
-    slc_state_put(state, relabel->tried_bytes);
-    slc_state_put(state, relabel->tried_index_bytes);
-    slc_state_put(state, relabel->permutation_bytes);
-}
-
-static void get_report(struct slc_state *state, struct slc_builder_report *report)
+/* What the store itself does not record: written, or read. */
+static void pass_report(struct slc_state *state, bool reading, struct slc_builder_report *report)
 {
     struct slc_fiber_report *fibers = &report->fibers;
     struct slc_relabel_report *relabel = &report->relabel;
+    uint64_t *const counts[] = {
+        &report->entries,     &report->duplicates, &report->explicit_zeros, &report->rounded_values,
+        &report->spill_bytes, &report->buckets,    &report->recursions};
+    uint64_t *const sizes[] = {&relabel->plain_bytes, &relabel->plain_index_bytes,
+                               &relabel->tried_bytes, &relabel->tried_index_bytes,
+                               &relabel->permutation_bytes};
 
-    *report = (struct slc_builder_report){.resumed = true};
-    report->entries = slc_state_get(state, UINT64_MAX);
-    report->duplicates = slc_state_get(state, UINT64_MAX);
-    report->explicit_zeros = slc_state_get(state, UINT64_MAX);
-    report->rounded_values = slc_state_get(state, UINT64_MAX);
-    report->spill_bytes = slc_state_get(state, UINT64_MAX);
-    report->buckets = slc_state_get(state, UINT64_MAX);
-    report->recursions = slc_state_get(state, UINT64_MAX);
-    fibers->chosen = slc_state_get(state, 1) != 0;
-    fibers->mode = (unsigned)slc_state_get(state, SLC_MAX_ORDER - 1);
-    slc_state_get_bytes(state, &fibers->piece_nnz, sizeof fibers->piece_nnz);
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        relabel->verdict[n] = (enum slc_relabel_verdict)slc_state_get(state, SLC_RELABEL_TOO_LARGE);
+    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        slc_state_pass_number(state, reading, counts[i]);
     }
-    relabel->plain_bytes = slc_state_get(state, UINT64_MAX);
-    relabel->plain_index_bytes = slc_state_get(state, UINT64_MAX);
-    relabel->tried_bytes = slc_state_get(state, UINT64_MAX);
-    relabel->tried_index_bytes = slc_state_get(state, UINT64_MAX);
-    relabel->permutation_bytes = slc_state_get(state, UINT64_MAX);
+    fibers->chosen = slc_state_pass(state, reading, fibers->chosen, 1) != 0;
+    fibers->mode = (unsigned)slc_state_pass(state, reading, fibers->mode, SLC_MAX_ORDER - 1);
+    if (reading) {
+        slc_state_get_bytes(state, &fibers->piece_nnz, sizeof fibers->piece_nnz);
+    } else {
+        slc_state_put_bytes(state, &fibers->piece_nnz, sizeof fibers->piece_nnz);
+    }
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        relabel->verdict[n] = (enum slc_relabel_verdict)slc_state_pass(
+            state, reading, relabel->verdict[n], SLC_RELABEL_TOO_LARGE);
+    }
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        slc_state_pass_number(state, reading, sizes[i]);
+    }
 }
 
 /* A fault of something that is not there, or not what was written: nothing to go on with. */
@@ -76,7 +64,7 @@ static bool is_useless(const struct slc_error *fault)
 }
 
 static enum slc_status
-give(const struct slc_error *fault, enum slc_status status, struct slc_error *err)
+pass_fault(const struct slc_error *fault, enum slc_status status, struct slc_error *err)
 {
     if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
         *err = *fault;
@@ -108,10 +96,11 @@ static enum slc_status hash_manifest(const struct slc_files *files,
     }
     slc_free(text);
     slc_free(path);
-    return give(&fault, status, err);
+    return pass_fault(&fault, status, err);
 }
 
-enum slc_status slc_complete_note(const struct slc_complete *complete, struct slc_error *err)
+/* Writes complete.state, synced with its name and that of the folder. Errors: SLC_ERR_IO, .. */
+static enum slc_status write_state(const struct complete *complete, struct slc_error *err)
 {
     const struct slc_build_identity *identity = &complete->options->identity;
     const struct slc_build_folder *folder = complete->folder;
@@ -133,7 +122,7 @@ enum slc_status slc_complete_note(const struct slc_complete *complete, struct sl
     slc_state_put(&state, identity->options);
     slc_state_put(&state, complete->stage);
     slc_state_put(&state, hash);
-    put_report(&state, complete->report);
+    pass_report(&state, false, complete->report);
     if (complete->note != NULL) {
         slc_state_put_bytes(&state, complete->note->bytes, complete->note->count);
         state.bad = state.bad || complete->note->bad;
@@ -161,7 +150,7 @@ static enum slc_status remove_inner(const struct slc_build_folder *folder, struc
 }
 
 /* From a plain store to the one that is to be published, noted where the plain one was. */
-static enum slc_status renumber(struct slc_complete *complete, struct slc_error *err)
+static enum slc_status renumber_store(struct complete *complete, struct slc_error *err)
 {
     bool apart = false;
     enum slc_status status = remove_inner(complete->folder, err);
@@ -174,22 +163,27 @@ static enum slc_status renumber(struct slc_complete *complete, struct slc_error 
         complete->options->publishing();
     }
     complete->stage = apart ? SLC_COMPLETE_APART : SLC_COMPLETE_WHOLE;
-    return status == SLC_OK && complete->noted ? slc_complete_note(complete, err) : status;
+    return status == SLC_OK && complete->noted ? write_state(complete, err) : status;
 }
 
 /* Further layouts, which change the manifest that was noted. */
-static enum slc_status add_layouts(struct slc_complete *complete, struct slc_error *err)
+static enum slc_status add_layouts(struct complete *complete, struct slc_error *err)
 {
     enum slc_status status =
         slc_build_layouts(complete->options, complete->folder->part, complete->report, err);
 
     complete->stage = SLC_COMPLETE_WHOLE;
     return status == SLC_OK && complete->noted && complete->report->layout_count > 0
-               ? slc_complete_note(complete, err)
+               ? write_state(complete, err)
                : status;
 }
 
-enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_error *err)
+/*
+ * Renumbers the store where that is to be done, builds further layouts, and gives it its name.
+ * Errors: those of slc_relabel_store, slc_build_layouts and slc_build_folder_publish; what was
+ * noted is still there after one.
+ */
+static enum slc_status finish_steps(struct complete *complete, struct slc_error *err)
 {
     const struct slc_build_folder *folder = complete->folder;
     const struct slc_files *files = folder->files;
@@ -201,7 +195,7 @@ enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_er
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
     if (complete->stage == SLC_COMPLETE_PLAIN) {
-        status = renumber(complete, err);
+        status = renumber_store(complete, err);
     } else if (complete->options->publishing != NULL) {
         complete->options->publishing();
     }
@@ -227,7 +221,7 @@ enum slc_status slc_complete_finish(struct slc_complete *complete, struct slc_er
 }
 
 /* What the store itself tells. */
-static void tell_of(const struct slc_store *store, struct slc_builder_report *report)
+static void report_store(const struct slc_store *store, struct slc_builder_report *report)
 {
     const struct slc_layout_info *info = slc_reader_info(store->reader);
     const struct slc_store_layout *listed = slc_manifest_find(&store->manifest, SLC_LAYOUT_BLCO, 0);
@@ -277,13 +271,13 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
                  stat.bytes == store->manifest.permutations[i].file_bytes;
     }
     if (status == SLC_OK) {
-        tell_of(store, report);
+        report_store(store, report);
         slc_store_close(store);
     } else if (is_useless(&fault)) {
         status = SLC_OK;
     }
     slc_free(store);
-    return give(&fault, status, err);
+    return pass_fault(&fault, status, err);
 }
 
 /* Reads the state in `folder`. *sound: it is of this build. */
@@ -301,7 +295,8 @@ static enum slc_status read_state(struct slc_complete_left *left,
     if (status == SLC_OK && *sound && slc_identity_differs(&state, &options->identity) == NULL) {
         left->stage = (enum slc_complete_stage)slc_state_get(&state, SLC_COMPLETE_APART);
         *manifest_hash = slc_state_get(&state, UINT64_MAX);
-        get_report(&state, &left->report);
+        left->report = (struct slc_builder_report){.resumed = true};
+        pass_report(&state, true, &left->report);
         slc_state_put_bytes(&left->note, state.bytes + state.at, state.count - state.at);
         *sound = !state.bad && !left->note.bad &&
                  (left->stage == SLC_COMPLETE_WHOLE || options->relabel != SLC_RELABEL_NONE);
@@ -314,7 +309,7 @@ static enum slc_status read_state(struct slc_complete_left *left,
 
 /* Whether the state in `folder` is of this build, and the store beside it whole: *taken. */
 static enum slc_status
-take(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
+take_store(struct slc_complete_left *left, const char *folder, bool *taken, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_or_system(left->options->files);
     uint64_t hash = 0;
@@ -340,7 +335,7 @@ take(struct slc_complete_left *left, const char *folder, bool *taken, struct slc
 }
 
 /* "OUTPUT.suffix" in fresh memory, or NULL without memory. */
-static char *beside(const struct slc_builder_options *options, const char *suffix)
+static char *output_path(const struct slc_builder_options *options, const char *suffix)
 {
     size_t length = strlen(options->output);
     char *path = slc_malloc(length + strlen(suffix) + 1);
@@ -360,7 +355,7 @@ static enum slc_status
 find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_or_system(left->options->files);
-    char *output = beside(left->options, "");
+    char *output = output_path(left->options, "");
     bool taken;
     enum slc_status status = slc_state_exists(files, output, SLC_COMPLETE_STATE_NAME, found, err);
 
@@ -371,7 +366,7 @@ find_placed(struct slc_complete_left *left, bool *found, struct slc_error *err)
     }
     if (status == SLC_OK && *found) {
         left->placed = true;
-        status = take(left, output, found, err);
+        status = take_store(left, output, found, err);
     }
     slc_free(output);
     return status;
@@ -381,7 +376,7 @@ static enum slc_status find_part(struct slc_complete_left *left, bool *found, st
 {
     const struct slc_builder_options *options = left->options;
     const struct slc_files *files = slc_files_or_system(options->files);
-    char *part = beside(options, ".part");
+    char *part = output_path(options, ".part");
     enum slc_status status = slc_state_exists(files, part, SLC_COMPLETE_STATE_NAME, found, err);
 
     slc_free(part);
@@ -389,7 +384,7 @@ static enum slc_status find_part(struct slc_complete_left *left, bool *found, st
         status = slc_build_folder_begin(&left->folder, files, options->output, options->overwrite,
                                         true, err);
     }
-    return status == SLC_OK && *found ? take(left, left->folder.part, found, err) : status;
+    return status == SLC_OK && *found ? take_store(left, left->folder.part, found, err) : status;
 }
 
 enum slc_status slc_complete_find(const struct slc_builder_options *options,
@@ -434,7 +429,7 @@ enum slc_status slc_complete_settle(const struct slc_builder_options *options,
     enum slc_status status = slc_name_sync(files, options->output, err);
 
     for (unsigned i = 0; i < 2 && status == SLC_OK && options->overwrite; i++) {
-        char *aside = beside(options, suffixes[i]);
+        char *aside = output_path(options, suffixes[i]);
 
         status = aside == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
                                : slc_build_leftover_remove(files, aside, err);
@@ -448,12 +443,12 @@ static enum slc_status finish_part(struct slc_complete_left *left, struct slc_er
 {
     static const char *const states[] = {SLC_PUSHED_STATE_NAME, SLC_SORTED_STATE_NAME,
                                          SLC_BLCO_NAME ".journal", SLC_SPILL_NAME};
-    struct slc_complete complete = {.options = left->options,
-                                    .folder = &left->folder,
-                                    .stage = left->stage,
-                                    .report = &left->report,
-                                    .note = &left->note,
-                                    .noted = true};
+    struct complete complete = {.options = left->options,
+                                .folder = &left->folder,
+                                .stage = left->stage,
+                                .report = &left->report,
+                                .note = &left->note,
+                                .noted = true};
     enum slc_status status = SLC_OK;
 
     for (unsigned i = 0; i < sizeof states / sizeof states[0] && status == SLC_OK; i++) {
@@ -462,7 +457,7 @@ static enum slc_status finish_part(struct slc_complete_left *left, struct slc_er
     if (status == SLC_OK && left->stage == SLC_COMPLETE_WHOLE) {
         status = remove_inner(&left->folder, err);
     }
-    return status == SLC_OK ? slc_complete_finish(&complete, err) : status;
+    return status == SLC_OK ? finish_steps(&complete, err) : status;
 }
 
 enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct slc_error *err)
@@ -492,9 +487,8 @@ static bool is_worth_noting(const struct slc_builder *builder)
  * Notes that the store is complete. After a commit that has to succeed, for the commit is dropped
  * then; without one, more can be lost where it does not, and all is well where nothing else fails.
  */
-static enum slc_status note_if_worth(const struct slc_builder *builder,
-                                     struct slc_complete *complete,
-                                     struct slc_error *err)
+static enum slc_status
+note_if_worth(const struct slc_builder *builder, struct complete *complete, struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
 
@@ -503,9 +497,9 @@ static enum slc_status note_if_worth(const struct slc_builder *builder,
     }
     if (builder->folder.keep) {
         complete->noted = true;
-        return slc_complete_note(complete, err);
+        return write_state(complete, err);
     }
-    complete->noted = slc_complete_note(complete, &fault) == SLC_OK;
+    complete->noted = write_state(complete, &fault) == SLC_OK;
     if (!complete->noted) {
         /* What may be there of it would get into the store. */
         (void)!slc_state_remove(complete->folder->files, complete->folder->part,
@@ -523,11 +517,11 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
 {
     struct slc_builder_options options = builder->options;
     const bool relabels = options.relabel != SLC_RELABEL_NONE;
-    struct slc_complete complete = {.options = &options,
-                                    .folder = &builder->folder,
-                                    .stage = relabels ? SLC_COMPLETE_PLAIN : SLC_COMPLETE_WHOLE,
-                                    .report = report,
-                                    .note = builder->last_note};
+    struct complete complete = {.options = &options,
+                                .folder = &builder->folder,
+                                .stage = relabels ? SLC_COMPLETE_PLAIN : SLC_COMPLETE_WHOLE,
+                                .report = report,
+                                .note = builder->last_note};
     enum slc_status status;
 
     *report = (struct slc_builder_report){.resumed = builder->resumed};
@@ -541,7 +535,7 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
         status = slc_build_drop_spill(builder, complete.noted, err);
     }
     if (status == SLC_OK) {
-        status = slc_complete_finish(&complete, err);
+        status = finish_steps(&complete, err);
     }
     report->commit_seconds = builder->commit_cost_seconds;
     slc_builder_end(builder, status);

@@ -29,28 +29,6 @@ enum slc_complete_stage {
                           have not been moved up */
 };
 
-/* A build whose store is written. What is pointed to is borrowed. */
-struct slc_complete {
-    const struct slc_builder_options *options; /* its `output` is not looked at */
-    struct slc_build_folder *folder;
-    enum slc_complete_stage stage;
-    struct slc_builder_report *report;
-    const struct slc_state *note; /* the caller's fields; NULL: none */
-    bool noted;                   /* the state is written */
-};
-
-/* Writes complete.state, synced with its name and that of the folder. Errors: SLC_ERR_IO, .. */
-enum slc_status slc_complete_note(const struct slc_complete *complete,
-                                  struct slc_error *err) SLC_NODISCARD;
-
-/*
- * Renumbers the store where that is to be done, builds further layouts, and gives it its name.
- * Errors: those of slc_relabel_store, slc_build_layouts and slc_build_folder_publish; what was
- * noted is still there after one.
- */
-enum slc_status slc_complete_finish(struct slc_complete *complete,
-                                    struct slc_error *err) SLC_NODISCARD;
-
 /* What an earlier build of the same output and identity has left complete. */
 struct slc_complete_left {
     const struct slc_builder_options *options;
@@ -71,8 +49,8 @@ enum slc_status slc_complete_find(const struct slc_builder_options *options,
                                   struct slc_complete_left *left,
                                   bool *found,
                                   struct slc_error *err) SLC_NODISCARD;
-/* As slc_complete_finish, with what the earlier build could have gone on with removed. Ends it, but
- * left->report can still be read. */
+/* Makes the steps that are left; what the earlier build could have gone on with is removed. Ends
+ * it, but left->report can still be read. */
 enum slc_status slc_complete_left_finish(struct slc_complete_left *left,
                                          struct slc_error *err) SLC_NODISCARD;
 /* What is there stays. Takes an all-zero struct. */

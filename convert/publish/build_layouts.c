@@ -1,14 +1,13 @@
-/* See convert/publish/build_layouts.h. */
 #include "convert/publish/build_layouts.h"
 
 #include "base/error/log.h"
 #include "convert/layout/relayout.h"
 
 /* One of them, unless it is there. *left_out: there was not enough memory. */
-static enum slc_status add(struct slc_relayout *layouts,
-                           const struct slc_build_layout *wanted,
-                           bool *left_out,
-                           struct slc_error *err)
+static enum slc_status add_layout(struct slc_relayout *layouts,
+                                  const struct slc_build_layout *wanted,
+                                  bool *left_out,
+                                  struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_sorted_report report;
@@ -56,7 +55,7 @@ enum slc_status slc_build_layouts(const struct slc_builder_options *options,
     for (unsigned i = 0; i < options->layout_count && status == SLC_OK; i++) {
         bool left_out;
 
-        status = add(&layouts, &options->layouts[i], &left_out, err);
+        status = add_layout(&layouts, &options->layouts[i], &left_out, err);
         if (status == SLC_OK && !left_out) {
             report->layouts[report->layout_count++] = options->layouts[i];
         }

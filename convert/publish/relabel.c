@@ -138,7 +138,7 @@ static enum slc_status take_memory(struct relabelling *r, struct slc_error *err)
     return status;
 }
 
-static void count(uint32_t *counts, const uint64_t *coords, uint32_t rows)
+static void count_indices(uint32_t *counts, const uint64_t *coords, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++) {
         uint32_t *counter = &counts[coords[i]];
@@ -157,7 +157,7 @@ count_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct sl
     (void)err;
     for (unsigned n = 0; n < r->info->order; n++) {
         if (is_renumbered(r, n)) {
-            count(r->labels[n].label, rows->coords[n], rows->count);
+            count_indices(r->labels[n].label, rows->coords[n], rows->count);
         }
     }
     for (; next < r->seen + rows->count; next += r->stride, r->sampled++) {
@@ -169,7 +169,7 @@ count_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct sl
     return SLC_OK;
 }
 
-static void renumber(const uint32_t *label, uint64_t *coords, uint64_t rows)
+static void renumber_rows(const uint32_t *label, uint64_t *coords, uint64_t rows)
 {
     for (uint64_t i = 0; i < rows && label != NULL; i++) {
         coords[i] = label[coords[i]];
@@ -192,7 +192,7 @@ static enum slc_status number_modes(struct relabelling *r, struct slc_error *err
             slc_labels_destroy(&r->labels[n]);
         }
         if (status == SLC_OK) {
-            renumber(r->labels[n].label, sample_column(r, n), r->sampled);
+            renumber_rows(r->labels[n].label, sample_column(r, n), r->sampled);
         }
         r->report->relabel.verdict[n] = identity ? SLC_RELABEL_IN_ORDER : SLC_RELABELLED;
     }
@@ -209,7 +209,7 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
                                   .sequence = rows->sequence};
 
     for (unsigned n = 0; n < r->info->order; n++) {
-        renumber(r->labels[n].label, rows->coords[n], rows->count);
+        renumber_rows(r->labels[n].label, rows->coords[n], rows->count);
         entries.coords[n] = rows->coords[n];
     }
     return slc_builder_push(r->builder, worker, &entries, err);
@@ -309,7 +309,7 @@ keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
 static void give_up_mode(struct relabelling *r, unsigned mode)
 {
     slc_labels_invert(&r->labels[mode]);
-    renumber(r->labels[mode].label, sample_column(r, mode), r->sampled);
+    renumber_rows(r->labels[mode].label, sample_column(r, mode), r->sampled);
     slc_labels_destroy(&r->labels[mode]);
     r->report->relabel.verdict[mode] = SLC_RELABEL_TOO_LARGE;
 }
@@ -375,7 +375,7 @@ choose_smallest(struct relabelling *r, const char *path, bool *kept, struct slc_
     return status;
 }
 
-static enum slc_status run(struct relabelling *r, bool *apart, struct slc_error *err)
+static enum slc_status relabel_modes(struct relabelling *r, bool *apart, struct slc_error *err)
 {
     char *path = NULL;
     enum slc_status status = divide_memory(r, err);
@@ -427,7 +427,7 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
     status = slc_store_open_within(options->files, folder, options->memory_bytes, &r->store, err);
     if (status == SLC_OK) {
         r->info = slc_reader_info(r->store.reader);
-        status = run(r, apart, err);
+        status = relabel_modes(r, apart, err);
         slc_store_close(&r->store);
     }
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {

@@ -1,4 +1,3 @@
-/* See convert/reshape/ranges.h. */
 #include "convert/reshape/ranges.h"
 
 #include "base/memory/checked.h"

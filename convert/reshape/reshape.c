@@ -106,7 +106,7 @@ static enum slc_status settle_modes(struct reshaping *r, struct slc_error *err)
 }
 
 /* The new number of an index; false where it is left out. */
-static bool choose(const struct slc_ranges *ranges, bool keep_indices, uint64_t *index)
+static bool renumber_index(const struct slc_ranges *ranges, bool keep_indices, uint64_t *index)
 {
     unsigned low = 0, high = ranges->count;
 
@@ -130,7 +130,7 @@ static bool choose(const struct slc_ranges *ranges, bool keep_indices, uint64_t 
 }
 
 /* Moves the rows that are left to the front. */
-static uint32_t compact(const struct reshaping *r, struct slc_scan_rows *rows)
+static uint32_t compact_rows(const struct reshaping *r, struct slc_scan_rows *rows)
 {
     const unsigned order = r->report->order;
     uint32_t kept = 0;
@@ -141,8 +141,8 @@ static uint32_t compact(const struct reshaping *r, struct slc_scan_rows *rows)
         for (unsigned n = 0; n < order && left; n++) {
             uint64_t index = rows->coords[n][i];
 
-            left =
-                r->ranges[n].count == 0 || choose(&r->ranges[n], r->options->keep_indices, &index);
+            left = r->ranges[n].count == 0 ||
+                   renumber_index(&r->ranges[n], r->options->keep_indices, &index);
             rows->coords[n][kept] = index;
         }
         rows->values[kept] = rows->values[i];
@@ -162,7 +162,7 @@ push_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc
     if (worker == 0 && r->options->progress != NULL) {
         r->options->progress(r->options->context, "read", seen, r->push.info->nnz);
     }
-    entries.count = compact(r, rows);
+    entries.count = compact_rows(r, rows);
     for (unsigned k = 0; k < entries.order; k++) {
         entries.coords[k] = rows->coords[r->modes[k]];
     }
@@ -276,11 +276,11 @@ run_build(struct reshaping *r, uint64_t budget_bytes, void *context, struct slc_
 }
 
 /* Opens the store, settles what is left of it, and runs. */
-static enum slc_status perform(const struct slc_reshape_options *options,
-                               run_fn *run,
-                               void *context,
-                               struct slc_reshape_report *report,
-                               struct slc_error *err)
+static enum slc_status reshape_store(const struct slc_reshape_options *options,
+                                     run_fn *run,
+                                     void *context,
+                                     struct slc_reshape_report *report,
+                                     struct slc_error *err)
 {
     const uint64_t budget_bytes =
         options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
@@ -321,7 +321,7 @@ enum slc_status slc_reshape(const struct slc_reshape_options *options,
                             struct slc_reshape_report *report,
                             struct slc_error *err)
 {
-    return perform(options, run_build, NULL, report, err);
+    return reshape_store(options, run_build, NULL, report, err);
 }
 
 struct forecasting {
@@ -338,7 +338,7 @@ static void keep_sample(const struct reshaping *r,
 
     memcpy(rows.coords, sample->coords, sizeof rows.coords);
     *entries = (struct slc_entries){
-        .order = r->report->order, .count = compact(r, &rows), .values = rows.values};
+        .order = r->report->order, .count = compact_rows(r, &rows), .values = rows.values};
     for (unsigned k = 0; k < entries->order; k++) {
         entries->coords[k] = rows.coords[r->modes[k]];
     }
@@ -383,11 +383,11 @@ static enum slc_status judge_store(const struct reshaping *r,
     return status;
 }
 
-static enum slc_status judge(struct reshaping *r,
-                             const struct slc_builder_options *build,
-                             struct slc_store_sample *sample,
-                             const struct forecasting *of,
-                             struct slc_error *err)
+static enum slc_status forecast_build(struct reshaping *r,
+                                      const struct slc_builder_options *build,
+                                      struct slc_store_sample *sample,
+                                      const struct forecasting *of,
+                                      struct slc_error *err)
 {
     struct slc_reshape_forecast *f = of->forecast;
     struct slc_store_trial trial;
@@ -438,7 +438,7 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
         sample.coords[n] = memory + (size_t)n * sample.room;
     }
     sample.values = (double *)(void *)(memory + (size_t)order * sample.room);
-    status = judge(r, &build, &sample, of, err);
+    status = forecast_build(r, &build, &sample, of, err);
     slc_free(memory);
     return status;
 }
@@ -452,5 +452,5 @@ enum slc_status slc_reshape_forecast(const struct slc_reshape_options *options,
     struct slc_reshape_report report;
 
     *forecast = (struct slc_reshape_forecast){.order = 0};
-    return perform(options, run_forecast, &of, &report, err);
+    return reshape_store(options, run_forecast, &of, &report, err);
 }

@@ -1,4 +1,3 @@
-/* See convert/reshape/store_push.h. */
 #include "convert/reshape/store_push.h"
 
 #include "base/memory/checked.h"
@@ -67,7 +66,7 @@ static enum slc_status read_labels(struct slc_store_push *push, struct slc_error
 }
 
 static enum slc_status
-translate(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
+translate_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
 {
     const struct translation *translation = context;
     const struct slc_store_push *push = translation->push;
@@ -93,7 +92,7 @@ enum slc_status slc_store_push_scan(struct slc_store_push *push,
     enum slc_status status = read_labels(push, err);
 
     return status == SLC_OK
-               ? slc_store_scan(&push->store, workers, stop, translate, &translation, err)
+               ? slc_store_scan(&push->store, workers, stop, translate_rows, &translation, err)
                : status;
 }
 

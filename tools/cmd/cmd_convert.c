@@ -107,10 +107,10 @@ static enum slc_status read_value(const struct arguments *args,
 }
 
 /* What the table's columns become. */
-static enum slc_status fill_sheet(const struct arguments *args,
-                                  struct slc_convert_options *out,
-                                  struct slc_sheet_spec *sheet,
-                                  struct slc_error *err)
+static enum slc_status fill_csv(const struct arguments *args,
+                                struct slc_convert_options *out,
+                                struct slc_csv_spec *csv,
+                                struct slc_error *err)
 {
     const char *value, *delimiter = args->delimiter;
     enum slc_status status = read_value(args, out, &value, err);
@@ -127,12 +127,12 @@ static enum slc_status fill_sheet(const struct arguments *args,
         return slc_fail(err, SLC_ERR_USAGE,
                         "--format, --index-base and --dims do not go with --columns");
     }
-    out->sheet = sheet;
-    return slc_sheet_spec_set(sheet, args->columns, value, delimiter, args->no_header,
-                              args->missing[0] == 'e'   ? SLC_SHEET_MISSING_ERROR
-                              : args->missing[0] == 's' ? SLC_SHEET_MISSING_SKIP
-                                                        : SLC_SHEET_MISSING_NAME,
-                              err);
+    out->csv = csv;
+    return slc_csv_spec_set(csv, args->columns, value, delimiter, args->no_header,
+                            args->missing[0] == 'e'   ? SLC_CSV_MISSING_ERROR
+                            : args->missing[0] == 's' ? SLC_CSV_MISSING_SKIP
+                                                      : SLC_CSV_MISSING_NAME,
+                            err);
 }
 
 static enum slc_status
@@ -253,7 +253,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_convert_options convert = {.files = NULL};
     struct slc_convert_report report = {.order = 0};
     struct slc_name_maps names = {.files = NULL};
-    struct slc_sheet_spec sheet = {.order = 0};
+    struct slc_csv_spec csv = {.order = 0};
     struct forecast_ahead ahead;
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
@@ -268,7 +268,7 @@ static int run(const struct command *command, int argc, char **argv)
     convert.names = args.labels.count > 0 ? &names : NULL;
     if (build_start(&args.build, args.forecast.dry_run ? "-" : convert.output, &err) != SLC_OK ||
         fill_options(&args, &convert, &err) != SLC_OK ||
-        fill_sheet(&args, &convert, &sheet, &err) != SLC_OK ||
+        fill_csv(&args, &convert, &csv, &err) != SLC_OK ||
         build_labels(&args.labels, &names, &err) != SLC_OK) {
         slc_name_maps_destroy(&names);
         return console_error(&err);

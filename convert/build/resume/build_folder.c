@@ -1,4 +1,3 @@
-/* See convert/build/resume/build_folder.h. */
 #include "convert/build/resume/build_folder.h"
 
 #include "base/error/log.h"

@@ -36,6 +36,25 @@ uint64_t slc_state_get(struct slc_state *state, uint64_t most);
 /* Copies the next bytes; zeros, and the state is bad, where there are fewer. */
 void slc_state_get_bytes(struct slc_state *state, void *data, size_t bytes);
 
+/*
+ * For records that one function writes and reads: puts `value` and returns it, or, where `reading`,
+ * returns the next field.
+ */
+static inline uint64_t
+slc_state_pass(struct slc_state *state, bool reading, uint64_t value, uint64_t most)
+{
+    if (reading) {
+        return slc_state_get(state, most);
+    }
+    slc_state_put(state, value);
+    return value;
+}
+/* The same with a number of any value. */
+static inline void slc_state_pass_number(struct slc_state *state, bool reading, uint64_t *number)
+{
+    *number = slc_state_pass(state, reading, *number, UINT64_MAX);
+}
+
 void slc_state_destroy(struct slc_state *state);
 
 /* Replaces FOLDER/NAME. Errors: SLC_ERR_MEMORY (also of a state that is bad), SLC_ERR_IO, .. */

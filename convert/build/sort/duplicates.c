@@ -1,4 +1,3 @@
-/* See convert/build/sort/duplicates.h. */
 #include "convert/build/sort/duplicates.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* See convert/build/sort/fibers.h. */
 #include "convert/build/sort/fibers.h"
 
 #include "base/random.h"
@@ -28,8 +27,10 @@ struct batch_sums {
  * Keeps the sums within the limit: of many different numbers very few, mostly none of a batch.
  * `low`: what to subtract; NULL: nothing.
  */
-static inline ALWAYS_INLINE void
-keep(struct slc_distinct *distinct, const uint64_t *whole, const uint64_t *low, uint32_t count)
+static inline ALWAYS_INLINE void keep_hashes(struct slc_distinct *distinct,
+                                             const uint64_t *whole,
+                                             const uint64_t *low,
+                                             uint32_t count)
 {
     uint64_t above = ~distinct->limit;
     uint64_t within = 0;
@@ -84,9 +85,9 @@ static inline ALWAYS_INLINE void add_batch(struct slc_fiber_counts *counts,
     for (unsigned n = 0; n < counts->order; n++) {
         add_mode(&sums, n, coords[n] + begin, count, index_base, counts->factor[n]);
     }
-    keep(&counts->coords, sums.whole, NULL, count);
+    keep_hashes(&counts->coords, sums.whole, NULL, count);
     for (unsigned n = 0; n < counts->order; n++) {
-        keep(&counts->pieces[n], sums.whole, sums.low[n], count);
+        keep_hashes(&counts->pieces[n], sums.whole, sums.low[n], count);
     }
 }
 

@@ -1,4 +1,3 @@
-/* See convert/build/sort/heap_sort.h. */
 #include "convert/build/sort/heap_sort.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* See convert/build/sort/key_frame.h. */
 #include "convert/build/sort/key_frame.h"
 
 #include "base/memory/checked.h"

@@ -1,4 +1,3 @@
-/* See convert/build/sort/key_tables.h. */
 #include "convert/build/sort/key_tables.h"
 
 #include "base/memory/memory.h"

@@ -1,4 +1,3 @@
-/* See convert/build/sort/recode.h. */
 #include "convert/build/sort/recode.h"
 
 #include <assert.h>

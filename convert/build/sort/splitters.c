@@ -1,4 +1,3 @@
-/* See convert/build/sort/splitters.h. */
 #include "convert/build/sort/splitters.h"
 
 #include "base/memory/checked.h"

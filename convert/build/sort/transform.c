@@ -1,4 +1,3 @@
-/* See convert/build/sort/transform.h. */
 #include "convert/build/sort/transform.h"
 
 #include "base/hash.h"

@@ -62,9 +62,9 @@ static struct slc_read_request *oldest(const struct slc_read_ahead *ahead)
 }
 
 /* Makes a chunk the next one of a request, which is read where there is none that fits. */
-static void aim(const struct slc_read_ahead *ahead,
-                struct slc_read_request *request,
-                struct slc_chunk_link link)
+static void aim_request(const struct slc_read_ahead *ahead,
+                        struct slc_read_request *request,
+                        struct slc_chunk_link link)
 {
     request->link = link;
     if (link.bytes == 0 || link.bytes > ahead->buffer_bytes - SLC_SPILL_FETCH_EXTRA_BYTES) {
@@ -93,7 +93,7 @@ static void read_chunk(struct slc_read_ahead *ahead, struct slc_read_request *re
         ahead->free = buffer;
         return;
     }
-    aim(ahead, request, buffer->chunk.previous);
+    aim_request(ahead, request, buffer->chunk.previous);
     if (request->first == NULL) {
         request->first = buffer;
     } else {
@@ -194,7 +194,7 @@ struct slc_read_request *slc_read_ahead_begin(struct slc_read_ahead *ahead,
         assert(request < ahead->requests + ahead->request_count);
     }
     *request = (struct slc_read_request){.state = REQUEST_QUEUED, .ordinal = ahead->begun++};
-    aim(ahead, request, last);
+    aim_request(ahead, request, last);
     pthread_cond_broadcast(&ahead->changed);
     pthread_mutex_unlock(&ahead->mutex);
     return request;

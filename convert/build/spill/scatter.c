@@ -1,4 +1,3 @@
-/* See convert/build/spill/scatter.h. */
 #include "convert/build/spill/scatter.h"
 
 #include "base/memory/bytes.h"
@@ -37,7 +36,7 @@ static size_t buffer_bytes(const struct slc_scatter_shape *shape)
     return rows_bytes(shape) + align_up(shape->runs * sizeof(struct slc_run));
 }
 
-uint64_t slc_scatter_chunk_bytes(const struct slc_scatter_shape *shape)
+static uint64_t chunk_bytes(const struct slc_scatter_shape *shape)
 {
     return slc_chunk_bytes_max(rows_bytes(shape), shape->runs);
 }
@@ -46,7 +45,7 @@ uint64_t slc_scatter_bytes(const struct slc_scatter_shape *shape)
 {
     uint64_t fills = align_up(shape->buckets * sizeof(struct slc_scatter_fill));
     uint64_t per_worker = fills + (uint64_t)shape->buckets * buffer_bytes(shape) +
-                          align_up(slc_scatter_chunk_bytes(shape)) +
+                          align_up(chunk_bytes(shape)) +
                           align_up(sizeof(struct slc_scatter_worker));
 
     return per_worker * shape->workers;
@@ -102,7 +101,7 @@ void slc_scatter_init(struct slc_scatter *scatter,
         worker->rows = at;
         at += shape->buckets * scatter->buffer_bytes;
         worker->chunk = at;
-        at += align_up(slc_scatter_chunk_bytes(shape));
+        at += align_up(chunk_bytes(shape));
         worker->stamp = 0;
         worker->sequence = 0;
         worker->frame = UINT32_MAX;
@@ -131,7 +130,7 @@ static uint32_t count_rows(const struct slc_scatter_fill *fill, const uint64_t *
     return (uint32_t)((size_t)(fill->next - rows) / fill->row_words);
 }
 
-static void empty(struct slc_scatter *scatter, unsigned worker, uint32_t bucket)
+static void empty_buffer(struct slc_scatter *scatter, unsigned worker, uint32_t bucket)
 {
     struct slc_scatter_fill *fill = &scatter->workers[worker].fills[bucket];
     uint32_t words = scatter->shape.entries * (NARROW_ROW_BYTES / 8);
@@ -153,7 +152,7 @@ static void count_runs(struct slc_run *runs, uint32_t run_count, uint32_t entrie
 
 /* Packs and appends what a worker's buffer holds. */
 static enum slc_status
-flush(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, struct slc_error *err)
+flush_buffer(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, struct slc_error *err)
 {
     struct slc_scatter_worker *w = &scatter->workers[worker];
     struct slc_scatter_fill *fill = &w->fills[bucket];
@@ -170,7 +169,7 @@ flush(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, struct slc_
     chunk.count = count_rows(fill, rows);
     count_runs(runs, run_count, chunk.count);
     bytes = slc_chunk_pack(w->chunk, &chunk, runs, run_count);
-    empty(scatter, worker, bucket);
+    empty_buffer(scatter, worker, bucket);
     return slc_spill_append(scatter->spill, &scatter->chains[bucket], w->chunk, bytes, chunk.count,
                             run_count, err);
 }
@@ -188,14 +187,14 @@ enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
     }
     for (uint32_t bucket = 0; bucket < scatter->shape.buckets; bucket++) {
         struct slc_scatter_fill *fill = &w->fills[bucket];
-        enum slc_status status = flush(scatter, worker, bucket, err);
+        enum slc_status status = flush_buffer(scatter, worker, bucket, err);
 
         if (status != SLC_OK) {
             return status;
         }
         fill->range = ranges[bucket];
         fill->row_words = slc_chunk_row_words(&fill->range);
-        empty(scatter, worker, bucket);
+        empty_buffer(scatter, worker, bucket);
     }
     w->frame = frame;
     return SLC_OK;
@@ -249,7 +248,7 @@ enum slc_status slc_scatter_add(struct slc_scatter *scatter,
             row[2] = value;
         }
         if (fill->next == fill->end) {
-            enum slc_status status = flush(scatter, worker, batch->buckets[i], err);
+            enum slc_status status = flush_buffer(scatter, worker, batch->buckets[i], err);
 
             if (status != SLC_OK) {
                 return status;
@@ -266,7 +265,7 @@ enum slc_status slc_scatter_flush_all(struct slc_scatter *scatter, struct slc_er
 
     for (bucket = 0; bucket < scatter->shape.buckets; bucket++) {
         for (worker = 0; worker < scatter->shape.workers; worker++) {
-            enum slc_status status = flush(scatter, worker, bucket, err);
+            enum slc_status status = flush_buffer(scatter, worker, bucket, err);
 
             if (status != SLC_OK) {
                 return status;

@@ -58,8 +58,6 @@ struct slc_scatter {
  */
 struct slc_scatter_shape slc_scatter_fit(unsigned workers, uint32_t buckets, uint64_t budget_bytes);
 uint64_t slc_scatter_bytes(const struct slc_scatter_shape *shape);
-uint64_t slc_scatter_chunk_bytes(const struct slc_scatter_shape *shape);
-
 /*
  * `memory`: slc_scatter_bytes(shape) zeroed or not, 64-byte aligned, borrowed until the last flush.
  * Owns nothing: there is no destroy.

@@ -315,7 +315,7 @@ static void make_room(struct slc_spill *spill, uint32_t bytes)
 }
 
 /* Every mark_stride-th chunk is marked; when the table is full every other mark goes. */
-static void mark(struct slc_chain *chain)
+static void mark_chunk(struct slc_chain *chain)
 {
     unsigned i;
 
@@ -346,7 +346,7 @@ place_chunk(struct slc_spill *spill, struct slc_chain *chain, uint32_t bytes)
     spill->used[slot] += bytes;
     spill->copying[slot]++;
     spill->chunk_bytes = bytes > spill->chunk_bytes ? bytes : spill->chunk_bytes;
-    mark(chain);
+    mark_chunk(chain);
     chain->chunks++;
     return previous;
 }

@@ -57,7 +57,7 @@ SLC_ALWAYS_INLINE void gather_of(const uint8_t *at,
 }
 
 /* The raw bits of a field, of `count` records. */
-static void gather(
+static void gather_field(
     const struct slc_field *field, const uint8_t *at, size_t stride, uint32_t count, uint64_t *out)
 {
     bool big = field->big_endian;
@@ -82,7 +82,7 @@ static void gather(
 }
 
 /* Raw bits of signed numbers of `bytes` bytes, as two's complement of 64 bits. */
-static void extend(unsigned bytes, uint32_t count, uint64_t *bits)
+static void extend_sign(unsigned bytes, uint32_t count, uint64_t *bits)
 {
     uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
 
@@ -110,7 +110,7 @@ static uint32_t first_negative(const uint64_t *bits, uint32_t count)
 }
 
 /* IEEE 754 binary16, all of whose numbers are doubles. */
-static double half(uint64_t bits)
+static double half_to_double(uint64_t bits)
 {
     unsigned exponent = bits >> 10 & 0x1f;
     double fraction = (double)(bits & 0x3ff);
@@ -159,7 +159,7 @@ static uint32_t floats(unsigned bytes, uint32_t count, const uint64_t *bits, dou
             memcpy(&value, &low, sizeof value);
             values[k] = (double)value;
         } else {
-            values[k] = half(bits[k]);
+            values[k] = half_to_double(bits[k]);
         }
         finite = finite && isfinite(values[k]);
     }
@@ -227,10 +227,10 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
         uint32_t some = good - done < DECODE_ROWS ? good - done : DECODE_ROWS;
         uint32_t sound;
 
-        gather(value, field_at(binary, value, piece, piece_count, first + done),
-               binary->bands[value->band].record_bytes, some, bits);
+        gather_field(value, field_at(binary, value, piece, piece_count, first + done),
+                     binary->bands[value->band].record_bytes, some, bits);
         if (value->kind == SLC_FIELD_SIGNED) {
-            extend(value->bytes, some, bits);
+            extend_sign(value->bytes, some, bits);
         }
         sound = value->kind == SLC_FIELD_FLOAT
                     ? floats(value->bytes, some, bits, values + done)
@@ -247,15 +247,15 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
         uint64_t *coords = rows->coords[m] + rows->count;
         uint32_t sound;
 
-        gather(index, field_at(binary, index, piece, piece_count, first),
-               binary->bands[index->band].record_bytes, most, coords);
+        gather_field(index, field_at(binary, index, piece, piece_count, first),
+                     binary->bands[index->band].record_bytes, most, coords);
         for (uint32_t i = 0; index->origin != 0 && i < most; i++) {
             coords[i] -= index->origin;
         }
         if (index->kind != SLC_FIELD_SIGNED) {
             continue;
         }
-        extend(index->bytes, most, coords);
+        extend_sign(index->bytes, most, coords);
         sound = first_negative(coords, most);
         if (sound < most) {
             good = most = sound;

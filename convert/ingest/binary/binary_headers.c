@@ -29,7 +29,7 @@ struct reader {
     bool cut;       /* it ended before a number did */
 };
 
-static uint64_t take(struct reader *reader)
+static uint64_t read_number(struct reader *reader)
 {
     uint64_t number;
 
@@ -95,7 +95,7 @@ take_dims(struct reader *reader, struct slc_binary *binary, struct slc_error *er
 {
     binary->has_dims = true;
     for (unsigned m = 0; m < binary->order; m++) {
-        binary->dims[m] = take(reader);
+        binary->dims[m] = read_number(reader);
         if (!reader->cut && (binary->dims[m] < 1 || binary->dims[m] > SLC_MAX_MODE_LENGTH)) {
             return slc_fail(err, SLC_ERR_INPUT,
                             "the header says that mode %u has the length %" PRIu64 ": 1 to %" PRIu64
@@ -138,12 +138,12 @@ splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     value_bytes = (unsigned)slc_load_u64(head + 12);
     reader->at += SPLATT_START_BYTES;
     reader->bytes = index_bytes;
-    status = take_order(reader, take(reader), &binary->order, err);
+    status = take_order(reader, read_number(reader), &binary->order, err);
     if (status == SLC_OK) {
         status = take_dims(reader, binary, err);
     }
     if (status == SLC_OK) {
-        binary->nnz = take(reader);
+        binary->nnz = read_number(reader);
         lay_columns(binary, index_bytes, value_bytes);
     }
     return status;
@@ -185,7 +185,7 @@ genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     }
     binary->band_count = 1;
     for (unsigned m = 0; m < binary->order && status == SLC_OK && !reader->cut; m++) {
-        uint64_t bits = take(reader);
+        uint64_t bits = read_number(reader);
 
         if (!reader->cut) {
             status = take_width(bits, 16, &binary->fields[m].bytes, err);
@@ -200,7 +200,7 @@ genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error
         status = take_width(value_bits, 32, &value->bytes, err);
     }
     binary->bands[0].record_bytes = offset + value->bytes;
-    binary->nnz = take(reader);
+    binary->nnz = read_number(reader);
     return status;
 }
 
@@ -223,14 +223,14 @@ static enum slc_status alto_header(struct reader *reader,
     enum slc_status status;
 
     reader->bytes = 8;
-    status = take_order(reader, take(reader), &binary->order, err);
+    status = take_order(reader, read_number(reader), &binary->order, err);
     if (status == SLC_OK) {
         status = take_dims(reader, binary, err);
     }
     if (status == SLC_OK) {
         uint64_t header_bytes;
 
-        binary->nnz = take(reader);
+        binary->nnz = read_number(reader);
         header_bytes = (uint64_t)(reader->at - head);
         lay_columns(binary, 8,
                     view && view->bytes >= header_bytes

@@ -29,8 +29,10 @@ struct npz {
     size_t room_bytes;
 };
 
-static enum slc_status
-refuse(const struct npz *npz, enum slc_status status, const char *reason, struct slc_error *err)
+static enum slc_status refuse_member(const struct npz *npz,
+                                     enum slc_status status,
+                                     const char *reason,
+                                     struct slc_error *err)
 {
     (void)slc_fail(err, status, "%s", reason);
     slc_error_locate_file(err, npz->name);
@@ -92,8 +94,9 @@ static enum slc_status read_small(const struct npz *npz,
     size_t got;
 
     if (status == SLC_OK && slc_npy_items(array) * array->header.item_bytes > bytes) {
-        status = refuse(npz, SLC_ERR_UNSUPPORTED,
-                        "more modes than can be read, or a description of another kind", err);
+        status =
+            refuse_member(npz, SLC_ERR_UNSUPPORTED,
+                          "more modes than can be read, or a description of another kind", err);
     }
     if (status == SLC_OK) {
         status = slc_zip_next(npz->zip, items, bytes, &got, err);
@@ -133,7 +136,7 @@ read_shape(const struct npz *npz, struct slc_binary *binary, struct slc_error *e
         return status;
     }
     if (slc_npy_items(&array) < 1 || slc_npy_items(&array) > SLC_MAX_ORDER) {
-        return refuse(npz, SLC_ERR_UNSUPPORTED, "1 to 16 modes are supported", err);
+        return refuse_member(npz, SLC_ERR_UNSUPPORTED, "1 to 16 modes are supported", err);
     }
     binary->order = (unsigned)slc_npy_items(&array);
     binary->has_dims = true;
@@ -169,10 +172,11 @@ static enum slc_status check_fill(const struct npz *npz, struct slc_error *err)
         }
     }
     return status == SLC_OK && !zero
-               ? refuse(npz, SLC_ERR_UNSUPPORTED,
-                        "its fill_value is not 0: only tensors that are 0 where nothing is stored "
-                        "can be converted",
-                        err)
+               ? refuse_member(
+                     npz, SLC_ERR_UNSUPPORTED,
+                     "its fill_value is not 0: only tensors that are 0 where nothing is stored "
+                     "can be converted",
+                     err)
                : status;
 }
 
@@ -200,14 +204,15 @@ static enum slc_status copy_array(const struct npz *npz,
         status = slc_zip_next(npz->zip, npz->room, npz->room_bytes, &got, err);
         done += got;
         if (status == SLC_OK && done > want) {
-            status = refuse(npz, SLC_ERR_INPUT, "a member is longer than its header says", err);
+            status =
+                refuse_member(npz, SLC_ERR_INPUT, "a member is longer than its header says", err);
         }
         if (status == SLC_OK && got > 0) {
             status = slc_spool_append(npz->spool, npz->room, got, err);
         }
     }
     if (status == SLC_OK && done != want) {
-        status = refuse(npz, SLC_ERR_INPUT, "a member is shorter than its header says", err);
+        status = refuse_member(npz, SLC_ERR_INPUT, "a member is shorter than its header says", err);
     }
     return status;
 }
@@ -343,8 +348,8 @@ static enum slc_status expand_lines(const struct npz *npz,
             uint64_t start = small_integer(&starts, npz->room, i);
 
             if (start < before || start > nnz || line > length || (line == 0 && start != 0)) {
-                return refuse(npz, SLC_ERR_INPUT, "the numbers in indptr do not ascend from 0",
-                              err);
+                return refuse_member(npz, SLC_ERR_INPUT,
+                                     "the numbers in indptr do not ascend from 0", err);
             }
             if (line > 0) {
                 status = append_number(&numbers, line - 1, start - before, err);
@@ -353,7 +358,8 @@ static enum slc_status expand_lines(const struct npz *npz,
         }
     }
     if (status == SLC_OK && (line != length + 1 || before != nnz)) {
-        status = refuse(npz, SLC_ERR_INPUT, "indptr does not end with the number of nonzeros", err);
+        status = refuse_member(npz, SLC_ERR_INPUT,
+                               "indptr does not end with the number of nonzeros", err);
     }
     return status == SLC_OK ? flush_numbers(&numbers, err) : status;
 }
@@ -427,7 +433,7 @@ static enum slc_status read_scipy(const struct npz *npz,
         return status;
     }
     if (array.header.kind != 'S' || binary->order != 2) {
-        return refuse(npz, SLC_ERR_INPUT, "not a matrix of scipy.sparse", err);
+        return refuse_member(npz, SLC_ERR_INPUT, "not a matrix of scipy.sparse", err);
     }
     if (memcmp(format, "coo", 4) == 0) {
         return read_coo(npz, file, binary, err);
@@ -435,10 +441,11 @@ static enum slc_status read_scipy(const struct npz *npz,
     if (memcmp(format, "csr", 4) == 0 || memcmp(format, "csc", 4) == 0) {
         return read_compressed(npz, file, format[2] == 'r' ? 0 : 1, binary, err);
     }
-    return refuse(npz, SLC_ERR_UNSUPPORTED,
-                  "a matrix of scipy.sparse in another format than coo, csr and csc: save its "
-                  "tocoo()",
-                  err);
+    return refuse_member(
+        npz, SLC_ERR_UNSUPPORTED,
+        "a matrix of scipy.sparse in another format than coo, csr and csc: save its "
+        "tocoo()",
+        err);
 }
 
 enum slc_status slc_npz_read(const struct slc_bytes_view *file,
@@ -457,10 +464,11 @@ enum slc_status slc_npz_read(const struct slc_bytes_view *file,
     }
     if (!has_member(&npz, "shape.npy") || !has_member(&npz, "data.npy") ||
         (!has_member(&npz, "coords.npy") && !has_member(&npz, "format.npy"))) {
-        status = refuse(&npz, SLC_ERR_UNSUPPORTED,
-                        "the .npz file has not the members of a tensor of pydata/sparse (coords, "
-                        "data, shape) or a matrix of scipy.sparse (format, data, shape)",
-                        err);
+        status =
+            refuse_member(&npz, SLC_ERR_UNSUPPORTED,
+                          "the .npz file has not the members of a tensor of pydata/sparse (coords, "
+                          "data, shape) or a matrix of scipy.sparse (format, data, shape)",
+                          err);
     }
     if (status == SLC_OK) {
         status = read_shape(&npz, binary, err);

@@ -42,7 +42,8 @@ static zip_int64_t read_file(struct slc_zip *zip, void *data, uint64_t bytes)
 }
 
 /* What libzip asks of a file. */
-static zip_int64_t answer(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t command)
+static zip_int64_t
+answer_source(void *context, void *data, zip_uint64_t bytes, zip_source_cmd_t command)
 {
     struct slc_zip *zip = context;
     zip_int64_t position;
@@ -145,7 +146,7 @@ slc_zip_open(const struct slc_bytes_view *file, struct slc_zip **zip, struct slc
     zip_error_init(&error);
     status = check_end(made, err);
     if (status == SLC_OK) {
-        source = zip_source_function_create(answer, made, &error);
+        source = zip_source_function_create(answer_source, made, &error);
         made->archive = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;
         if (!made->archive) {
             status = fault(made, zip_error_strerror(&error), err);

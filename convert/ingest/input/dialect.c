@@ -1,4 +1,3 @@
-/* See convert/ingest/input/dialect.h. */
 #include "convert/ingest/input/dialect.h"
 
 #include <stddef.h>

@@ -22,7 +22,7 @@ enum slc_dialect {
     SLC_DIALECT_NPY,      /* coordinates; `values` has the values */
     SLC_DIALECT_NPY_ROWS, /* the same with a row of coordinates, or a column, per nonzero */
     SLC_DIALECT_NPY_COLUMNS,
-    SLC_DIALECT_CSV, /* a table: never found out, for `sheet` says what to make of it */
+    SLC_DIALECT_CSV, /* a table: never found out, for `csv` says what to make of it */
     SLC_DIALECT_LAST = SLC_DIALECT_CSV
 };
 const char *slc_dialect_name(enum slc_dialect dialect);

@@ -206,7 +206,7 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     if (input->decoder == NULL || input->stored_bytes == 0) {
         return input->stored_bytes;
     }
-    used = input->source.consumed - input->decoder->held(input->decoder);
+    used = input->source.consumed - input->decoder->held;
     if (text == 0 || used == 0) {
         return 0;
     }
@@ -247,7 +247,7 @@ static uint64_t count_line_ends(const char *text, size_t bytes)
 }
 
 /* Reads until `text` is full or the input ends. A fault is kept in input->pending. */
-static size_t fill(struct slc_input *input, char *text, size_t filled, size_t capacity)
+static size_t fill_text(struct slc_input *input, char *text, size_t filled, size_t capacity)
 {
     while (filled < capacity && !input->at_end) {
         size_t got = 0;
@@ -294,7 +294,7 @@ const unsigned char *slc_input_peek(struct slc_input *input, size_t *bytes)
 
     assert(input->delivered == 0);
     if (input->carry_bytes < SLC_INPUT_PEEK_BYTES && input->pending.status == SLC_OK) {
-        size_t filled = fill(input, text, input->carry_bytes, SLC_INPUT_PEEK_BYTES);
+        size_t filled = fill_text(input, text, input->carry_bytes, SLC_INPUT_PEEK_BYTES);
 
         input->carry_bytes = once_compressed(input, text, filled);
     }
@@ -312,7 +312,7 @@ enum slc_status slc_input_read(
     memmove(input->carry.data, (char *)input->carry.data + kept, input->carry_bytes);
     *got = kept;
     if (input->pending.status == SLC_OK) {
-        *got = fill(input, data, kept, bytes);
+        *got = fill_text(input, data, kept, bytes);
     }
     input->delivered += *got;
     if (*got == 0 && input->pending.status != SLC_OK) {
@@ -341,7 +341,7 @@ enum slc_status slc_input_next(
     memcpy(text, input->carry.data, filled);
     input->carry_bytes = 0;
     if (input->pending.status == SLC_OK) {
-        filled = once_compressed(input, text, fill(input, text, filled, capacity));
+        filled = once_compressed(input, text, fill_text(input, text, filled, capacity));
     }
     if (filled > 0) {
         whole = filled;

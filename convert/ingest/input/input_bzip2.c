@@ -9,20 +9,13 @@
 #include <bzlib.h>
 #include <limits.h>
 
-enum {
-    /* As for the other decoders: sequential rates of any drive. */
-    READ_BYTES = 256 << 10
-};
-
 struct bzip2_decoder {
     struct slc_input_decoder decoder; /* first: one is cast to the other */
-    struct slc_input_source *source;
     bz_stream stream;
     bool open;  /* the stream has memory */
     bool begun; /* bytes of it were read, and its end was not */
     bool at_end;
     int code; /* the last; what came out before a fault is given out first */
-    char data[READ_BYTES];
 };
 
 static void *allocate(void *context, int items, int bytes)
@@ -41,7 +34,6 @@ static void close_stream(struct bzip2_decoder *in)
 {
     if (in->open) {
         (void)BZ2_bzDecompressEnd(&in->stream);
-        in->open = false;
     }
 }
 
@@ -56,11 +48,6 @@ static void open_stream(struct bzip2_decoder *in)
     in->open = in->code == BZ_OK;
 }
 
-static uint64_t held_bzip2(const struct slc_input_decoder *decoder)
-{
-    return ((const struct bzip2_decoder *)decoder)->stream.avail_in;
-}
-
 static void close_bzip2(struct slc_input_decoder *decoder)
 {
     struct bzip2_decoder *in = (struct bzip2_decoder *)decoder;
@@ -69,39 +56,16 @@ static void close_bzip2(struct slc_input_decoder *decoder)
     slc_free(in);
 }
 
-/* Gets stored bytes when all are used; at the end of the source only a finished stream is good. */
-static enum slc_status refill(struct bzip2_decoder *in, struct slc_error *err)
-{
-    enum slc_status status;
-    size_t got;
-
-    if (in->stream.avail_in > 0) {
-        return SLC_OK;
-    }
-    status = slc_input_source_read(in->source, in->data, sizeof in->data, &got, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    in->stream.next_in = in->data;
-    in->stream.avail_in = (unsigned)got;
-    if (got == 0) {
-        if (in->begun) {
-            return slc_input_damaged(in->source, "it ends inside a bzip2 stream", err);
-        }
-        in->at_end = true;
-    }
-    return SLC_OK;
-}
-
 static enum slc_status fault(struct bzip2_decoder *in, struct slc_error *err)
 {
     switch (in->code) {
     case BZ_MEM_ERROR:
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+        return slc_input_no_memory(err);
     case BZ_DATA_ERROR_MAGIC:
-        return slc_input_damaged(in->source, "what stands there begins no bzip2 stream", err);
+        return slc_input_damaged(in->decoder.source, "what stands there begins no bzip2 stream",
+                                 err);
     default:
-        return slc_input_damaged(in->source, "its data does not have its checksums", err);
+        return slc_input_damaged(in->decoder.source, "its data does not have its checksums", err);
     }
 }
 
@@ -126,9 +90,14 @@ static enum slc_status read_bzip2(
         }
         if (in->code == BZ_STREAM_END) {
             open_stream(in);
-        } else if (in->code == BZ_OK && stream->avail_out == room) {
-            status = refill(in, err);
+        } else if (in->code == BZ_OK && stream->avail_out == room && stream->avail_in == 0) {
+            status = slc_input_decoder_refill(
+                decoder, in->begun ? "it ends inside a bzip2 stream" : NULL, err);
+            in->at_end = status == SLC_OK && decoder->held == 0;
+            stream->next_in = (char *)decoder->data;
+            stream->avail_in = (unsigned)decoder->held;
         }
+        decoder->held = stream->avail_in;
         if (status != SLC_OK) {
             return status;
         }
@@ -141,23 +110,18 @@ enum slc_status slc_input_bzip2_open(struct slc_input_source *source,
                                      struct slc_input_decoder **decoder,
                                      struct slc_error *err)
 {
-    struct bzip2_decoder *in = slc_malloc(sizeof *in);
+    const struct slc_input_decoder first = {.read = read_bzip2, .close = close_bzip2};
+    struct bzip2_decoder *in = slc_input_decoder_create(sizeof *in, source, &first, err);
 
     *decoder = NULL;
-    if (!in) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    if (in == NULL) {
+        return SLC_ERR_MEMORY;
     }
-    in->decoder.read = read_bzip2;
-    in->decoder.held = held_bzip2;
-    in->decoder.close = close_bzip2;
-    in->source = source;
     in->stream = (bz_stream){.bzalloc = allocate, .bzfree = release};
-    in->open = false;
-    in->at_end = false;
     open_stream(in);
     if (!in->open) {
         close_bzip2(&in->decoder);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+        return slc_input_no_memory(err);
     }
     *decoder = &in->decoder;
     return SLC_OK;

@@ -19,22 +19,18 @@
 #include <string.h>
 
 enum {
-    /* What one read asks of the source: large enough for sequential rates of any drive. */
-    READ_BYTES = 256 << 10,
     /* The compression, and the source itself. */
     FILTER_COUNT = 2
 };
 
 struct lz4_decoder {
     struct slc_input_decoder decoder; /* first: one is cast to the other */
-    struct slc_input_source *source;
     struct archive *archive;
     bool empty; /* a stream of no bytes */
     bool at_end;
     const unsigned char *block;  /* that has been decompressed; libarchive's */
     size_t block_bytes;          /* of it, not given out yet */
     struct slc_error read_error; /* of the source, met inside libarchive */
-    unsigned char data[READ_BYTES];
 };
 
 /* libarchive asks for more stored bytes. */
@@ -43,12 +39,15 @@ static la_ssize_t read_source(struct archive *archive, void *context, const void
     struct lz4_decoder *in = context;
     size_t got;
 
-    *data = in->data;
-    if (slc_input_source_read(in->source, in->data, sizeof in->data, &got, &in->read_error) !=
-        SLC_OK) {
+    *data = in->decoder.data;
+    if (slc_input_decoder_refill(&in->decoder, NULL, &in->read_error) != SLC_OK) {
         archive_set_error(archive, in->read_error.system_errno, "%s", in->read_error.message);
         return -1;
     }
+    got = in->decoder.held;
+    /* What libarchive holds it does not say: about half of what it got last. */
+    in->decoder.held =
+        in->decoder.source->consumed > SLC_INPUT_READ_BYTES ? SLC_INPUT_READ_BYTES / 2 : 0;
     return (la_ssize_t)got;
 }
 
@@ -61,15 +60,7 @@ static enum slc_status stream_fault(struct lz4_decoder *in, struct slc_error *er
         }
         return in->read_error.status;
     }
-    return slc_input_damaged(in->source, archive_error_string(in->archive), err);
-}
-
-/* libarchive does not say: about half of what it got last. */
-static uint64_t held_lz4(const struct slc_input_decoder *decoder)
-{
-    const struct lz4_decoder *in = (const struct lz4_decoder *)decoder;
-
-    return in->source->consumed > READ_BYTES ? READ_BYTES / 2 : 0;
+    return slc_input_damaged(in->decoder.source, archive_error_string(in->archive), err);
 }
 
 static void close_lz4(struct slc_input_decoder *decoder)
@@ -88,13 +79,15 @@ static enum slc_status check_end(struct lz4_decoder *in, struct slc_error *err)
     enum slc_status status;
     size_t got = 0;
 
-    if ((uint64_t)archive_filter_bytes(in->archive, -1) == in->source->consumed) {
-        status = slc_input_source_read(in->source, in->data, sizeof in->data, &got, err);
+    if ((uint64_t)archive_filter_bytes(in->archive, -1) == in->decoder.source->consumed) {
+        status = slc_input_source_read(in->decoder.source, in->decoder.data, SLC_INPUT_READ_BYTES,
+                                       &got, err);
         if (status != SLC_OK || got == 0) {
             return status;
         }
     }
-    return slc_input_damaged(in->source, "behind a stream follows something that is none", err);
+    return slc_input_damaged(in->decoder.source, "behind a stream follows something that is none",
+                             err);
 }
 
 /* Gets the next block when all of the last one has been given out. */
@@ -138,7 +131,7 @@ static enum slc_status read_lz4(
 }
 
 /* Starts the stream: libarchive reads the first bytes here. */
-static enum slc_status start(struct lz4_decoder *in, struct slc_error *err)
+static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *err)
 {
     struct archive_entry *entry;
     int result;
@@ -146,7 +139,7 @@ static enum slc_status start(struct lz4_decoder *in, struct slc_error *err)
     /* Anything but "ok" means that libarchive would start a program to decompress. */
     if (archive_read_support_filter_lz4(in->archive) != ARCHIVE_OK) {
         (void)slc_fail(err, SLC_ERR_UNSUPPORTED, "this libarchive was built without lz4");
-        slc_error_locate_file(err, in->source->name);
+        slc_error_locate_file(err, in->decoder.source->name);
         return SLC_ERR_UNSUPPORTED;
     }
     if (archive_read_support_format_raw(in->archive) != ARCHIVE_OK ||
@@ -159,14 +152,14 @@ static enum slc_status start(struct lz4_decoder *in, struct slc_error *err)
         return stream_fault(in, err);
     }
     if (archive_filter_code(in->archive, 0) != ARCHIVE_FILTER_LZ4) {
-        return slc_input_damaged(in->source, "its header cannot be read", err);
+        return slc_input_damaged(in->decoder.source, "its header cannot be read", err);
     }
     /* libarchive would undo what has been compressed twice, and check_end see the outer end alone.
      */
     if (archive_filter_count(in->archive) != FILTER_COUNT) {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "compressed more than once with lz4: decompress it until it is the text");
-        slc_error_locate_file(err, in->source->name);
+        slc_error_locate_file(err, in->decoder.source->name);
         return SLC_ERR_INPUT;
     }
     in->empty = result == ARCHIVE_EOF;
@@ -178,24 +171,17 @@ enum slc_status slc_input_lz4_open(struct slc_input_source *source,
                                    struct slc_error *err)
 {
     static const struct slc_error no_error = SLC_ERROR_INIT;
-    struct lz4_decoder *in = slc_malloc(sizeof *in);
+    const struct slc_input_decoder first = {.read = read_lz4, .close = close_lz4};
+    struct lz4_decoder *in = slc_input_decoder_create(sizeof *in, source, &first, err);
     enum slc_status status;
 
     *decoder = NULL;
-    if (!in) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    if (in == NULL) {
+        return SLC_ERR_MEMORY;
     }
-    in->decoder.read = read_lz4;
-    in->decoder.held = held_lz4;
-    in->decoder.close = close_lz4;
-    in->source = source;
-    in->empty = false;
-    in->at_end = false;
-    in->block_bytes = 0;
     in->read_error = no_error;
     in->archive = archive_read_new();
-    status = in->archive ? start(in, err)
-                         : slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
+    status = in->archive ? start_stream(in, err) : slc_input_no_memory(err);
     if (status != SLC_OK) {
         close_lz4(&in->decoder);
         return status;

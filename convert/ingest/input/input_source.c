@@ -3,6 +3,7 @@
 
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
+#include "base/memory/memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -202,4 +203,39 @@ enum slc_status slc_input_too_wide(const struct slc_input_source *source,
                    source->consumed, slc_compression_name(compression));
     slc_error_locate_file(err, source->name);
     return SLC_ERR_INPUT;
+}
+
+void *slc_input_decoder_create(size_t bytes,
+                               struct slc_input_source *source,
+                               const struct slc_input_decoder *first,
+                               struct slc_error *err)
+{
+    struct slc_input_decoder *decoder = slc_malloc(bytes + SLC_INPUT_READ_BYTES);
+
+    if (decoder == NULL) {
+        (void)slc_input_no_memory(err);
+        return NULL;
+    }
+    memset(decoder, 0, bytes);
+    *decoder = *first;
+    decoder->source = source;
+    decoder->data = (unsigned char *)decoder + bytes;
+    return decoder;
+}
+
+enum slc_status slc_input_decoder_refill(struct slc_input_decoder *decoder,
+                                         const char *inside,
+                                         struct slc_error *err)
+{
+    const enum slc_status status = slc_input_source_read(decoder->source, decoder->data,
+                                                         SLC_INPUT_READ_BYTES, &decoder->held, err);
+
+    return status == SLC_OK && decoder->held == 0 && inside != NULL
+               ? slc_input_damaged(decoder->source, inside, err)
+               : status;
+}
+
+enum slc_status slc_input_no_memory(struct slc_error *err)
+{
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory to decompress the input");
 }

@@ -16,7 +16,9 @@
 
 enum {
     /* Bytes looked at to recognize a compression and what its decoder will need. */
-    SLC_INPUT_HEAD_BYTES = 64
+    SLC_INPUT_HEAD_BYTES = 64,
+    /* What a decoder asks of the source: large enough for sequential rates of any drive. */
+    SLC_INPUT_READ_BYTES = 256 << 10
 };
 
 struct slc_input_source {
@@ -78,8 +80,7 @@ uint64_t slc_compression_length(const struct slc_input_source *source,
 /*
  * A decompressed view of a source. `read` is as slc_input_source_read and fails with SLC_ERR_INPUT
  * for a damaged or truncated stream, once all that could be decompressed before it has been given
- * out: faults of lines there are then told first; `held` tells how many stored bytes were read and
- * not looked at yet; `close` frees.
+ * out: faults of lines there are then told first; `close` frees.
  */
 struct slc_input_decoder {
     enum slc_status (*read)(struct slc_input_decoder *decoder,
@@ -87,9 +88,31 @@ struct slc_input_decoder {
                             size_t bytes,
                             size_t *got,
                             struct slc_error *err);
-    uint64_t (*held)(const struct slc_input_decoder *decoder);
     void (*close)(struct slc_input_decoder *decoder);
+    struct slc_input_source *source;
+    unsigned char *data; /* stored bytes: SLC_INPUT_READ_BYTES of memory */
+    size_t held;         /* stored bytes that were read and not looked at yet */
 };
+
+/*
+ * A decoder of `bytes` bytes, all zero but for its first member, which is a struct
+ * slc_input_decoder. Owns: slc_free. NULL, and SLC_ERR_MEMORY recorded, without memory.
+ */
+void *slc_input_decoder_create(size_t bytes,
+                               struct slc_input_source *source,
+                               const struct slc_input_decoder *first,
+                               struct slc_error *err);
+
+/*
+ * Reads stored bytes to `data`: `held` of them, 0 at the end of the source, which is an error where
+ * `inside` says inside of what it ends (NULL: it may end here).
+ */
+enum slc_status slc_input_decoder_refill(struct slc_input_decoder *decoder,
+                                         const char *inside,
+                                         struct slc_error *err) SLC_NODISCARD;
+
+/* SLC_ERR_MEMORY, as every decoder says it. */
+enum slc_status slc_input_no_memory(struct slc_error *err);
 
 /* gzip, by zlib. */
 enum slc_status slc_input_gzip_open(struct slc_input_source *source,

@@ -1,4 +1,3 @@
-/* See convert/ingest/names/name_maps.h. */
 #include "convert/ingest/names/name_maps.h"
 
 #include "base/hash.h"

@@ -1,4 +1,3 @@
-/* See convert/ingest/names/names_append.h. */
 #include "convert/ingest/names/names_append.h"
 
 #include "storage/manifest/names.h"

@@ -6,7 +6,7 @@
 #include "convert/build/sort/fiber_guess.h"
 #include "convert/build/sort/fibers.h"
 #include "convert/build/sort/key_tables.h"
-#include "convert/forecast/unseen.h"
+#include "convert/forecast/species_estimate.h"
 #include "slc_test.h"
 
 #include <math.h>
@@ -390,25 +390,25 @@ static double count_all(thing_fn *thing)
 static void check_unseen(thing_fn *thing, double within)
 {
     const double truth = count_all(thing);
-    struct slc_unseen unseen;
-    struct slc_unseen_estimate found;
+    struct slc_species species;
+    struct slc_species_estimate found;
 
-    SLC_ASSERT_OK(slc_unseen_create(&unseen, NULL), NULL);
+    SLC_ASSERT_OK(slc_species_create(&species, NULL), NULL);
     for (uint64_t p = 0; p < PIECES; p++) {
         const uint64_t begin = p * (FILE_ROWS - PIECE_ROWS) / (PIECES - 1);
 
-        slc_unseen_piece(&unseen, p == 0);
+        slc_species_piece(&species, p == 0);
         for (uint64_t row = begin; row < begin + PIECE_ROWS; row++) {
             const uint64_t what = thing(row);
 
-            slc_unseen_add(&unseen, slc_hash64(&what, sizeof what), 7 + what % 2);
+            slc_species_add(&species, slc_hash64(&what, sizeof what), 7 + what % 2);
         }
     }
-    slc_unseen_judge(&unseen, (double)FILE_ROWS / (PIECES * PIECE_ROWS), &found);
+    slc_species_judge(&species, (double)FILE_ROWS / (PIECES * PIECE_ROWS), &found);
     CU_ASSERT(fabs(found.count - truth) <= within * truth);
     CU_ASSERT(found.least <= truth && truth <= found.most);
     CU_ASSERT(found.seen <= found.count && found.bytes_each >= 7 && found.new_bytes_each <= 8);
-    slc_unseen_destroy(&unseen);
+    slc_species_destroy(&species);
 }
 
 static void test_unseen(void)
@@ -424,25 +424,25 @@ static void test_unseen(void)
 /* All of a file is no sample: what is counted is what there is, while it is few. */
 static void test_unseen_of_all(void)
 {
-    struct slc_unseen unseen;
-    struct slc_unseen_estimate found;
+    struct slc_species species;
+    struct slc_species_estimate found;
 
     slc_fault_arm(SLC_FAULT_ALLOCATION, 1);
-    CU_ASSERT_EQUAL(slc_unseen_create(&unseen, NULL), SLC_ERR_MEMORY);
+    CU_ASSERT_EQUAL(slc_species_create(&species, NULL), SLC_ERR_MEMORY);
     slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
-    SLC_ASSERT_OK(slc_unseen_create(&unseen, NULL), NULL);
-    slc_unseen_judge(&unseen, 1, &found);
+    SLC_ASSERT_OK(slc_species_create(&species, NULL), NULL);
+    slc_species_judge(&species, 1, &found);
     CU_ASSERT_EQUAL(found.most, 3 * found.seen);
-    slc_unseen_piece(&unseen, true);
+    slc_species_piece(&species, true);
     for (uint64_t i = 0; i < 30000; i++) {
         const uint64_t what = i % 10000;
 
-        slc_unseen_add(&unseen, slc_hash64(&what, sizeof what), 100000);
+        slc_species_add(&species, slc_hash64(&what, sizeof what), 100000);
     }
-    slc_unseen_judge(&unseen, 1, &found);
+    slc_species_judge(&species, 1, &found);
     CU_ASSERT_EQUAL(found.count, 10000);
     CU_ASSERT(found.least == 10000 && found.most == 10000 && found.bytes_each == 65535);
-    slc_unseen_destroy(&unseen);
+    slc_species_destroy(&species);
 }
 
 static const struct slc_test tests[] = {

@@ -2,10 +2,10 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "convert/export/export.h"
-#include "convert/generate/box.h"
-#include "convert/generate/draw.h"
+#include "convert/generate/feistel.h"
+#include "convert/generate/full_box.h"
 #include "convert/generate/generate.h"
-#include "convert/generate/permute.h"
+#include "convert/generate/random_tensor.h"
 #include "convert/generate/zipf.h"
 #include "slc_test.h"
 #include "storage/manifest/store.h"
@@ -44,13 +44,13 @@ static void test_permutations(void)
     uint64_t i;
 
     for (n = 0; n < SLC_COUNT(lengths); n++) {
-        struct slc_permutation permutation;
+        struct slc_feistel permutation;
         unsigned char *seen = calloc(lengths[n], 1);
         uint64_t wrong = 0, fixed = 0;
 
-        slc_permutation_init(&permutation, lengths[n], seed, n);
+        slc_feistel_init(&permutation, lengths[n], seed, n);
         for (i = 0; i < lengths[n]; i++) {
-            slc_u128 to = slc_permutation_apply(&permutation, i);
+            slc_u128 to = slc_feistel_apply(&permutation, i);
 
             wrong += to >= lengths[n] || seen[(uint64_t)to]++;
             fixed += to == i;
@@ -60,12 +60,12 @@ static void test_permutations(void)
         free(seen);
     }
     {
-        struct slc_permutation whole;
+        struct slc_feistel whole;
         slc_u128 a, b;
 
-        slc_permutation_init(&whole, 0, seed, 0); /* 2^128 */
-        a = slc_permutation_apply(&whole, 0);
-        b = slc_permutation_apply(&whole, ~(slc_u128)0);
+        slc_feistel_init(&whole, 0, seed, 0); /* 2^128 */
+        a = slc_feistel_apply(&whole, 0);
+        b = slc_feistel_apply(&whole, ~(slc_u128)0);
         CU_ASSERT(a != b);
         CU_ASSERT(a >> 64 != 0);
     }
@@ -231,7 +231,7 @@ static void test_values_follow_the_model(void)
 static void test_tables_do_not_matter(void)
 {
     struct slc_generate_options options = base_options("-");
-    struct slc_draw with, without;
+    struct slc_random_tensor with, without;
     uint64_t columns[3][500];
     uint64_t *out[SLC_MAX_ORDER] = {columns[0], columns[1], columns[2]};
     const uint64_t *in[SLC_MAX_ORDER] = {columns[0], columns[1], columns[2]};
@@ -241,23 +241,23 @@ static void test_tables_do_not_matter(void)
 
     options.rank = 5;
     options.noise = 0.5;
-    SLC_ASSERT_OK(slc_draw_init(&with, &options, UINT64_MAX, NULL), NULL);
-    SLC_ASSERT_OK(slc_draw_init(&without, &options, 0, NULL), NULL);
-    CU_ASSERT(slc_draw_memory_bytes(&with) > 0);
-    CU_ASSERT_EQUAL(slc_draw_memory_bytes(&without), 0);
-    slc_draw_coords(&with, 0, 3, 500, out);
-    slc_draw_values(&with, in, 500, a);
-    slc_draw_values(&without, in, 500, b);
+    SLC_ASSERT_OK(slc_random_tensor_init(&with, &options, UINT64_MAX, NULL), NULL);
+    SLC_ASSERT_OK(slc_random_tensor_init(&without, &options, 0, NULL), NULL);
+    CU_ASSERT(slc_random_tensor_memory_bytes(&with) > 0);
+    CU_ASSERT_EQUAL(slc_random_tensor_memory_bytes(&without), 0);
+    slc_random_tensor_coords(&with, 0, 3, 500, out);
+    slc_random_tensor_values(&with, in, 500, a);
+    slc_random_tensor_values(&without, in, 500, b);
     CU_ASSERT_EQUAL(memcmp(a, b, sizeof a), 0);
     without.noise_scale = 0;
-    slc_draw_values(&without, in, 500, b);
+    slc_random_tensor_values(&without, in, 500, b);
     for (i = 0; i < 500; i++) {
         squares += b[i] * b[i];
         noise += (a[i] - b[i]) * (a[i] - b[i]);
     }
     CU_ASSERT(sqrt(noise / squares) > 0.35 && sqrt(noise / squares) < 0.65);
-    slc_draw_destroy(&with);
-    slc_draw_destroy(&without);
+    slc_random_tensor_destroy(&with);
+    slc_random_tensor_destroy(&without);
 }
 
 /* The smallest budget that works is named, and serves any number of threads by using fewer. */
@@ -372,7 +372,7 @@ static void test_boxes(void)
         for (n = 0; n <= 3; n++) {
             uint64_t fewest = fewest_rows(dims, nnz, n);
 
-            slc_box_sides(3, dims, nnz, n, sides);
+            slc_full_box_sides(3, dims, nnz, n, sides);
             CU_ASSERT(sides[0] * sides[1] * sides[2] >= nnz);
             CU_ASSERT(sides[0] <= dims[0] && sides[1] <= dims[1] && sides[2] <= dims[2]);
             /* The sides of a TTM's slice are rounded up one by one. */
@@ -383,9 +383,9 @@ static void test_boxes(void)
         const uint64_t dims[2] = {UINT64_C(1) << 62, UINT64_C(1) << 62};
         uint64_t sides[2];
 
-        slc_box_sides(2, dims, UINT64_C(1) << 62, 0, sides);
+        slc_full_box_sides(2, dims, UINT64_C(1) << 62, 0, sides);
         CU_ASSERT(sides[0] == UINT64_C(1) << 31 && sides[1] == UINT64_C(1) << 31);
-        slc_box_sides(1, dims, (UINT64_C(1) << 62) - 1, 1, sides);
+        slc_full_box_sides(1, dims, (UINT64_C(1) << 62) - 1, 1, sides);
         CU_ASSERT(sides[0] == (UINT64_C(1) << 62) - 1);
     }
 }
@@ -397,11 +397,11 @@ static void draw_bound(const struct slc_generate_options *options, uint64_t (*co
 {
     uint64_t *out[SLC_MAX_ORDER] = {columns[0], columns[1], columns[2]};
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_draw draw;
+    struct slc_random_tensor tensor;
 
-    SLC_ASSERT_OK(slc_draw_init(&draw, options, 0, &err), &err);
-    slc_draw_coords(&draw, 0, 1, BOUND_NNZ, out);
-    slc_draw_destroy(&draw);
+    SLC_ASSERT_OK(slc_random_tensor_init(&tensor, options, 0, &err), &err);
+    slc_random_tensor_coords(&tensor, 0, 1, BOUND_NNZ, out);
+    slc_random_tensor_destroy(&tensor);
 }
 
 static struct slc_generate_options bound_options(enum slc_distribution distribution)
@@ -463,7 +463,7 @@ static void test_best(void)
         uint64_t sides[3];
         uint64_t wrong = 0;
 
-        slc_box_sides(3, options.dims, BOUND_NNZ, options.best_ttm, sides);
+        slc_full_box_sides(3, options.dims, BOUND_NNZ, options.best_ttm, sides);
         draw_bound(&options, columns);
         for (i = 0; i < BOUND_NNZ; i++) {
             /* The last mode fastest: no cell twice, and none left out before the last. */

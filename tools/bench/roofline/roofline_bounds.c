@@ -3,7 +3,7 @@
 
 #include "base/memory/checked.h"
 #include "convert/build/sort/fibers.h"
-#include "convert/generate/box.h"
+#include "convert/generate/full_box.h"
 #include "convert/generate/generate.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
 
@@ -73,7 +73,7 @@ enum slc_status roofline_bound_make(const struct roofline_bound *bound,
         uint64_t sides[SLC_MAX_ORDER];
 
         /* No rows beside the box: they would only take room. */
-        slc_box_sides(bound->order, options.dims, bound->nnz, 0, sides);
+        slc_full_box_sides(bound->order, options.dims, bound->nnz, 0, sides);
         /* The longest fibers are kept together, which a sample of a full box does not show. */
         options.fibers = SLC_FIBERS_GIVEN;
         options.run = (struct slc_fiber_run){.bits = SLC_FIBER_BITS};

@@ -1,0 +1,30 @@
+/*
+ * Keyed permutations of 0 .. length-1 without tables, for any length to 2^128: a Feistel network
+ * over the next power of two, walked until it returns into the range (Black and Rogaway, "Ciphers
+ * with arbitrary finite domains", CT-RSA 2002). Less than two steps on average. Not cryptographic.
+ */
+#ifndef SLC_CONVERT_FEISTEL_H
+#define SLC_CONVERT_FEISTEL_H
+
+#include "base/key.h"
+
+#include <stdint.h>
+
+enum { SLC_PERMUTE_ROUNDS = 6 };
+
+struct slc_feistel {
+    slc_u128 length; /* 0 means 2^128 */
+    unsigned left_bits, right_bits;
+    uint64_t left_mask, right_mask;
+    uint64_t keys[SLC_PERMUTE_ROUNDS];
+};
+
+void slc_feistel_init(struct slc_feistel *permutation,
+                      slc_u128 length,
+                      uint64_t seed,
+                      uint64_t stream);
+
+/* Where `index` (below the length) goes. */
+slc_u128 slc_feistel_apply(const struct slc_feistel *permutation, slc_u128 index);
+
+#endif

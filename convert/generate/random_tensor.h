@@ -1,0 +1,65 @@
+/*
+ * The random tensor that `sluice generate` writes: entry j is a function of the options and j
+ * alone, its value a function of the options and its coordinate, so that equal coordinates agree.
+ *
+ * Random streams of the seed (base/random.h), so that tests can repeat them:
+ *     n              factors: A(n)(i, r) is number i * rank + r, uniform in [0, 1)
+ *     32             noise: standard normal at index H(coordinate)
+ *     33             key of H, index 0
+ *     64             permutation of linear indices (uniform)
+ *     128 + n        permutations of ids (zipf-shuffled; worst: entry j has index number j of each)
+ *     256 + n + 16 t trial t of the coordinate in mode n, index j
+ * H chains slc_mix64 over the coordinates, mode 0 first: h = key; h = slc_mix64(h + i_n + 1).
+ */
+#ifndef SLC_CONVERT_RANDOM_TENSOR_H
+#define SLC_CONVERT_RANDOM_TENSOR_H
+
+#include "base/memory/memory.h"
+#include "convert/generate/feistel.h"
+#include "convert/generate/generate_options.h"
+#include "convert/generate/zipf.h"
+
+#include <stdint.h>
+
+struct slc_random_tensor {
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t sides[SLC_MAX_ORDER]; /* that linear indices count through: dims; best: its box */
+    uint64_t seed;
+    enum slc_distribution distribution;
+    bool independent; /* uniform, but the product of lengths exceeds 2^128 */
+    struct slc_feistel linear;
+    struct slc_feistel shuffles[SLC_MAX_ORDER];
+    struct slc_zipf zipf[SLC_MAX_ORDER];
+    uint32_t rank;
+    double noise_scale; /* noise times the root mean square of the model */
+    uint64_t hash_key;
+    struct slc_buffer tables[SLC_MAX_ORDER]; /* factors of short modes; others are drawn anew */
+};
+
+/*
+ * `table_bytes`: memory allowed for factor tables. Owns: slc_random_tensor_destroy, which takes an
+ * all-zero struct. Errors: SLC_ERR_USAGE, SLC_ERR_MEMORY.
+ */
+enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
+                                       const struct slc_generate_options *options,
+                                       uint64_t table_bytes,
+                                       struct slc_error *err) SLC_NODISCARD;
+void slc_random_tensor_destroy(struct slc_random_tensor *tensor);
+uint64_t slc_random_tensor_memory_bytes(const struct slc_random_tensor *tensor);
+
+/* Coordinates (0-based) of entries begin, begin + stride, ..: `count` of them, a column per mode.
+ */
+void slc_random_tensor_coords(const struct slc_random_tensor *tensor,
+                              uint64_t begin,
+                              uint64_t stride,
+                              uint32_t count,
+                              uint64_t *const *coords);
+
+/* Values at coordinates. */
+void slc_random_tensor_values(const struct slc_random_tensor *tensor,
+                              const uint64_t *const *coords,
+                              uint32_t count,
+                              double *values);
+
+#endif

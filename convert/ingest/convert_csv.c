@@ -1,0 +1,71 @@
+/* A table as the input of a conversion: how it is read, and its rows as the source of rows. */
+#include "base/memory/checked.h"
+#include "base/thread/team.h"
+#include "convert/ingest/convert_internal.h"
+#include "convert/ingest/csv/csv.h"
+
+enum slc_status slc_conversion_ask_csv(struct slc_conversion *c,
+                                       struct slc_csv_request *request,
+                                       struct slc_csv_old *old,
+                                       struct slc_error *err)
+{
+    /* The pieces of the smallest conversion, and code that becomes resident. */
+    const uint64_t beside = c->resident_bytes + c->info.memory_bytes +
+                            slc_conversion_old_bytes(c, 1) + (UINT64_C(12) << 20);
+    const uint64_t least = UINT64_C(4) << 20;
+    const struct slc_convert_options *options = c->options;
+
+    if (c->memory_bytes < beside + least) {
+        return slc_fail_budget(err, c->memory_bytes, beside + least, "this conversion");
+    }
+    *request = (struct slc_csv_request){.spec = options->csv,
+                                        .input = c->input,
+                                        .spool = {.files = options->files,
+                                                  .folder = options->temp_folder,
+                                                  .output = options->output,
+                                                  .max_bytes = options->max_temp},
+                                        .room = c->job.pieces[0].buffer.data,
+                                        .room_bytes = SLC_PIECE_BYTES,
+                                        .memory_bytes = c->memory_bytes - beside,
+                                        .threads = options->threads ? options->threads
+                                                                    : slc_team_default_workers(),
+                                        .stop = options->stop,
+                                        .progress = options->progress,
+                                        .context = options->context};
+    if (options->append) {
+        const enum slc_status status = slc_conversion_old_table(c, old, err);
+
+        request->spec = &c->recalled;
+        request->old = old;
+        return status;
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_conversion_open_csv(struct slc_conversion *c, struct slc_error *err)
+{
+    const struct slc_convert_options *options = c->options;
+    struct slc_csv_request request;
+    struct slc_csv_old old;
+    struct slc_csv_report report;
+    enum slc_status status = slc_conversion_ask_csv(c, &request, &old, err);
+
+    if (status == SLC_OK) {
+        status = slc_csv_open(&request, &c->header, &c->csv, &c->job.source, &report, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    c->report->skipped = report.skipped;
+    c->csv_bytes = report.text_bytes;
+    c->info.memory_bytes += report.memory_bytes;
+    c->build.attach = slc_csv_attach;
+    c->build.attached = c->csv;
+    if (options->max_temp > 0) {
+        c->build.max_temp = slc_max_u64(
+            options->max_temp - slc_min_u64(report.spooled_bytes, options->max_temp), 1);
+    }
+    status = slc_row_source_next(c->job.source, &c->job.pieces[0], err);
+    c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
+    return status;
+}

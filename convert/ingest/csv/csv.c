@@ -1,0 +1,480 @@
+#include "convert/ingest/csv/csv_internal.h"
+
+#include "base/error/words.h"
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "convert/ingest/csv/csv_read.h"
+#include "convert/ingest/csv/csv_remember.h"
+#include "convert/number/number.h"
+#include "storage/manifest/names.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers of consecutive bins, each of which gets a name. */
+enum { BINS_MAX = 1 << 26 };
+
+/* While the table is read. */
+struct opening {
+    const struct slc_csv_request *request;
+    struct slc_csv *csv;
+    struct slc_csv_report *report;
+    struct slc_csv_reading reading;
+    uint64_t room_bytes;
+};
+
+static bool is_consecutive(const struct slc_csv_item *item)
+{
+    return item->rule == SLC_CSV_BIN || item->rule == SLC_CSV_LOG ||
+           (item->rule == SLC_CSV_TIME && slc_time_cycle(item->unit) == 0);
+}
+
+/* The column that the header or, without one, its number calls so; `nearest` gets the next best. */
+static unsigned find_column(const struct slc_csv_spec *spec,
+                            const struct slc_csv_field *fields,
+                            unsigned count,
+                            const char *name,
+                            char *nearest,
+                            bool *twice)
+{
+    unsigned found = UINT_MAX, least = (unsigned)strlen(name) / 3 + 2;
+
+    nearest[0] = '\0';
+    *twice = false;
+    for (unsigned i = 0; i < count; i++) {
+        char own[SLC_CSV_NAME_BYTES];
+        unsigned distance;
+
+        if (spec->no_header) {
+            (void)snprintf(own, sizeof own, "%u", i + 1);
+        } else {
+            own[slc_csv_unquote(&fields[i], own, sizeof own - 1)] = '\0';
+        }
+        if (strcmp(own, name) == 0) {
+            *twice = *twice || found != UINT_MAX;
+            found = i;
+        } else if (found == UINT_MAX && !spec->no_header &&
+                   (distance = slc_csv_distance(own, name)) < least) {
+            least = distance;
+            memcpy(nearest, own, sizeof own);
+        }
+    }
+    return found;
+}
+
+static bool has_byte(const struct slc_csv_field *field, char byte)
+{
+    return memchr(field->text, byte, field->bytes) != NULL;
+}
+
+/* What may be wrong with a first line that lacks a column, or the names that it has. */
+static void advise_columns(const struct slc_csv_spec *spec,
+                           const struct slc_csv_field *fields,
+                           unsigned count,
+                           const char *nearest,
+                           char *text,
+                           size_t room)
+{
+    static const char others[] = ";\t|,";
+    const struct slc_csv_field *first = &fields[0];
+    size_t used = 0;
+
+    text[0] = '\0';
+    if (first->bytes >= 2 &&
+        (memcmp(first->text, "\xff\xfe", 2) == 0 || memcmp(first->text, "\xfe\xff", 2) == 0)) {
+        (void)snprintf(text, room, "; it is UTF-16, which iconv -f UTF-16 -t UTF-8 converts");
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (has_byte(&fields[i], '\r')) {
+            (void)snprintf(text, room,
+                           "; lines end in CR alone, of which tr '\\r' '\\n' makes line ends");
+            return;
+        }
+    }
+    for (const char *other = others; count == 1 && *other != '\0'; other++) {
+        if (*other != spec->delimiter && has_byte(first, *other)) {
+            (void)snprintf(text, room, "; %s %s%c%s would make several of it",
+                           SLC_SAID("--delimiter"), *other == '\t' ? "ta" : "'",
+                           *other == '\t' ? 'b' : *other, *other == '\t' ? "" : "'");
+            return;
+        }
+    }
+    if (spec->no_header) {
+        (void)snprintf(text, room, "; without a header they are called 1 to %u", count);
+        return;
+    }
+    if (nearest[0] != '\0') {
+        (void)snprintf(text, room, "; there is '%s'", nearest);
+        return;
+    }
+    for (unsigned i = 0; i < count && used + 48 < room; i++) {
+        char name[33];
+
+        name[slc_csv_unquote(&fields[i], name, sizeof name - 1)] = '\0';
+        used +=
+            (size_t)snprintf(text + used, room - used, "%s'%s'%s", i == 0 ? "; there are " : ", ",
+                             name, i + 1 < count && used + 96 >= room ? ", .." : "");
+    }
+}
+
+/* The fault that no column, or more than one, is called as the item says. */
+static enum slc_status no_column(const struct slc_csv_spec *spec,
+                                 unsigned m,
+                                 const struct slc_csv_field *fields,
+                                 unsigned count,
+                                 bool twice,
+                                 const char *nearest,
+                                 struct slc_error *err)
+{
+    const char *name = m < spec->order ? spec->items[m].column : spec->value;
+    char advice[SLC_CSV_NAME_BYTES + 200];
+    unsigned letters = 0;
+    const char *rule = m < spec->order && !twice && spec->items[m].rule == SLC_CSV_STRINGS
+                           ? slc_csv_nearest_rule(name, &letters)
+                           : NULL;
+
+    if (twice) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "more than one column '%s' among the %u of the first line", name, count);
+    }
+    if (rule != NULL) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "no column '%s' among the %u of the first line, and no rule '%.*s': the "
+                        "nearest is %s(NAME)",
+                        name, count, (int)letters, name, rule);
+    }
+    advise_columns(spec, fields, count, nearest, advice, sizeof advice);
+    return slc_fail(err, SLC_ERR_USAGE, "no column '%s' among the %u of the first line%s%s", name,
+                    count, advice,
+                    m == spec->order ? SLC_SAID("; without --value rows are counted") : "");
+}
+
+enum slc_status slc_csv_take_header(struct slc_csv_table *table,
+                                    const struct slc_csv_field *fields,
+                                    unsigned count,
+                                    uint64_t line,
+                                    struct slc_error *err)
+{
+    const struct slc_csv_spec *spec = table->spec;
+
+    table->columns = count;
+    for (unsigned m = 0; m <= spec->order; m++) {
+        const char *name = m < spec->order ? spec->items[m].column : spec->value;
+        char nearest[SLC_CSV_NAME_BYTES];
+        enum slc_status status;
+        bool twice;
+
+        table->at[m] = UINT_MAX;
+        if (m == spec->order && spec->value[0] == '\0') {
+            break;
+        }
+        table->at[m] = find_column(spec, fields, count, name, nearest, &twice);
+        if (table->at[m] != UINT_MAX && !twice) {
+            continue;
+        }
+        status = no_column(spec, m, fields, count, twice, nearest, err);
+        slc_error_locate_text(err, table->name, line, 1);
+        return status;
+    }
+    return SLC_OK;
+}
+
+/* Whether a file is called X.SUFFIX, with or without the ending of a compression. */
+static bool has_suffix(const char *name, const char *suffix)
+{
+    static const char *const packed[] = {"", ".gz", ".bz2", ".xz", ".zst", ".lz4"};
+    const size_t length = strlen(name);
+
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        const size_t both = strlen(packed[i]) + 4;
+
+        if (length > both && strcmp(name + length - both + 4, packed[i]) == 0 &&
+            strncmp(name + length - both, suffix, 4) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_tab_separated(const char *name)
+{
+    return has_suffix(name, ".tsv") || has_suffix(name, ".tab");
+}
+
+bool slc_csv_is_name(const char *name)
+{
+    return has_suffix(name, ".csv") || is_tab_separated(name);
+}
+
+void slc_csv_table_init(struct slc_csv_table *table,
+                        const struct slc_csv_spec *spec,
+                        const char *name)
+{
+    *table = (struct slc_csv_table){.spec = spec,
+                                    .name = name,
+                                    .delimiter = spec->delimiter          ? spec->delimiter
+                                                 : is_tab_separated(name) ? '\t'
+                                                                          : ',',
+                                    .index = slc_csv_index_by(NULL)};
+}
+
+void slc_csv_tell(const struct slc_csv *csv, char text[SLC_TABLE_BYTES])
+{
+    slc_csv_remember(csv->spec, csv->lowest, text);
+}
+
+/* Puts the strings that a mode of the old store has into its dictionary. */
+static enum slc_status recall_strings(struct opening *opening, unsigned m, struct slc_error *err)
+{
+    const struct slc_csv_old *old = opening->request->old;
+    const struct slc_store_names *listed = slc_manifest_names(old->manifest, m);
+    const uint64_t count = listed != NULL ? listed->count : 0;
+    struct slc_names *names = NULL;
+    enum slc_status status = SLC_OK;
+
+    if (count != old->manifest->dims[m]) {
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "mode %u has %" PRIu64 " indices, of which %" PRIu64
+                          " have a name: what strings the others are is not known",
+                          m + 1, old->manifest->dims[m], count);
+        slc_error_locate_file(err, old->store);
+        return status;
+    }
+    status = slc_names_open(opening->csv->files, old->store, listed, &names, err);
+    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+        const char *name = NULL;
+        size_t bytes = 0;
+        uint64_t number = i;
+
+        status = slc_names_get(names, i, &name, &bytes, err);
+        if (status == SLC_OK) {
+            status = slc_dictionary_find(opening->csv->dictionaries[m], name != NULL ? name : "",
+                                         bytes, &number, err);
+        }
+        if (status == SLC_OK && number != i) {
+            status = slc_fail(err, SLC_ERR_INPUT,
+                              "indices %" PRIu64 " and %" PRIu64 " of mode %u have the same name",
+                              number + 1, i + 1, m + 1);
+            slc_error_locate_file(err, old->store);
+        }
+    }
+    slc_names_close(names);
+    return status;
+}
+
+/* What the old store has, beside what is read. */
+static enum slc_status recall_modes(struct opening *opening, struct slc_error *err)
+{
+    const struct slc_csv_old *old = opening->request->old;
+    struct slc_csv_table *table = &opening->reading.table;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned m = 0; m < table->spec->order && status == SLC_OK; m++) {
+        table->floor[m] = old != NULL ? old->lowest[m] : INT64_MIN;
+        if (old != NULL && table->spec->items[m].rule == SLC_CSV_STRINGS) {
+            status = recall_strings(opening, m, err);
+        }
+    }
+    return status;
+}
+
+/* Bins from the first of the old store to its last are there whatever was read. */
+static void add_old_bins(struct opening *opening)
+{
+    const struct slc_csv_old *old = opening->request->old;
+    struct slc_csv_reading *reading = &opening->reading;
+
+    for (unsigned m = 0; old != NULL && m < reading->table.spec->order; m++) {
+        const int64_t last = old->lowest[m] + (int64_t)old->manifest->dims[m] - 1;
+
+        reading->lowest[m] = old->lowest[m];
+        reading->highest[m] = last > reading->highest[m] ? last : reading->highest[m];
+    }
+}
+
+/* What the modes turned out to be. */
+static enum slc_status settle_modes(struct opening *opening, struct slc_error *err)
+{
+    struct slc_csv *csv = opening->csv;
+    enum slc_status status = SLC_OK;
+    uint64_t named = 0;
+
+    if (opening->report->rows == opening->report->skipped) {
+        status = slc_fail(err, SLC_ERR_INPUT, "no rows%s",
+                          opening->report->rows > 0 ? " without empty fields" : "");
+        slc_error_locate_file(err, opening->reading.table.name);
+        return status;
+    }
+    for (unsigned m = 0; m < csv->spec->order && status == SLC_OK; m++) {
+        const struct slc_csv_item *item = &csv->spec->items[m];
+        const uint64_t span =
+            (uint64_t)opening->reading.highest[m] - (uint64_t)opening->reading.lowest[m] + 1;
+
+        if (item->rule == SLC_CSV_STRINGS) {
+            status = slc_dictionary_finish(csv->dictionaries[m], err);
+            csv->dims[m] = slc_dictionary_count(csv->dictionaries[m]);
+            opening->report->spooled_bytes += slc_dictionary_bytes(csv->dictionaries[m]);
+        } else if (is_consecutive(item)) {
+            csv->lowest[m] = opening->reading.lowest[m];
+            csv->dims[m] = span;
+            if (span > BINS_MAX) {
+                status = slc_fail(err, SLC_ERR_INPUT,
+                                  "%s makes %" PRIu64 " bins from the lowest to the highest: at "
+                                  "most %d are possible",
+                                  item->title, span, (int)BINS_MAX);
+                slc_error_locate_file(err, opening->reading.table.name);
+            }
+        } else {
+            csv->dims[m] = item->rule == SLC_CSV_TIME ? slc_time_cycle(item->unit)
+                                                      : (uint64_t)opening->reading.highest[m] + 1;
+        }
+        if (slc_csv_is_named(item, csv->dims[m])) {
+            named = slc_max_u64(named, csv->dims[m]);
+        }
+    }
+    opening->report->memory_bytes =
+        csv->spec->order * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES + slc_names_memory_bytes(named);
+    return status;
+}
+
+/* The temporary file of rows as a binary tensor. Takes over the spool. */
+static enum slc_status open_rows(struct opening *opening,
+                                 struct slc_text_header *header,
+                                 struct slc_row_source **source,
+                                 struct slc_error *err)
+{
+    const struct slc_csv *csv = opening->csv;
+    const unsigned order = csv->spec->order;
+    const uint64_t nnz = opening->report->rows - opening->report->skipped;
+    struct slc_spool *spool = opening->reading.spool;
+    struct slc_binary binary = {
+        .dialect = SLC_DIALECT_CSV, .order = order, .has_dims = true, .nnz = nnz, .band_count = 1};
+
+    opening->reading.spool = NULL;
+    binary.bands[0] = (struct slc_band){.view = {.files = csv->files,
+                                                 .fd = slc_spool_fd(spool),
+                                                 .name = opening->reading.table.name,
+                                                 .bytes = slc_spool_bytes(spool)},
+                                        .record_bytes = (uint32_t)opening->reading.table.row_bytes};
+    for (unsigned m = 0; m <= order; m++) {
+        binary.fields[m] =
+            (struct slc_field){.kind = m < order ? SLC_FIELD_UNSIGNED : SLC_FIELD_FLOAT,
+                               .bytes = opening->reading.table.widths[m],
+                               .offset = opening->reading.table.offsets[m],
+                               .origin = m < order ? (uint64_t)csv->lowest[m] : 0};
+    }
+    memcpy(binary.dims, csv->dims, sizeof binary.dims);
+    *header = (struct slc_text_header){.dialect = SLC_DIALECT_CSV,
+                                       .order = order,
+                                       .has_dims = true,
+                                       .has_nnz = true,
+                                       .nnz = nnz,
+                                       .has_values = true};
+    memcpy(header->dims, csv->dims, sizeof header->dims);
+    return slc_binary_source_open(&binary, spool, opening->reading.table.name,
+                                  opening->reading.stored_bytes, header, source, err);
+}
+
+void slc_csv_divide(const struct slc_csv_request *request,
+                    unsigned workers,
+                    uint64_t *text_bytes,
+                    uint64_t *room_bytes)
+{
+    const struct slc_csv_spec *spec = request->spec;
+    const uint64_t memory_bytes = request->memory_bytes - (workers - 1) * slc_csv_worker_bytes();
+    unsigned strings = 0;
+
+    for (unsigned m = 0; m < spec->order; m++) {
+        strings += spec->items[m].rule == SLC_CSV_STRINGS;
+    }
+    *text_bytes = strings > 0 ? memory_bytes / 4 / strings : 0;
+    *text_bytes = slc_max_u64(*text_bytes, SLC_DICTIONARY_BESIDE_BYTES);
+    *room_bytes = memory_bytes / 4 * 3;
+}
+
+/* Files and memory for all there will be. */
+static enum slc_status prepare_reading(struct opening *opening, struct slc_error *err)
+{
+    const struct slc_csv_spec *spec = opening->request->spec;
+    struct slc_dictionary_options options = {.spool = opening->request->spool,
+                                             .room_bytes = &opening->room_bytes};
+    enum slc_status status = slc_spool_create(&options.spool, &opening->reading.spool, err);
+
+    slc_csv_divide(opening->request, opening->reading.workers, &options.text_bytes,
+                   &opening->room_bytes);
+    for (unsigned m = 0; m < spec->order && status == SLC_OK; m++) {
+        if (spec->items[m].rule == SLC_CSV_STRINGS) {
+            status = slc_dictionary_create(&options, &opening->csv->dictionaries[m], err);
+        }
+    }
+    return status;
+}
+
+unsigned slc_csv_workers(const struct slc_csv_request *request)
+{
+    const uint64_t most = 1 + request->memory_bytes / 4 / slc_csv_worker_bytes();
+
+    return (unsigned)slc_min_u64(slc_max_u64(request->threads, 1), most);
+}
+
+enum slc_status slc_csv_open(const struct slc_csv_request *request,
+                             struct slc_text_header *header,
+                             struct slc_csv **csv,
+                             struct slc_row_source **source,
+                             struct slc_csv_report *report,
+                             struct slc_error *err)
+{
+    struct opening opening = {.request = request, .report = report};
+    struct slc_csv_reading *reading = &opening.reading;
+    struct slc_input_info info;
+    enum slc_status status;
+
+    *source = NULL;
+    *report = (struct slc_csv_report){.rows = 0};
+    opening.csv = *csv = slc_calloc(1, sizeof **csv);
+    if (*csv == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a table");
+    }
+    (*csv)->spec = request->spec;
+    (*csv)->stop = request->stop;
+    (*csv)->files = slc_files_or_system(request->spool.files);
+    slc_input_info(request->input, &info);
+    reading->request = request;
+    reading->workers = slc_csv_workers(request);
+    reading->stored_bytes = info.stored_bytes;
+    slc_csv_table_init(&reading->table, request->spec, info.name);
+    slc_csv_lay_out_rows(&reading->table, request->memory_bytes);
+    reading->table.dictionaries = (*csv)->dictionaries;
+    status = prepare_reading(&opening, err);
+    if (status == SLC_OK) {
+        status = recall_modes(&opening, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_csv_read(reading, slc_csv_take_header, err);
+    }
+    if (status == SLC_OK) {
+        add_old_bins(&opening);
+        report->rows = reading->rows;
+        report->skipped = reading->skipped;
+        report->text_bytes = reading->text_bytes;
+        status = settle_modes(&opening, err);
+    }
+    if (status == SLC_OK) {
+        report->spooled_bytes += slc_spool_bytes(reading->spool);
+        status = open_rows(&opening, header, source, err);
+    }
+    slc_spool_destroy(reading->spool);
+    return status;
+}
+
+void slc_csv_destroy(struct slc_csv *csv)
+{
+    for (unsigned m = 0; csv != NULL && m < SLC_MAX_ORDER; m++) {
+        slc_dictionary_destroy(csv->dictionaries[m]);
+    }
+    slc_free(csv);
+}

@@ -1,0 +1,400 @@
+#include "convert/ingest/csv/csv_batch.h"
+
+#include "base/memory/bytes.h"
+#include "convert/ingest/csv/csv_field.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* 0 to 255. */
+#define FOUR(n)       (n), (n) + 1, (n) + 2, (n) + 3
+#define SIXTEEN(n)    FOUR(n), FOUR((n) + 4), FOUR((n) + 8), FOUR((n) + 12)
+#define SIXTY_FOUR(n) SIXTEEN(n), SIXTEEN((n) + 16), SIXTEEN((n) + 32), SIXTEEN((n) + 48)
+#define ALL_RECORDS   SIXTY_FOUR(0), SIXTY_FOUR(64), SIXTY_FOUR(128), SIXTY_FOUR(192)
+_Static_assert(SLC_MAX_ORDER <= 32, "a row has a bit for each mode");
+_Static_assert(SLC_CSV_BATCH == 256, "ALL_RECORDS are as many");
+
+/* Records, of which those that lack nothing become rows. */
+struct batch {
+    struct slc_csv_part *part;
+    const struct slc_csv_table *table;
+    unsigned found;               /* records */
+    unsigned count;               /* of them with a row so far; what comes behind is at fault */
+    unsigned marks;               /* SLC_CSV_QUOTED .. */
+    const uint16_t *records;      /* of the rows */
+    uint16_t kept[SLC_CSV_BATCH]; /* where not all become rows */
+};
+
+struct span { /* of a field */
+    const char *text;
+    size_t bytes;
+    bool quoted;
+};
+
+/* A column of a batch. Copies, as far as a loop can see, of what its stores might change. */
+struct column {
+    const char *text;
+    const uint32_t *starts;
+    const uint16_t *records;
+    unsigned columns;
+    bool ends; /* it is the last */
+    bool quoted;
+};
+
+static struct column column_of(const struct batch *batch, unsigned m)
+{
+    const unsigned at = batch->table->at[m];
+
+    return (struct column){.text = batch->part->text,
+                           .starts = batch->part->starts + at,
+                           .records = batch->records,
+                           .columns = batch->table->columns,
+                           .ends = at + 1 == batch->table->columns,
+                           .quoted = (batch->marks & SLC_CSV_QUOTED) != 0};
+}
+
+/* The text of a record's field without quotes. */
+static inline struct span field_of(const struct column *column, unsigned record)
+{
+    const uint32_t *starts = column->starts + record * column->columns;
+    const char *begin = column->text + starts[0];
+    const char *end = column->text + starts[1] - 1;
+
+    if (column->ends && end > begin && end[-1] == '\r') {
+        end--;
+    }
+    if (column->quoted && end > begin && *begin == '"') {
+        return (struct span){begin + 1, (size_t)(end - begin) - 2, true};
+    }
+    return (struct span){begin, (size_t)(end - begin), false};
+}
+
+static inline struct span field_at(const struct column *column, unsigned row)
+{
+    return field_of(column, column->records[row]);
+}
+
+/* Where the first row has a mode's index. */
+static uint8_t *first_cell(const struct batch *batch, unsigned m)
+{
+    return batch->part->rows + batch->table->row_bytes * batch->part->row_count +
+           batch->table->offsets[m];
+}
+
+/* Chooses the records that become rows: those that lack nothing, where others are left out. What
+ * lacks something and must not is found as a column is read. */
+static void choose_records(struct batch *batch)
+{
+    static const uint16_t all[SLC_CSV_BATCH] = {ALL_RECORDS};
+    const struct slc_csv_table *table = batch->table;
+    uint8_t lacking[SLC_CSV_BATCH] = {0};
+
+    batch->records = all;
+    batch->count = batch->found;
+    if (table->spec->missing != SLC_CSV_MISSING_SKIP) {
+        return;
+    }
+    for (unsigned m = 0; m <= table->spec->order && table->at[m] != UINT_MAX; m++) {
+        const struct column column = column_of(batch, m);
+
+        for (unsigned r = 0; r < batch->found; r++) {
+            lacking[r] |= field_of(&column, r).bytes == 0;
+        }
+    }
+    batch->records = batch->kept;
+    batch->count = 0;
+    for (unsigned r = 0; r < batch->found; r++) {
+        batch->kept[batch->count] = (uint16_t)r;
+        batch->count += !lacking[r];
+    }
+}
+
+/* Whether an earlier mode is of the same column by the same rule. */
+static bool is_repeated(const struct slc_csv_table *table, unsigned m)
+{
+    for (unsigned i = 0; i < m; i++) {
+        if (table->at[i] == table->at[m] &&
+            table->spec->items[i].rule == table->spec->items[m].rule) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Puts bins of a mode in their rows. */
+static void put_bins(struct batch *batch, unsigned m, const int64_t *bins, unsigned count)
+{
+    struct slc_csv_part *part = batch->part;
+    const size_t row_bytes = batch->table->row_bytes;
+    const unsigned width = batch->table->widths[m];
+    const int64_t floor = batch->table->floor[m];
+    int64_t lowest = part->lowest[m], highest = part->highest[m];
+    uint8_t *to = first_cell(batch, m);
+
+    for (unsigned i = 0; i < count; i++, to += row_bytes) {
+        if (bins[i] < floor) {
+            count = i;
+            break;
+        }
+        lowest = bins[i] < lowest ? bins[i] : lowest;
+        highest = bins[i] > highest ? bins[i] : highest;
+        slc_csv_put(to, width, (uint64_t)bins[i]);
+    }
+    part->lowest[m] = lowest;
+    part->highest[m] = highest;
+    batch->count = count;
+}
+
+/* All modes that are of the times of one column, the first of which is m. */
+static void take_times(struct batch *batch, unsigned m)
+{
+    const struct slc_csv_table *table = batch->table;
+    const struct column column = column_of(batch, m);
+    const unsigned at = table->at[m];
+    struct slc_time times[SLC_CSV_BATCH];
+    int64_t bins[SLC_CSV_BATCH];
+
+    for (unsigned i = 0; i < batch->count; i++) {
+        const struct span field = field_at(&column, i);
+
+        if (!slc_csv_time(field.text, field.bytes, &times[i])) {
+            batch->count = i;
+        }
+    }
+    for (; m < table->spec->order; m++) {
+        const struct slc_csv_item *item = &table->spec->items[m];
+
+        if (table->at[m] != at || item->rule != SLC_CSV_TIME) {
+            continue;
+        }
+        for (unsigned i = 0; i < batch->count; i++) {
+            bins[i] = slc_time_bin(item->unit, &times[i]);
+        }
+        put_bins(batch, m, bins, batch->count);
+    }
+}
+
+static void take_integers(struct batch *batch, unsigned m)
+{
+    const struct column column = column_of(batch, m);
+    int64_t bins[SLC_CSV_BATCH];
+    unsigned count = 0;
+
+    for (; count < batch->count; count++) {
+        const struct span field = field_at(&column, count);
+        uint64_t index;
+
+        if (!slc_csv_integer(field.text, field.bytes, &index)) {
+            break;
+        }
+        bins[count] = (int64_t)index;
+    }
+    put_bins(batch, m, bins, count);
+}
+
+static void take_numbers(struct batch *batch, unsigned m)
+{
+    const struct slc_csv_item *item = &batch->table->spec->items[m];
+    const struct column column = column_of(batch, m);
+    int64_t bins[SLC_CSV_BATCH];
+    unsigned count = 0;
+
+    for (; count < batch->count; count++) {
+        const struct span field = field_at(&column, count);
+        double value;
+
+        if (!slc_csv_value(field.text, field.bytes, &value) ||
+            !slc_csv_bin(item, value, &bins[count])) {
+            break;
+        }
+    }
+    put_bins(batch, m, bins, count);
+}
+
+static void take_values(struct batch *batch)
+{
+    const unsigned order = batch->table->spec->order, count = batch->count;
+    const bool counted = batch->table->at[order] == UINT_MAX;
+    const struct column column = column_of(batch, counted ? 0 : order);
+    const size_t row_bytes = batch->table->row_bytes;
+    uint8_t *to = first_cell(batch, order);
+
+    for (unsigned i = 0; i < count; i++, to += row_bytes) {
+        double value = 1;
+
+        if (!counted) {
+            const struct span field = field_at(&column, i);
+
+            if (!slc_csv_value(field.text, field.bytes, &value)) {
+                batch->count = i;
+                break;
+            }
+        }
+        slc_store_u64(to, slc_bits_f64(value));
+    }
+}
+
+static uint32_t count_lines(const char *text, size_t bytes)
+{
+    const char *end = text + bytes;
+    uint32_t count = 0;
+
+    while ((text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+        text++;
+        count++;
+    }
+    return count;
+}
+
+/* A place in the text, and the lines of the part before it. */
+struct place {
+    size_t at;
+    uint32_t line;
+};
+
+/* Notes a string that has no number yet; `last` is where the one before begins. */
+static void note_unknown(struct batch *batch, unsigned m, unsigned row, struct place *last)
+{
+    struct slc_csv_part *part = batch->part;
+    const unsigned record = batch->records[row];
+    const uint32_t *starts = part->starts + record * batch->table->columns;
+    const size_t begin = starts[0], at = starts[batch->table->at[m]];
+    const char *line = part->text + begin;
+
+    if ((batch->marks & SLC_CSV_LINES) == 0) {
+        last->line = (uint32_t)part->lines + record;
+    } else {
+        const char *before = memrchr(line, '\n', at - begin);
+
+        line = before != NULL ? before + 1 : line;
+        /* Modes may be of columns in any order. */
+        last->line += at >= last->at ? count_lines(part->text + last->at, at - last->at)
+                                     : 0 - count_lines(part->text + at, last->at - at);
+        last->at = at;
+    }
+    part->keys[part->key_count++] =
+        (struct slc_csv_key){.key = part->strings[m * SLC_CSV_BATCH + row],
+                             .row = part->row_count + row,
+                             .line = last->line,
+                             .column = (uint32_t)(part->text + at - line) + 1,
+                             .mode = m};
+}
+
+/* Puts a string whose quotes are doubled where there is room for it; false where there is none. */
+static bool unquote(struct slc_csv_part *part, struct span *field)
+{
+    const struct slc_csv_field quoted = {
+        .text = field->text, .bytes = field->bytes, .doubled = true};
+    char *to = part->text + part->spare;
+
+    if (part->spare_end < part->spare || part->spare_end - part->spare < field->bytes) {
+        return false;
+    }
+    *field = (struct span){to, slc_csv_unquote(&quoted, to, field->bytes), true};
+    part->spare += field->bytes;
+    return true;
+}
+
+/* The strings of a mode, up to one that is missing and must not, or of which there is no room for
+ * what its quotes hold. */
+static void find_strings(struct batch *batch, unsigned m)
+{
+    const bool needed = batch->table->spec->missing == SLC_CSV_MISSING_ERROR;
+    const bool doubled = (batch->marks & SLC_CSV_DOUBLED) != 0;
+    const struct column column = column_of(batch, m);
+    struct slc_dictionary_key *keys = batch->part->strings + m * SLC_CSV_BATCH;
+    const unsigned count = batch->count;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct span field = field_at(&column, i);
+
+        if ((needed && field.bytes == 0) ||
+            (doubled && field.quoted && memchr(field.text, '"', field.bytes) != NULL &&
+             !unquote(batch->part, &field))) {
+            batch->count = i;
+            break;
+        }
+        keys[i] = (struct slc_dictionary_key){.hash = slc_dictionary_hash(field.text, field.bytes),
+                                              .at = (uint32_t)(field.text - column.text),
+                                              .bytes = (uint32_t)field.bytes};
+    }
+}
+
+/* Looks all strings up, and notes in the order of the rows those that are not there. */
+static void take_strings(struct batch *batch)
+{
+    const struct slc_csv_table *table = batch->table;
+    const struct slc_csv_item *items = table->spec->items;
+    const size_t row_bytes = table->row_bytes;
+    struct place last = {batch->part->position, (uint32_t)batch->part->lines};
+    uint64_t numbers[SLC_CSV_BATCH];
+    uint32_t unknown[SLC_CSV_BATCH] = {0}; /* of a row a bit for each mode */
+
+    for (unsigned m = 0; m < table->spec->order; m++) {
+        const unsigned width = table->widths[m];
+        uint8_t *to = first_cell(batch, m);
+
+        if (items[m].rule != SLC_CSV_STRINGS) {
+            continue;
+        }
+        find_strings(batch, m);
+        slc_csv_look_up(table, m, batch->part->text, batch->part->strings + m * SLC_CSV_BATCH,
+                        batch->count, numbers);
+        for (unsigned i = 0; i < batch->count; i++, to += row_bytes) {
+            slc_csv_put(to, width, numbers[i]);
+            unknown[i] |= (uint32_t)(numbers[i] == UINT64_MAX) << m;
+        }
+    }
+    for (unsigned i = 0; i < batch->count; i++) {
+        for (uint32_t rest = unknown[i]; rest != 0; rest &= rest - 1) {
+            note_unknown(batch, (unsigned)__builtin_ctz(rest), i, &last);
+        }
+    }
+}
+
+bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most)
+{
+    const struct slc_csv_table *table = part->table;
+    struct batch batch = {.part = part, .table = table};
+    unsigned chosen, done;
+
+    most = most < SLC_CSV_BATCH ? most : SLC_CSV_BATCH;
+    batch.found = table->index(part->text, part->position, part->bytes, table->delimiter,
+                               table->columns, most, part->starts, &batch.marks);
+    if (batch.found == 0) {
+        return false;
+    }
+    choose_records(&batch);
+    chosen = batch.count;
+    for (unsigned m = 0; m < table->spec->order; m++) {
+        switch (table->spec->items[m].rule) {
+        case SLC_CSV_STRINGS:
+            break;
+        case SLC_CSV_TIME:
+            if (!is_repeated(table, m)) {
+                take_times(&batch, m);
+            }
+            break;
+        case SLC_CSV_INTEGER:
+            take_integers(&batch, m);
+            break;
+        default:
+            take_numbers(&batch, m);
+        }
+    }
+    take_values(&batch);
+    take_strings(&batch);
+    done = batch.count < chosen ? batch.records[batch.count] : batch.found;
+    part->lines += (batch.marks & SLC_CSV_LINES) == 0
+                       ? done
+                       : count_lines(part->text + part->position,
+                                     part->starts[done * table->columns] - part->position);
+    part->position = part->starts[done * table->columns];
+    part->row_count += batch.count;
+    part->taken += done;
+    part->skipped += done - batch.count;
+    /* Where places ran out the next record is none by itself. */
+    return batch.count == chosen &&
+           (batch.found == most ||
+            (batch.found > 0 && (batch.found + 1) * table->columns > SLC_CSV_STARTS / 2));
+}

@@ -1,0 +1,44 @@
+#include "convert/ingest/csv/csv_field.h"
+
+#include "convert/number/number.h"
+
+#include <math.h>
+
+enum { NUMBER_BYTES = 64 /* of the longest field that is a number or a time */ };
+
+/* Takes blanks away; false where nothing is left, or it is too long for a number. */
+static bool without_blanks(const char **text, const char **end)
+{
+    const bool is_short = *end - *text <= NUMBER_BYTES;
+
+    while (*text < *end && **text == ' ') {
+        (*text)++;
+    }
+    while (*end > *text && (*end)[-1] == ' ') {
+        (*end)--;
+    }
+    return is_short && *text < *end;
+}
+
+bool slc_csv_value_long(const char *text, size_t bytes, double *value)
+{
+    const char *end = text + bytes;
+
+    return without_blanks(&text, &end) && slc_parse_f64(text, end, value) == end &&
+           isfinite(*value);
+}
+
+bool slc_csv_integer_long(const char *text, size_t bytes, uint64_t *index)
+{
+    const char *end = text + bytes;
+
+    return without_blanks(&text, &end) && slc_parse_index(text, end, index) == end &&
+           *index < SLC_MAX_MODE_LENGTH;
+}
+
+bool slc_csv_time_long(const char *text, size_t bytes, struct slc_time *time)
+{
+    const char *end = text + bytes;
+
+    return without_blanks(&text, &end) && slc_time_parse(text, (size_t)(end - text), time);
+}

@@ -1,0 +1,178 @@
+/*
+ * See convert/ingest/csv/csv_forecast.h. Dictionaries grow while the table is read and are gone
+ * afterwards. The table of one doubles at once, and has both for as long as that takes: what is
+ * held at most is held at the end, or when one of them grows for the last time.
+ */
+#include "convert/ingest/csv/csv_forecast.h"
+
+#include "base/memory/checked.h"
+#include "convert/ingest/csv/csv_internal.h"
+#include "convert/ingest/csv/csv_read.h"
+#include "convert/ingest/input/row_source.h"
+#include "storage/manifest/names.h"
+#include "storage/manifest/names_form.h"
+
+/* Of a worker's memory, that is touched: text and rows of a piece, strings that are new. */
+#define WORKER_FILLED 0.35
+/* What a string that is looked up, and one that is new, takes a thread: a miss of the cache or two.
+ */
+#define LOOK_UP_SECONDS 30e-9
+#define ADD_SECONDS     250e-9
+/* Pages of the program and heap that are touched on the way, the pieces of rows apart. */
+static const uint64_t touched_bytes = UINT64_C(1) << 20;
+/* Of the file of rows, that the builder looks at before it is read (convert_sample.c). */
+static const uint64_t row_sample_bytes = UINT64_C(2) << 20;
+
+/* A dictionary when all strings of its column are in it. */
+struct column {
+    double count, text; /* strings, and bytes of their records */
+    uint64_t table;
+};
+
+struct columns {
+    unsigned count;
+    struct column list[SLC_MAX_ORDER];
+    uint64_t text_bytes; /* that each keeps in memory, at most */
+};
+
+/* Columns of strings, of as many as expected or of the most. */
+static struct columns take_columns(const struct slc_csv_request *request,
+                                   const struct slc_csv_sample *sample,
+                                   bool most,
+                                   uint64_t text_bytes)
+{
+    struct columns columns = {.text_bytes = text_bytes};
+
+    for (unsigned m = 0; m < request->spec->order; m++) {
+        const struct slc_csv_mode *mode = &sample->modes[m];
+
+        if (request->spec->items[m].rule == SLC_CSV_STRINGS) {
+            struct column *column = &columns.list[columns.count++];
+
+            column->count = (double)(most ? mode->most : mode->length);
+            column->text = slc_dictionary_text_bytes(column->count, most ? mode->name_bytes_most
+                                                                         : mode->name_bytes);
+            column->table = slc_dictionary_table_bytes((uint64_t)column->count);
+        }
+    }
+    return columns;
+}
+
+/* When a share of all strings is there: memory of tables, and with that of strings. */
+static void held_bytes(const struct columns *columns, double share, uint64_t *tables, uint64_t *all)
+{
+    *tables = *all = 0;
+    for (unsigned k = 0; k < columns->count; k++) {
+        const struct column *column = &columns->list[k];
+        const double text = share * column->text;
+
+        *tables += slc_dictionary_table_bytes((uint64_t)(share * column->count));
+        *all += text < (double)columns->text_bytes ? (uint64_t)text : columns->text_bytes;
+    }
+    *all += *tables;
+}
+
+/* The most that is held. */
+static void peak(const struct columns *columns, uint64_t *tables, uint64_t *all)
+{
+    held_bytes(columns, 1, tables, all);
+    for (unsigned k = 0; k < columns->count; k++) {
+        const struct column *column = &columns->list[k];
+        const double grows_at = (double)slc_dictionary_grows_at(column->table);
+        uint64_t now_tables, now;
+
+        if (grows_at > 0) {
+            /* One less: rounded up, it would have grown. */
+            held_bytes(columns, (grows_at - 1) / column->count, &now_tables, &now);
+            now_tables += column->table;
+            *tables = slc_max_u64(*tables, now_tables);
+            *all = slc_max_u64(*all, now + column->table);
+        }
+    }
+}
+
+/* Of the files with names. */
+static void judge_names(const struct slc_csv_request *request,
+                        const struct slc_csv_sample *sample,
+                        struct slc_csv_forecast *forecast)
+{
+    const double each = 4 + (double)SLC_NAMES_ENTRY_BYTES / SLC_NAMES_PIECE;
+    double names = 0, most = 0;
+    uint64_t longest = 0;
+
+    for (unsigned m = 0; m < request->spec->order; m++) {
+        const struct slc_csv_mode *mode = &sample->modes[m];
+
+        if (mode->named) {
+            longest = slc_max_u64(longest, mode->most);
+            names += SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES + each * (double)mode->length +
+                     mode->name_bytes;
+            most += SLC_NAMES_HEAD_BYTES + SLC_NAMES_TAIL_BYTES + each * (double)mode->most +
+                    mode->name_bytes_most;
+        }
+    }
+    forecast->names_bytes = (uint64_t)names;
+    forecast->names_most_bytes = (uint64_t)most;
+    forecast->memory_later = request->spec->order * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES +
+                             slc_names_memory_bytes(longest);
+}
+
+/* Temporary files: rows, which are read once more, and strings, which are when names are written.
+ */
+static void judge_spools(const struct slc_csv_request *request,
+                         const struct slc_csv_sample *sample,
+                         const struct columns *columns,
+                         const struct columns *most,
+                         struct slc_csv_forecast *forecast)
+{
+    struct slc_csv_table table;
+    double text = 0, text_most = 0;
+    uint64_t rows;
+
+    slc_csv_table_init(&table, request->spec, "");
+    slc_csv_lay_out_rows(&table, request->memory_bytes);
+    rows = (sample->rows - sample->skipped) * table.row_bytes;
+
+    for (unsigned k = 0; k < columns->count; k++) {
+        text += columns->list[k].text;
+        text_most += most->list[k].text;
+    }
+    forecast->spool_bytes = rows + (uint64_t)text;
+    forecast->spool_most_bytes = rows + (uint64_t)text_most;
+    /* Few rows are their own sample. */
+    forecast->read_bytes = forecast->spool_bytes + (rows > SLC_PIECE_BYTES ? row_sample_bytes : 0);
+}
+
+void slc_csv_forecast(const struct slc_csv_request *request,
+                      const struct slc_csv_sample *sample,
+                      struct slc_csv_forecast *forecast)
+{
+    const unsigned workers = slc_csv_workers(request);
+    struct columns columns, most;
+    uint64_t text_bytes, beside;
+    double looked_up = 0, added = 0;
+
+    *forecast = (struct slc_csv_forecast){.memory_bytes = 0};
+    slc_csv_divide(request, workers, &text_bytes, &forecast->room_bytes);
+    columns = take_columns(request, sample, false, text_bytes);
+    most = take_columns(request, sample, true, text_bytes);
+    beside = touched_bytes + (uint64_t)(WORKER_FILLED * (double)slc_csv_worker_bytes() * workers) +
+             columns.count * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES;
+    peak(&columns, &forecast->tables_bytes, &forecast->memory_bytes);
+    peak(&most, &forecast->tables_most_bytes, &forecast->memory_most_bytes);
+    forecast->memory_bytes += beside;
+    forecast->memory_most_bytes += beside;
+    forecast->enough_bytes =
+        forecast->tables_most_bytes / 3 * 4 + 4 + (workers - 1) * slc_csv_worker_bytes();
+    judge_names(request, sample, forecast);
+    judge_spools(request, sample, &columns, &most, forecast);
+    for (unsigned k = 0; k < columns.count; k++) {
+        looked_up += (double)sample->rows;
+        added += columns.list[k].count;
+    }
+    /* Strings are added in the order of the table, by one thread at a time. */
+    forecast->seconds =
+        (sample->seconds_each * (double)sample->text_bytes + LOOK_UP_SECONDS * looked_up) /
+            workers +
+        ADD_SECONDS * added;
+}

@@ -1,0 +1,287 @@
+#include "convert/ingest/csv/csv_index.h"
+
+#include "base/memory/bytes.h"
+#include "convert/ingest/csv/csv_record.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum {
+    FLATTENED_MAX = 64 /* places of a word of bits, written or written over */
+};
+
+/* What is compiled for an instruction set. */
+struct set {
+    const char *name;
+    slc_csv_index_fn *index;
+    slc_csv_last_fn *last;
+};
+
+/* What 64 bytes are, the first in the lowest bit. */
+struct classes {
+    uint64_t delimiters, lines, quotes;
+};
+
+/* What is known of the bytes before. */
+struct quotes {
+    uint64_t inside;    /* all ones within quotes, else 0 */
+    uint64_t separated; /* 1: the byte before was a separator */
+    uint64_t closed;    /* 1: it closed a field */
+    bool irregular;     /* something is; later records are not looked at */
+    unsigned marks;
+};
+
+/* Of every bit the parity of those up to it. */
+static inline uint64_t parities(uint64_t bits)
+{
+    for (unsigned shift = 1; shift < 64; shift *= 2) {
+        bits ^= bits << shift;
+    }
+    return bits;
+}
+
+/* Of bytes behind quotes that close a field, and are neither separators nor quotes, the first that
+ * is not the CR of a line end; 0: none. */
+static inline uint64_t first_behind(uint64_t behind, const char *text, size_t at, size_t end)
+{
+    for (; behind != 0; behind &= behind - 1) {
+        const size_t place = at + (unsigned)__builtin_ctzll(behind);
+
+        if (!(place + 1 < end && text[place] == '\r' && text[place + 1] == '\n')) {
+            break;
+        }
+    }
+    return behind & -behind;
+}
+
+/*
+ * The separators that are not within quotes, up to where something is irregular: anything but a
+ * field's end behind quotes that close it. A quote within a field that does not begin with one is a
+ * byte as others: once it is left out, what was taken for open and closed behind it is reversed.
+ */
+static inline uint64_t outside_quotes(
+    struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
+{
+    const uint64_t ends = classes->delimiters | classes->lines;
+    uint64_t marks = classes->quotes, inside, separators, opening, closing, closed, bare, wrong;
+
+    for (;;) {
+        inside = parities(marks) ^ quotes->inside;
+        separators = ends & ~inside;
+        opening = marks & inside;
+        closing = marks & ~inside;
+        closed = closing << 1 | quotes->closed;
+        bare = opening & ~(separators << 1 | quotes->separated | closed);
+        /* The first of both is what it seems to be. */
+        wrong =
+            first_behind(closed & ~(separators | opening) & ((bare & -bare) - 1), text, at, end);
+        if (bare == 0 || wrong != 0) {
+            break;
+        }
+        marks &= ~(bare & -bare);
+    }
+    quotes->marks |= SLC_CSV_QUOTED | ((opening & closed) != 0 ? SLC_CSV_DOUBLED : 0) |
+                     ((classes->lines & inside) != 0 ? SLC_CSV_LINES : 0);
+    quotes->inside = -(inside >> 63);
+    quotes->separated = separators >> 63;
+    quotes->closed = closing >> 63;
+    if (wrong != 0) {
+        quotes->irregular = true;
+        separators &= wrong - 1;
+    }
+    return separators;
+}
+
+/* The separators of 64 bytes, none of which are behind the text. */
+static inline uint64_t separators_of(
+    struct quotes *quotes, const struct classes *classes, const char *text, size_t at, size_t end)
+{
+    const uint64_t separators = classes->delimiters | classes->lines;
+
+    if ((classes->quotes | quotes->inside | quotes->closed) != 0) {
+        return outside_quotes(quotes, classes, text, at, end);
+    }
+    quotes->separated = separators >> 63;
+    return separators;
+}
+
+/* Leaves out what is behind the first `bytes`, where these are no 64. */
+static inline void leave_out_behind(struct classes *classes, size_t bytes)
+{
+    const uint64_t there = bytes < 64 ? (UINT64_C(1) << bytes) - 1 : ~UINT64_C(0);
+
+    classes->delimiters &= there;
+    classes->lines &= there;
+    classes->quotes &= there;
+}
+
+/* A line without a byte is no record. */
+static inline bool is_empty_line(const char *line)
+{
+    return line[0] == '\n' || (line[0] == '\r' && line[1] == '\n');
+}
+
+/* The top bits of the bytes of a word that are zero. */
+static inline uint64_t zero_bytes(uint64_t word)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+
+    return ~(((word & low) + low) | word | low);
+}
+
+static inline struct classes plain_classify(const char *text, char delimiter)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    /* Brings the lowest bits of eight bytes to the top byte. */
+    const uint64_t gather = UINT64_C(0x0102040810204080);
+    const uint64_t delimiters = each * (unsigned char)delimiter;
+    struct classes classes = {0, 0, 0};
+
+    for (unsigned i = 0; i < 8; i++) {
+        const uint64_t word = slc_load_u64(text + 8 * i);
+
+        classes.delimiters |= (zero_bytes(word ^ delimiters) >> 7) * gather >> 56 << 8 * i;
+        classes.lines |= (zero_bytes(word ^ each * '\n') >> 7) * gather >> 56 << 8 * i;
+        classes.quotes |= (zero_bytes(word ^ each * '"') >> 7) * gather >> 56 << 8 * i;
+    }
+    return classes;
+}
+
+static inline unsigned plain_flatten(uint64_t bits, uint32_t base, uint32_t *places)
+{
+    unsigned count = 0;
+
+    for (; bits != 0; bits &= bits - 1) {
+        places[count++] = base + (unsigned)__builtin_ctzll(bits);
+    }
+    return count;
+}
+
+#define NAME(x) plain_##x
+#define TARGET  static
+#include "convert/ingest/csv/csv_index_tmpl.h"
+#undef NAME
+#undef TARGET
+
+#if defined(__x86_64__)
+
+/*
+ * As most words have no more than eight bits, eight places are written whatever their number is:
+ * a branch for each would be mispredicted once a word.
+ */
+#define FLATTEN                                                                                    \
+    const unsigned count = (unsigned)__builtin_popcountll(bits);                                   \
+                                                                                                   \
+    for (unsigned done = 0; done < count; done += 8) {                                             \
+        for (unsigned i = 0; i < 8; i++) {                                                         \
+            places[done + i] = base + (uint32_t)_tzcnt_u64(bits);                                  \
+            bits = _blsr_u64(bits);                                                                \
+        }                                                                                          \
+    }                                                                                              \
+    return count;
+
+#define TARGET __attribute__((target("avx2,bmi,popcnt"))) static
+
+TARGET inline uint64_t avx2_equal(__m256i low, __m256i high, char byte)
+{
+    const __m256i all = _mm256_set1_epi8(byte);
+    const uint32_t first = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all));
+    const uint32_t second = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, all));
+
+    return first | (uint64_t)second << 32;
+}
+
+TARGET inline struct classes avx2_classify(const char *text, char delimiter)
+{
+    const __m256i low = _mm256_loadu_si256((const __m256i *)text);
+    const __m256i high = _mm256_loadu_si256((const __m256i *)(text + 32));
+
+    return (struct classes){.delimiters = avx2_equal(low, high, delimiter),
+                            .lines = avx2_equal(low, high, '\n'),
+                            .quotes = avx2_equal(low, high, '"')};
+}
+
+TARGET inline unsigned avx2_flatten(uint64_t bits, uint32_t base, uint32_t *places){FLATTEN}
+
+#define NAME(x) avx2_##x
+#include "convert/ingest/csv/csv_index_tmpl.h"
+#undef NAME
+#undef TARGET
+
+#define TARGET __attribute__((target("avx512f,avx512bw,bmi,popcnt"))) static
+
+TARGET inline struct classes avx512_classify(const char *text, char delimiter)
+{
+    const __m512i bytes = _mm512_loadu_si512(text);
+
+    return (struct classes){.delimiters =
+                                _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(delimiter)),
+                            .lines = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('\n')),
+                            .quotes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8('"'))};
+}
+
+TARGET inline unsigned avx512_flatten(uint64_t bits, uint32_t base, uint32_t *places)
+{
+    FLATTEN
+}
+
+#define NAME(x) avx512_##x
+#include "convert/ingest/csv/csv_index_tmpl.h"
+#undef NAME
+#undef TARGET
+
+/* The widest that this machine has. */
+static unsigned widest_set(void)
+{
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("popcnt")) {
+        return 0;
+    }
+    return __builtin_cpu_supports("avx512bw") ? 2 : __builtin_cpu_supports("avx2") ? 1 : 0;
+}
+
+static const struct set sets[] = {{"plain", plain_index, plain_last},
+                                  {"avx2", avx2_index, avx2_last},
+                                  {"avx512", avx512_index, avx512_last}};
+
+#else
+
+static unsigned widest_set(void)
+{
+    return 0;
+}
+
+static const struct set sets[] = {{"plain", plain_index, plain_last}};
+
+#endif
+
+/* NULL: this machine has it not. */
+static const struct set *set_of(const char *name)
+{
+    const unsigned widest = widest_set();
+
+    for (unsigned i = 0; i <= widest && name != NULL; i++) {
+        if (strcmp(name, sets[i].name) == 0) {
+            return &sets[i];
+        }
+    }
+    return name == NULL ? &sets[widest] : NULL;
+}
+
+slc_csv_index_fn *slc_csv_index_by(const char *name)
+{
+    const struct set *set = set_of(name);
+
+    return set != NULL ? set->index : NULL;
+}
+
+slc_csv_last_fn *slc_csv_last_by(const char *name)
+{
+    const struct set *set = set_of(name);
+
+    return set != NULL ? set->last : NULL;
+}

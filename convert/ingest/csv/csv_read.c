@@ -1,0 +1,348 @@
+#include "convert/ingest/csv/csv_read.h"
+
+#include "base/error/clock.h"
+#include "base/error/stop.h"
+#include "base/memory/checked.h"
+#include "base/thread/team.h"
+#include "convert/ingest/csv/csv_cut.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum {
+    /* Of a piece, without what is left of the one before: in the second cache with its rows. */
+    TEXT_BYTES_MAX = 512 << 10,
+    TEXT_BYTES_MIN = 16 << 10,
+    TEXT_BYTES_FIRST = 64 << 10,
+    /* A record that is not whole yet may be as long as one may be. */
+    ROOM_BYTES = SLC_CSV_RECORD_BYTES_MAX + 2 * TEXT_BYTES_MAX
+};
+
+_Static_assert((int)SLC_CSV_RECORD_BYTES_MAX + (int)TEXT_BYTES_MAX + (int)TEXT_BYTES_MIN +
+                       (int)SLC_CSV_SLACK <=
+                   (int)ROOM_BYTES,
+               "what fill may read has room, and what an index reads behind it is there");
+_Static_assert((int)SLC_PIECE_BYTES >= (int)ROOM_BYTES, "so does the first worker's text");
+
+static const double progress_seconds = 0.1;
+
+struct crew {
+    struct slc_csv_reading *reading;
+    struct slc_csv_part *parts; /* one per worker */
+    /* Whose turn it is to read. */
+    pthread_mutex_t input_lock;
+    uint64_t taken;   /* pieces */
+    bool ended;       /* the input, or there is a fault */
+    const char *left; /* behind the last cut, in the part that was filled last */
+    size_t left_bytes;
+    size_t wanted_bytes; /* of a piece; under order_lock */
+    /* Whose turn it is to settle. */
+    pthread_mutex_t order_lock;
+    pthread_cond_t order_changed;
+    uint64_t settled; /* pieces */
+    uint64_t line;    /* of the first record that is not settled */
+    uint64_t settled_bytes;
+    uint64_t fault_piece; /* of the first fault; UINT64_MAX: none */
+    struct slc_error fault;
+    uint64_t shown_ns;
+};
+
+/* What a worker has of the piece in its hands. */
+struct piece {
+    struct slc_csv_part *part;
+    uint64_t number;
+    uint64_t consumed;      /* of the input, when it was filled */
+    struct slc_error fault; /* of reading what follows it */
+};
+
+uint64_t slc_csv_worker_bytes(void)
+{
+    /* Of a thread the first pages of its stack. */
+    return slc_csv_part_bytes(ROOM_BYTES) + (UINT64_C(256) << 10);
+}
+
+static void record_fault(struct crew *crew, uint64_t number, const struct slc_error *err)
+{
+    pthread_mutex_lock(&crew->order_lock);
+    if (number < crew->fault_piece) {
+        crew->fault_piece = number;
+        crew->fault = *err;
+    }
+    pthread_cond_broadcast(&crew->order_changed);
+    pthread_mutex_unlock(&crew->order_lock);
+}
+
+/*
+ * Fills a part with whole records, or with the beginning of one that is too long; without bytes at
+ * the end. The input's lock is held.
+ */
+static void fill_piece(struct crew *crew, struct piece *piece, size_t wanted)
+{
+    struct slc_input *input = crew->reading->request->input;
+    struct slc_csv_part *part = piece->part;
+    const char delimiter = part->table->delimiter;
+    size_t filled = crew->left_bytes, got = 1, cut = 0, begin = 0;
+    bool whole; /* nothing is left for the next piece */
+
+    memmove(part->text, crew->left, filled);
+    wanted += filled;
+    while (cut == 0 && got > 0 && filled <= SLC_CSV_RECORD_BYTES_MAX) {
+        while (filled < wanted && got > 0) {
+            if (slc_stop_check(crew->reading->request->stop, &piece->fault) != SLC_OK ||
+                slc_input_read(input, part->text + filled, wanted - filled, &got, &piece->fault) !=
+                    SLC_OK) {
+                got = 0;
+            }
+            filled += got;
+        }
+        if (crew->taken == 0 && filled >= 3 && memcmp(part->text, "\xef\xbb\xbf", 3) == 0) {
+            begin = 3;
+        }
+        cut = slc_csv_cut(part->text + begin, filled - begin, delimiter);
+        wanted = filled + TEXT_BYTES_MIN;
+    }
+    part->last = got == 0 && piece->fault.status == SLC_OK;
+    crew->ended = got == 0;
+    whole = part->last || (cut == 0 && filled > SLC_CSV_RECORD_BYTES_MAX);
+    part->bytes = whole ? filled : begin + cut;
+    part->position = begin;
+    part->spare_begin = filled + SLC_CSV_SLACK;
+    part->spare_end = ROOM_BYTES - SLC_CSV_SLACK;
+    part->lines = 0;
+    crew->left = part->text + part->bytes;
+    crew->left_bytes = filled - part->bytes;
+    piece->consumed = slc_input_consumed(input);
+    piece->number = crew->taken++;
+}
+
+/* The next piece; false where there is none. */
+static bool take_piece(struct crew *crew, struct piece *piece)
+{
+    bool there;
+    size_t wanted;
+
+    piece->fault = (struct slc_error)SLC_ERROR_INIT;
+    pthread_mutex_lock(&crew->input_lock);
+    pthread_mutex_lock(&crew->order_lock);
+    wanted = crew->wanted_bytes;
+    there = crew->fault_piece == UINT64_MAX && !crew->ended;
+    pthread_mutex_unlock(&crew->order_lock);
+    if (there) {
+        fill_piece(crew, piece, wanted);
+    }
+    pthread_mutex_unlock(&crew->input_lock);
+    return there;
+}
+
+/* Waits for the piece's turn; false where a fault came before. */
+static bool wait_turn(struct crew *crew, uint64_t number)
+{
+    bool mine;
+
+    pthread_mutex_lock(&crew->order_lock);
+    while (crew->settled != number && crew->fault_piece > number) {
+        pthread_cond_wait(&crew->order_changed, &crew->order_lock);
+    }
+    mine = crew->fault_piece > number;
+    pthread_mutex_unlock(&crew->order_lock);
+    return mine;
+}
+
+static void end_turn(struct crew *crew, const struct slc_csv_part *part)
+{
+    const struct slc_csv_reading *reading = crew->reading;
+    uint64_t wanted;
+
+    pthread_mutex_lock(&crew->order_lock);
+    crew->settled++;
+    crew->line += part->lines;
+    crew->settled_bytes += part->position;
+    /* As many records as have room for their rows, and some less. */
+    wanted = crew->settled_bytes / slc_max_u64(reading->rows, 1) *
+             (SLC_CSV_ROWS_BYTES / part->table->row_bytes * 7 / 8);
+    crew->wanted_bytes = slc_max_u64(slc_min_u64(wanted, TEXT_BYTES_MAX), TEXT_BYTES_MIN);
+    pthread_cond_broadcast(&crew->order_changed);
+    pthread_mutex_unlock(&crew->order_lock);
+}
+
+/* Adds up what is settled, and finds a place for the rows. It is the piece's turn. */
+static enum slc_status place_rows(struct slc_csv_reading *reading,
+                                  struct slc_csv_part *part,
+                                  uint64_t *at,
+                                  struct slc_error *err)
+{
+    for (unsigned m = 0; m < part->table->spec->order; m++) {
+        reading->lowest[m] =
+            part->lowest[m] < reading->lowest[m] ? part->lowest[m] : reading->lowest[m];
+        reading->highest[m] =
+            part->highest[m] > reading->highest[m] ? part->highest[m] : reading->highest[m];
+    }
+    reading->rows += part->taken;
+    reading->skipped += part->skipped;
+    return slc_spool_reserve(reading->spool, part->row_count * part->table->row_bytes, at, err);
+}
+
+/* Translates a piece, and settles it in its turn. */
+static enum slc_status
+translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
+{
+    struct slc_csv_reading *reading = crew->reading;
+    struct slc_csv_part *part = piece->part;
+    enum slc_status status = SLC_OK;
+    bool through = false;
+
+    while (status == SLC_OK && !through) {
+        uint64_t at = 0;
+
+        slc_csv_part_clear(part);
+        slc_csv_translate(part);
+        if (!wait_turn(crew, piece->number)) {
+            return SLC_OK;
+        }
+        status = slc_csv_settle(part, crew->line, err);
+        if (status == SLC_OK) {
+            status = place_rows(reading, part, &at, err);
+        }
+        through = part->position == part->bytes;
+        if (status == SLC_OK && through && piece->fault.status != SLC_OK) {
+            *err = piece->fault;
+            status = err->status;
+        }
+        /* Where the piece had no room for all at once it keeps its turn. */
+        if (status == SLC_OK && through) {
+            end_turn(crew, part);
+        }
+        if (status == SLC_OK) {
+            status = slc_spool_write(reading->spool, at, part->rows,
+                                     part->row_count * part->table->row_bytes, err);
+        }
+    }
+    return status;
+}
+
+static void work_on(struct crew *crew, struct piece *piece)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    if (translate_piece(crew, piece, &err) != SLC_OK) {
+        record_fault(crew, piece->number, &err);
+    }
+}
+
+static void take_part(void *context, unsigned worker, unsigned workers)
+{
+    struct crew *crew = context;
+    const struct slc_csv_request *request = crew->reading->request;
+    struct piece piece = {.part = &crew->parts[worker]};
+
+    (void)workers;
+    while (take_piece(crew, &piece)) {
+        work_on(crew, &piece);
+        if (worker == 0 && request->progress &&
+            slc_seconds_since(crew->shown_ns) >= progress_seconds) {
+            crew->shown_ns = slc_clock_ns();
+            request->progress(request->context, "parse", piece.consumed,
+                              crew->reading->stored_bytes);
+        }
+    }
+}
+
+/* Finds the first record, by whose fields the columns are known, and what else its piece has. */
+static enum slc_status read_first(struct crew *crew,
+                                  enum slc_status (*header)(struct slc_csv_table *table,
+                                                            const struct slc_csv_field *fields,
+                                                            unsigned count,
+                                                            uint64_t line,
+                                                            struct slc_error *err),
+                                  struct slc_error *err)
+{
+    struct slc_csv_table *table = &crew->reading->table;
+    struct slc_csv_part *part = &crew->parts[0];
+    struct piece piece = {.part = part};
+    enum slc_status status = SLC_OK;
+
+    while (table->columns == 0 && status == SLC_OK && take_piece(crew, &piece)) {
+        unsigned count;
+        size_t end;
+
+        while (table->columns == 0 && status == SLC_OK && slc_csv_next_record(part, &count, &end)) {
+            if (count > 0) {
+                status = header(table, part->fields, count, crew->line + part->lines, err);
+            }
+            if (count == 0 || !table->spec->no_header) {
+                slc_csv_pass_record(part, end);
+            }
+        }
+        if (status == SLC_OK) {
+            work_on(crew, &piece);
+        }
+    }
+    return status;
+}
+
+static enum slc_status create_parts(struct crew *crew, struct slc_error *err)
+{
+    const struct slc_csv_reading *reading = crew->reading;
+    enum slc_status status = SLC_OK;
+
+    crew->parts = slc_calloc(reading->workers, sizeof *crew->parts);
+    if (crew->parts == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a table");
+    }
+    for (unsigned w = 0; w < reading->workers && status == SLC_OK; w++) {
+        status =
+            slc_csv_part_create(&reading->table, w == 0 ? 0 : ROOM_BYTES, &crew->parts[w], err);
+    }
+    if (status == SLC_OK) {
+        crew->parts[0].text = reading->request->room;
+    }
+    return status;
+}
+
+enum slc_status slc_csv_read(struct slc_csv_reading *reading,
+                             enum slc_status (*header)(struct slc_csv_table *table,
+                                                       const struct slc_csv_field *fields,
+                                                       unsigned count,
+                                                       uint64_t line,
+                                                       struct slc_error *err),
+                             struct slc_error *err)
+{
+    struct crew crew = {.reading = reading,
+                        .left = reading->request->room,
+                        .wanted_bytes = TEXT_BYTES_FIRST,
+                        .line = 1,
+                        .fault_piece = UINT64_MAX,
+                        .fault = SLC_ERROR_INIT};
+    enum slc_status status;
+
+    for (unsigned m = 0; m < reading->table.spec->order; m++) {
+        reading->lowest[m] = INT64_MAX;
+        reading->highest[m] = INT64_MIN;
+    }
+    /* Default attributes: these cannot fail on Linux. */
+    pthread_mutex_init(&crew.input_lock, NULL);
+    pthread_mutex_init(&crew.order_lock, NULL);
+    pthread_cond_init(&crew.order_changed, NULL);
+    status = create_parts(&crew, err);
+    if (status == SLC_OK) {
+        status = read_first(&crew, header, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_team_run(reading->workers, take_part, &crew, err);
+    }
+    if (status == SLC_OK && crew.fault_piece != UINT64_MAX) {
+        status = crew.fault.status;
+        if (err != NULL) {
+            *err = crew.fault;
+        }
+    }
+    reading->text_bytes = crew.settled_bytes;
+    pthread_cond_destroy(&crew.order_changed);
+    pthread_mutex_destroy(&crew.order_lock);
+    pthread_mutex_destroy(&crew.input_lock);
+    for (unsigned w = 0; crew.parts != NULL && w < reading->workers; w++) {
+        slc_csv_part_destroy(&crew.parts[w]);
+    }
+    slc_free(crew.parts);
+    return status == SLC_OK ? slc_input_check(reading->request->input, err) : status;
+}

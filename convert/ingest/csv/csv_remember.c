@@ -1,0 +1,146 @@
+/* See csv_remember.h: MISSING HEADER DELIMITER LOWEST,.. "VALUE" COLUMNS. */
+#include "convert/ingest/csv/csv_remember.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const missings[] = {"error", "skip", "name"};
+
+struct text {
+    char *text;
+    size_t bytes;
+    bool full;
+};
+
+__attribute__((format(printf, 2, 3))) static void tell(struct text *to, const char *format, ...)
+{
+    const size_t room = SLC_TABLE_BYTES - to->bytes;
+    va_list list;
+    int bytes;
+
+    va_start(list, format);
+    bytes = vsnprintf(to->text + to->bytes, room, format, list);
+    va_end(list);
+    to->full = to->full || bytes < 0 || (size_t)bytes >= room;
+    to->bytes += to->full ? 0 : (size_t)bytes;
+}
+
+/* Whether what is read back is the same: an item may be longer than is kept of it. */
+static bool is_recalled(const char *text, const struct slc_csv_spec *spec)
+{
+    struct slc_csv_spec again = {.order = 0};
+    int64_t lowest[SLC_MAX_ORDER];
+    bool same = slc_csv_recall(text, &again, lowest, NULL) == SLC_OK &&
+                slc_csv_spec_hash(&again) == slc_csv_spec_hash(spec);
+
+    for (unsigned m = 0; same && m < spec->order; m++) {
+        same = strcmp(again.items[m].column, spec->items[m].column) == 0 &&
+               again.items[m].rule == spec->items[m].rule;
+    }
+    return same;
+}
+
+void slc_csv_remember(const struct slc_csv_spec *spec,
+                      const int64_t *lowest,
+                      char text[SLC_TABLE_BYTES])
+{
+    struct text to = {.text = text};
+
+    tell(&to, "%s %s %u ", missings[spec->missing], spec->no_header ? "none" : "header",
+         (unsigned)(unsigned char)spec->delimiter);
+    for (unsigned m = 0; m < spec->order; m++) {
+        tell(&to, "%s%" PRId64, m > 0 ? "," : "", lowest[m]);
+    }
+    tell(&to, " \"");
+    for (const char *at = spec->value; *at != '\0'; at++) {
+        tell(&to, *at == '"' ? "\"\"" : "%c", *at);
+    }
+    tell(&to, "\" ");
+    for (unsigned m = 0; m < spec->order; m++) {
+        tell(&to, "%s%s", m > 0 ? "," : "", spec->items[m].title);
+    }
+    if (to.full || !is_recalled(text, spec)) {
+        text[0] = '\0';
+    }
+}
+
+/* Goes behind a word and the blank that follows; false where it is not there. */
+static bool skip_word(const char **at, const char *word)
+{
+    const size_t bytes = strlen(word);
+    const bool there = strncmp(*at, word, bytes) == 0 && (*at)[bytes] == ' ';
+
+    *at += there ? bytes + 1 : 0;
+    return there;
+}
+
+/* A number and the character behind it. */
+static bool take_number(const char **at, char stop, int64_t *number)
+{
+    char *end;
+
+    if (**at != '-' && (**at < '0' || **at > '9')) {
+        return false;
+    }
+    *number = strtoll(*at, &end, 10);
+    if (*end != stop) {
+        return false;
+    }
+    *at = end + 1;
+    return true;
+}
+
+static bool take_value(const char **at, char value[SLC_CSV_NAME_BYTES])
+{
+    size_t bytes = 0;
+
+    if (*(*at)++ != '"') {
+        return false;
+    }
+    for (; **at != '\0' && (**at != '"' || (*at)[1] == '"'); (*at)++) {
+        if (bytes == SLC_CSV_NAME_BYTES - 1) {
+            return false;
+        }
+        value[bytes++] = **at;
+        *at += **at == '"';
+    }
+    value[bytes] = '\0';
+    if (**at != '"' || (*at)[1] != ' ') {
+        return false;
+    }
+    *at += 2;
+    return true;
+}
+
+enum slc_status
+slc_csv_recall(const char *text, struct slc_csv_spec *spec, int64_t *lowest, struct slc_error *err)
+{
+    const char *at = text;
+    int64_t delimiter = 0;
+    unsigned missing = 0, count = 0;
+    bool sound;
+
+    *spec = (struct slc_csv_spec){.order = 0};
+    while (missing < 3 && !skip_word(&at, missings[missing])) {
+        missing++;
+    }
+    spec->missing = (enum slc_csv_missing)missing;
+    spec->no_header = skip_word(&at, "none");
+    sound = missing < 3 && (spec->no_header || skip_word(&at, "header")) &&
+            take_number(&at, ' ', &delimiter) && delimiter >= 0 && delimiter < 256 &&
+            delimiter != '"' && delimiter != '\n' && delimiter != '\r';
+    spec->delimiter = (char)(unsigned char)delimiter;
+    while (sound && count < SLC_MAX_ORDER && take_number(&at, ',', &lowest[count])) {
+        count++;
+    }
+    sound = sound && count < SLC_MAX_ORDER && take_number(&at, ' ', &lowest[count]) &&
+            take_value(&at, spec->value) && slc_csv_spec_parse(at, spec, NULL) == SLC_OK &&
+            spec->order == count + 1;
+    return sound ? SLC_OK
+                 : slc_fail(err, SLC_ERR_FORMAT,
+                            "what it tells of the table that it was made of is not sound: '%.60s'",
+                            text);
+}

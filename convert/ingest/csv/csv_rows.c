@@ -1,0 +1,329 @@
+#include "convert/ingest/csv/csv_rows.h"
+
+#include "base/memory/bytes.h"
+#include "base/memory/checked.h"
+#include "convert/ingest/csv/csv_batch.h"
+#include "convert/ingest/csv/csv_field.h"
+
+#include <string.h>
+
+enum {
+    /* Keys between asking for a slot of the dictionary's table and looking at it: what memory takes
+     * to come is some 100 ns, a key some 10. */
+    AHEAD = 12
+};
+
+static const char *column_name(const struct slc_csv_part *part, unsigned m)
+{
+    return m < part->table->spec->order ? part->table->spec->items[m].column
+                                        : part->table->spec->value;
+}
+
+/* Adds where a field is. */
+static enum slc_status located(const struct slc_csv_part *part,
+                               enum slc_status status,
+                               const struct slc_csv_field *field,
+                               struct slc_error *err)
+{
+    slc_error_locate_text(err, part->table->name, part->lines + field->line, field->column);
+    return status;
+}
+
+/* A field that is not what its column should have. */
+static enum slc_status wrong_field(const struct slc_csv_part *part,
+                                   unsigned m,
+                                   const struct slc_csv_field *field,
+                                   const char *expected,
+                                   struct slc_error *err)
+{
+    char shown[41];
+    const size_t bytes = slc_csv_unquote(field, shown, sizeof shown - 1);
+
+    shown[bytes] = '\0';
+    for (size_t i = 0; i < bytes; i++) {
+        shown[i] = (unsigned char)shown[i] < ' ' || shown[i] == 127 ? '?' : shown[i];
+    }
+    return located(part,
+                   slc_fail(err, SLC_ERR_INPUT, "column %s has '%s'%s, expected %s",
+                            column_name(part, m), shown, field->bytes > bytes ? ".." : "",
+                            expected),
+                   field, err);
+}
+
+static bool parse_value(const struct slc_csv_field *field, double *value)
+{
+    return !field->doubled && slc_csv_value(field->text, field->bytes, value);
+}
+
+/* The index of a mode, of consecutive bins their number as two's complement. */
+static enum slc_status read_index(struct slc_csv_part *part,
+                                  unsigned m,
+                                  const struct slc_csv_field *field,
+                                  uint64_t *index,
+                                  struct slc_error *err)
+{
+    const struct slc_csv_item *item = &part->table->spec->items[m];
+    struct slc_time time;
+    int64_t bin = 0;
+    double value;
+
+    switch (item->rule) {
+    case SLC_CSV_INTEGER:
+        if (field->doubled || !slc_csv_integer(field->text, field->bytes, index)) {
+            return wrong_field(part, m, field, "an integer from 0 to 2^62 - 1", err);
+        }
+        bin = (int64_t)*index;
+        break;
+    case SLC_CSV_TIME:
+        if (field->doubled || !slc_csv_time(field->text, field->bytes, &time)) {
+            return wrong_field(part, m, field,
+                               "a time as 2023-04-01, 2023-04-01 13:45:30 or seconds since 1970",
+                               err);
+        }
+        bin = slc_time_bin(item->unit, &time);
+        break;
+    default:
+        if (!parse_value(field, &value)) {
+            return wrong_field(part, m, field, "a number", err);
+        }
+        if (!slc_csv_bin(item, value, &bin)) {
+            return wrong_field(part, m, field,
+                               item->rule == SLC_CSV_LOG
+                                   ? "a number above 0"
+                                   : "a number within 2^52 bins of ORIGIN: WIDTH is too small",
+                               err);
+        }
+    }
+    if (bin < part->table->floor[m]) {
+        return wrong_field(part, m, field,
+                           "nothing below the first bin of the store, whose indices keep their "
+                           "numbers: convert all tables together",
+                           err);
+    }
+    *index = (uint64_t)bin;
+    part->lowest[m] = bin < part->lowest[m] ? bin : part->lowest[m];
+    part->highest[m] = bin > part->highest[m] ? bin : part->highest[m];
+    return SLC_OK;
+}
+
+/* Gives a string its number in its row. */
+static void
+put_number(const struct slc_csv_part *part, const struct slc_csv_key *key, uint64_t number)
+{
+    const struct slc_csv_table *table = part->table;
+
+    slc_csv_put(part->rows + table->row_bytes * key->row + table->offsets[key->mode],
+                table->widths[key->mode], number);
+}
+
+/* Looks up a string, and notes it where it is not there. */
+static void look_up(struct slc_csv_part *part, unsigned m, struct slc_csv_field *field)
+{
+    struct slc_csv_key key = {.row = part->row_count,
+                              .line = (uint32_t)part->lines + field->line,
+                              .column = field->column,
+                              .mode = m};
+    uint64_t number;
+
+    if (field->doubled) {
+        /* In its place: what it becomes is shorter, and is no longer one with doubled quotes. */
+        field->bytes =
+            slc_csv_unquote(field, part->text + (field->text - part->text), field->bytes);
+        field->doubled = false;
+    }
+    key.key = (struct slc_dictionary_key){.hash = slc_dictionary_hash(field->text, field->bytes),
+                                          .at = (uint32_t)(field->text - part->text),
+                                          .bytes = (uint32_t)field->bytes};
+    slc_csv_look_up(part->table, m, part->text, &key.key, 1, &number);
+    if (number == UINT64_MAX) {
+        part->keys[part->key_count++] = key;
+    } else {
+        put_number(part, &key, number);
+    }
+}
+
+/* Whether the record is to be left out; an error where it lacks something and must not. */
+static enum slc_status
+check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err)
+{
+    const struct slc_csv_spec *spec = part->table->spec;
+
+    *skip = false;
+    for (unsigned m = 0; m <= spec->order; m++) {
+        const struct slc_csv_field *field =
+            part->table->at[m] < part->table->columns ? &part->fields[part->table->at[m]] : NULL;
+
+        if (field == NULL || field->bytes > 0) {
+            continue;
+        }
+        *skip = *skip || spec->missing == SLC_CSV_MISSING_SKIP;
+        if (spec->missing == SLC_CSV_MISSING_ERROR) {
+            return wrong_field(part, m, field,
+                               "a field that is not empty; --missing skip leaves such rows out, "
+                               "--missing name makes an empty string a name like others",
+                               err);
+        }
+    }
+    return SLC_OK;
+}
+
+/* Translates the record that is in the fields. */
+static enum slc_status take_record(struct slc_csv_part *part, unsigned count, struct slc_error *err)
+{
+    const struct slc_csv_table *table = part->table;
+    const struct slc_csv_spec *spec = table->spec;
+    uint8_t *row = part->rows + table->row_bytes * part->row_count;
+    double value = 1;
+    bool skip;
+    enum slc_status status;
+
+    if (count != table->columns) {
+        status = slc_fail(err, SLC_ERR_INPUT, "%u fields, expected %u as in the first line", count,
+                          table->columns);
+        slc_error_locate_text(err, table->name, part->lines, 1);
+        return status;
+    }
+    status = check_missing(part, &skip, err);
+    part->taken++;
+    part->skipped += skip;
+    for (unsigned m = 0; m < spec->order && status == SLC_OK && !skip; m++) {
+        struct slc_csv_field *field = &part->fields[table->at[m]];
+        uint64_t index = 0;
+
+        if (spec->items[m].rule == SLC_CSV_STRINGS) {
+            look_up(part, m, field);
+        } else {
+            status = read_index(part, m, field, &index, err);
+            slc_csv_put(row + table->offsets[m], table->widths[m], index);
+        }
+    }
+    if (status != SLC_OK || skip) {
+        return status;
+    }
+    if (spec->value[0] != '\0' && !parse_value(&part->fields[table->at[spec->order]], &value)) {
+        return wrong_field(part, spec->order, &part->fields[table->at[spec->order]],
+                           "a finite number", err);
+    }
+    slc_store_u64(row + table->offsets[spec->order], slc_bits_f64(value));
+    part->row_count++;
+    return SLC_OK;
+}
+
+static enum slc_status scan_fault(const struct slc_csv_part *part,
+                                  enum slc_csv_scan scan,
+                                  unsigned count,
+                                  struct slc_error *err)
+{
+    const struct slc_csv_field *field = &part->fields[count - 1];
+    enum slc_status status;
+
+    switch (scan) {
+    case SLC_CSV_WIDE:
+        status = slc_fail(err, SLC_ERR_INPUT, "more than %d fields", (int)SLC_CSV_COLUMNS_MAX);
+        break;
+    case SLC_CSV_AFTER_QUOTE:
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "a field in quotes goes on behind them: expected a delimiter or the end "
+                          "of the line; a quote within is written twice");
+        break;
+    case SLC_CSV_UNCLOSED:
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "the quote that begins this field is not closed before the file ends");
+        break;
+    default:
+        status = slc_fail(err, SLC_ERR_INPUT,
+                          "a record of more than %d bytes: is a quote in it not closed?",
+                          (int)SLC_CSV_RECORD_BYTES_MAX);
+    }
+    return located(part, status, field, err);
+}
+
+bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end)
+{
+    const size_t begin = part->position;
+    /* No further than a record may go, so that a fault does not depend on how the text is cut. */
+    const size_t most = slc_min_u64(begin + SLC_CSV_RECORD_BYTES_MAX + 1, part->bytes);
+    enum slc_csv_scan scan;
+    uint32_t lines;
+
+    if (begin == part->bytes) {
+        return false;
+    }
+    *end = begin;
+    scan = slc_csv_scan(part->text, most, part->last && most == part->bytes, part->table->delimiter,
+                        end, part->fields, count, &lines);
+    scan = *end - begin > SLC_CSV_RECORD_BYTES_MAX ? SLC_CSV_PARTIAL : scan;
+    if (scan != SLC_CSV_RECORD) {
+        part->fault.status = scan_fault(part, scan, *count, &part->fault);
+        return false;
+    }
+    part->record_lines = lines;
+    if (*count == 1 && part->fields[0].bytes == 0 && part->text[begin] != '"') {
+        *count = 0;
+    }
+    return true;
+}
+
+void slc_csv_pass_record(struct slc_csv_part *part, size_t end)
+{
+    part->position = end;
+    part->lines += part->record_lines;
+}
+
+void slc_csv_translate(struct slc_csv_part *part)
+{
+    const unsigned order = part->table->spec->order;
+    const uint32_t row_limit = (uint32_t)(SLC_CSV_ROWS_BYTES / part->table->row_bytes);
+    uint64_t room;
+    size_t end;
+    unsigned count;
+
+    while ((room = slc_min_u64(row_limit - part->row_count,
+                               (SLC_CSV_KEYS - part->key_count) / order)) > 0) {
+        if (slc_csv_take_batch(part, (unsigned)room)) {
+            continue;
+        }
+        /* The batch may have taken room; if none is left, so be it. */
+        if (part->row_count == row_limit || part->key_count + order > SLC_CSV_KEYS) {
+            break;
+        }
+        if (!slc_csv_next_record(part, &count, &end) ||
+            (count > 0 && take_record(part, count, &part->fault) != SLC_OK)) {
+            break;
+        }
+        slc_csv_pass_record(part, end);
+    }
+}
+
+enum slc_status slc_csv_settle(struct slc_csv_part *part, uint64_t line, struct slc_error *err)
+{
+    const struct slc_csv_table *table = part->table;
+
+    for (unsigned i = 0; i < part->key_count; i++) {
+        const struct slc_csv_key *key = &part->keys[i];
+        uint64_t number;
+        enum slc_status status;
+
+        if (i + AHEAD < part->key_count) {
+            const struct slc_csv_key *later = key + AHEAD;
+
+            slc_dictionary_expect(table->dictionaries[later->mode], &later->key);
+        }
+        status = slc_dictionary_settle(table->dictionaries[key->mode], part->text, &key->key,
+                                       &number, err);
+        if (status != SLC_OK) {
+            if (status == SLC_ERR_INPUT || status == SLC_ERR_BUDGET) {
+                slc_error_locate_text(err, table->name, line + key->line, key->column);
+            }
+            return status;
+        }
+        put_number(part, key, number);
+    }
+    if (part->fault.status != SLC_OK) {
+        part->fault.line += line;
+        if (err != NULL) {
+            *err = part->fault;
+        }
+    }
+    return part->fault.status;
+}

@@ -1,0 +1,283 @@
+#include "convert/ingest/csv/csv_spec.h"
+
+#include "base/hash.h"
+#include "convert/number/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum slc_csv_rule rule;
+    enum slc_time_unit unit;
+} rules[] = {{"int", SLC_CSV_INTEGER, SLC_TIME_MINUTE},
+             {"bin", SLC_CSV_BIN, SLC_TIME_MINUTE},
+             {"log", SLC_CSV_LOG, SLC_TIME_MINUTE},
+             {"minute", SLC_CSV_TIME, SLC_TIME_MINUTE},
+             {"hour", SLC_CSV_TIME, SLC_TIME_HOUR},
+             {"weekday", SLC_CSV_TIME, SLC_TIME_WEEKDAY},
+             {"day", SLC_CSV_TIME, SLC_TIME_DAY},
+             {"month", SLC_CSV_TIME, SLC_TIME_MONTH},
+             {"year", SLC_CSV_TIME, SLC_TIME_YEAR},
+             {"yearmonth", SLC_CSV_TIME, SLC_TIME_YEARMONTH},
+             {"date", SLC_CSV_TIME, SLC_TIME_DATE},
+             {"datehour", SLC_CSV_TIME, SLC_TIME_DATEHOUR},
+             {"dateminute", SLC_CSV_TIME, SLC_TIME_DATEMINUTE}};
+
+static const char *skip_blanks(const char *at)
+{
+    while (*at == ' ') {
+        at++;
+    }
+    return at;
+}
+
+/* The rule that `at` begins with, and a parenthesis behind it; NULL: it is a name. */
+static const char *read_rule(const char *at, struct slc_csv_item *item)
+{
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        const size_t length = strlen(rules[i].name);
+
+        if (strncmp(at, rules[i].name, length) == 0 && at[length] == '(') {
+            item->rule = rules[i].rule;
+            item->unit = rules[i].unit;
+            return at + length + 1;
+        }
+    }
+    return NULL;
+}
+
+const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
+{
+    char word[16];
+    const char *nearest = NULL;
+    unsigned least;
+
+    *letters = (unsigned)strspn(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+    if (*letters == 0 || *letters >= sizeof word || item[*letters] != '(') {
+        return NULL;
+    }
+    for (unsigned i = 0; i < *letters; i++) {
+        word[i] = item[i] >= 'A' && item[i] <= 'Z' ? (char)(item[i] - 'A' + 'a') : item[i];
+    }
+    word[*letters] = '\0';
+    /* As many letters of a word may be wrong as it takes to leave one right. */
+    least = *letters > 1 ? *letters + 1 : 0;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        const unsigned distance = slc_csv_distance(word, rules[i].name);
+
+        if (distance < least && distance < strlen(rules[i].name)) {
+            least = distance;
+            nearest = rules[i].name;
+        }
+    }
+    return nearest;
+}
+
+/* A name in quotes, or up to one of `stops`; NULL where it is empty, too long or has no end. */
+static const char *read_name(const char *at, const char *stops, char name[SLC_CSV_NAME_BYTES])
+{
+    const bool quoted = *at == '"';
+    bool closed = !quoted;
+    size_t bytes = 0;
+
+    for (at += quoted; *at != '\0'; at++) {
+        if (quoted && *at == '"' && *++at != '"') {
+            closed = true;
+            break;
+        }
+        if ((!quoted && strchr(stops, *at) != NULL) || bytes == SLC_CSV_NAME_BYTES - 1) {
+            break;
+        }
+        name[bytes++] = *at;
+    }
+    while (!quoted && bytes > 0 && name[bytes - 1] == ' ') {
+        bytes--;
+    }
+    name[bytes] = '\0';
+    at = skip_blanks(at);
+    return bytes > 0 && closed && (strchr(stops, *at) != NULL || *at == '\0') ? at : NULL;
+}
+
+/* ", NUMBER"; NULL where it is none. */
+static const char *read_number(const char *at, double *value)
+{
+    at = skip_blanks(at + 1);
+    at = slc_parse_f64(at, at + strlen(at), value);
+    return at != NULL && isfinite(*value) ? skip_blanks(at) : NULL;
+}
+
+static bool bin_is_sound(const struct slc_csv_item *item)
+{
+    return item->rule == SLC_CSV_LOG ? item->width > 1 && item->width <= 1e6
+                                     : item->width > 0 || item->rule != SLC_CSV_BIN;
+}
+
+/* Returns what follows the item, at a comma or the end; NULL where it is none. */
+static const char *read_item(const char *at, struct slc_csv_item *item)
+{
+    const char *inner;
+
+    *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS};
+    inner = read_rule(at, item);
+    if (inner == NULL) {
+        return read_name(at, ",", item->column);
+    }
+    item->width = item->rule == SLC_CSV_LOG ? 10 : 0;
+    at = read_name(skip_blanks(inner), ",)", item->column);
+    if (at != NULL && *at == ',' && (item->rule == SLC_CSV_BIN || item->rule == SLC_CSV_LOG)) {
+        at = read_number(at, &item->width);
+    }
+    if (at != NULL && *at == ',' && item->rule == SLC_CSV_BIN) {
+        at = read_number(at, &item->origin);
+    }
+    if (at == NULL || *at != ')' || !bin_is_sound(item)) {
+        return NULL;
+    }
+    at = skip_blanks(at + 1);
+    return *at == ',' || *at == '\0' ? at : NULL;
+}
+
+enum slc_status
+slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_error *err)
+{
+    const char *at = skip_blanks(columns);
+
+    spec->order = 0;
+    for (;;) {
+        struct slc_csv_item *item = &spec->items[spec->order];
+        const char *end;
+
+        if (spec->order == SLC_MAX_ORDER) {
+            return slc_fail(err, SLC_ERR_USAGE, "--columns has more than %d items",
+                            (int)SLC_MAX_ORDER);
+        }
+        end = read_item(at, item);
+        if (end == NULL && !bin_is_sound(item)) {
+            return slc_fail(err, SLC_ERR_USAGE, "item %u of --columns, '%.60s': %s",
+                            spec->order + 1, at,
+                            item->rule == SLC_CSV_LOG
+                                ? "the BASE of log(NAME[,BASE]) is above 1, and at most 1000000"
+                                : "bin(NAME,WIDTH[,ORIGIN]) takes a WIDTH above 0");
+        }
+        if (end == NULL) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "item %u of --columns, '%.60s', is neither NAME nor int(NAME), "
+                            "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]), or minute, hour, weekday, "
+                            "day, month, year, yearmonth, date, datehour or dateminute of (NAME); "
+                            "a name with commas or parentheses stands in double quotes",
+                            spec->order + 1, at);
+        }
+        (void)snprintf(item->title, sizeof item->title, "%.*s", (int)(end - at), at);
+        spec->order++;
+        if (*end == '\0') {
+            return SLC_OK;
+        }
+        at = skip_blanks(end + 1);
+    }
+}
+
+enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
+                                 const char *columns,
+                                 const char *value,
+                                 const char *delimiter,
+                                 bool no_header,
+                                 enum slc_csv_missing missing,
+                                 struct slc_error *err)
+{
+    if (value != NULL && strlen(value) >= sizeof spec->value) {
+        return slc_fail(err, SLC_ERR_USAGE, "the name of the column of values is too long");
+    }
+    (void)snprintf(spec->value, sizeof spec->value, "%s", value != NULL ? value : "");
+    spec->no_header = no_header;
+    spec->missing = missing;
+    if (delimiter != NULL) {
+        spec->delimiter = strcmp(delimiter, "tab") == 0 ? '\t' : delimiter[0];
+        if ((delimiter[0] != '\0' && delimiter[1] != '\0' && spec->delimiter != '\t') ||
+            strchr("\"\r\n", spec->delimiter) != NULL) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--delimiter '%s': expected one character but a quote, or tab",
+                            delimiter);
+        }
+    }
+    return slc_csv_spec_parse(columns, spec, err);
+}
+
+uint64_t slc_csv_spec_hash(const struct slc_csv_spec *spec)
+{
+    const uint64_t beside[] = {(uint64_t)(unsigned char)spec->delimiter, spec->no_header,
+                               spec->missing, spec->order,
+                               slc_hash64(spec->value, strlen(spec->value))};
+    uint64_t hash = slc_hash64(beside, sizeof beside);
+
+    for (unsigned i = 0; i < spec->order; i++) {
+        const char *title = spec->items[i].title;
+
+        hash = slc_mix64(hash + slc_hash64(title, strlen(title)));
+    }
+    return hash;
+}
+
+/* base^power as its bounds are named; the same wherever it is asked for. */
+static double log_bound(double base, int64_t power)
+{
+    return pow(base, (double)power);
+}
+
+bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin)
+{
+    double place;
+
+    if (!isfinite(value) || (item->rule == SLC_CSV_LOG && !(value > 0))) {
+        return false;
+    }
+    if (item->rule == SLC_CSV_LOG) {
+        *bin = (int64_t)floor(log(value) / log(item->width));
+        /* A logarithm is rounded; what counts is which bounds the value lies between. */
+        *bin -= log_bound(item->width, *bin) > value;
+        *bin += log_bound(item->width, *bin + 1) <= value;
+        return true;
+    }
+    place = floor((value - item->origin) / item->width);
+    if (!(fabs(place) < 0x1p52)) {
+        return false;
+    }
+    *bin = (int64_t)place;
+    return true;
+}
+
+size_t slc_csv_bin_name(const struct slc_csv_item *item, int64_t bin, char name[64])
+{
+    const bool logs = item->rule == SLC_CSV_LOG;
+    const double low =
+        logs ? log_bound(item->width, bin) : item->origin + (double)bin * item->width;
+    const double high =
+        logs ? log_bound(item->width, bin + 1) : item->origin + (double)(bin + 1) * item->width;
+
+    return (size_t)snprintf(name, 64, "[%.12g, %.12g)", low, high);
+}
+
+unsigned slc_csv_distance(const char *a, const char *b)
+{
+    const size_t a_bytes = strnlen(a, SLC_CSV_NAME_BYTES - 1);
+    const size_t b_bytes = strnlen(b, SLC_CSV_NAME_BYTES - 1);
+    unsigned row[SLC_CSV_NAME_BYTES];
+
+    for (size_t j = 0; j <= b_bytes; j++) {
+        row[j] = (unsigned)j;
+    }
+    for (size_t i = 1; i <= a_bytes; i++) {
+        unsigned before = row[0];
+
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_bytes; j++) {
+            const unsigned same = before + (a[i - 1] != b[j - 1]);
+            const unsigned other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+
+            before = row[j];
+            row[j] = same < other ? same : other;
+        }
+    }
+    return row[b_bytes];
+}
