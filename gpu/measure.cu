@@ -1,9 +1,9 @@
 /*
  * Ceilings of a device: kernels that do nothing but move memory, timed by events on one stream.
  */
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "base/memory/memory.h"

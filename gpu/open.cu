@@ -1,6 +1,6 @@
 /* Opening and closing a device: its memory, streams and events. */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/product/product.h"
 
 #include <cinttypes>
 #include <cstring>

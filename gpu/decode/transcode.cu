@@ -1,8 +1,8 @@
 /* Transcoding of tiles; see transcode.h. */
 #include "gpu/decode/transcode.h"
 
+#include "gpu/cuda/staged_copy.h"
 #include "gpu/decode/decode.h"
-#include "gpu/memory/staged_copy.h"
 
 extern "C" {
 #include "base/memory/memory.h"

@@ -1,7 +1,7 @@
 /* A device that multiplies tiles: opening and closing it. See product.h. */
 #include "gpu/product/product.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "base/error/clock.h"

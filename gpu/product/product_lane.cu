@@ -1,7 +1,7 @@
 /* Tiles multiplied in the lanes of a device. See product.h. */
 #include "gpu/product/product.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "base/error/clock.h"

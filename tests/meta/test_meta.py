@@ -133,17 +133,17 @@ def headers_stand_alone(folder):
         if path.startswith("tests/device/"):
             continue  # includes CUDA's own header of that name
         # CUDA and what stands in for it are C++ alone.
-        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda.h")
+        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda/cuda.h")
         wanted.append((path, "c++17" if cuda else "c11"))
         if path.startswith("include/"):
             wanted.append((path, "c++11"))
     done = {*built_alone(), *((begins_with(path), standard) for path, standard in wanted)}
     # What nearly all of gpu/ begins with takes most of the time: it is compiled once, ahead of them.
     begin = os.path.join(folder, "begin.h")
-    compile_header(begin, "gpu/cuda.h", "c++17", "-x", "c++-header", "-o", begin + ".gch")
+    compile_header(begin, "gpu/cuda/cuda.h", "c++17", "-x", "c++-header", "-o", begin + ".gch")
     for path, standard in wanted:
         if (path, standard) not in done:
-            ahead = standard == "c++17" and "gpu/cuda.h" in trail(begins_with(path))
+            ahead = standard == "c++17" and "gpu/cuda/cuda.h" in trail(begins_with(path))
             compile_header(os.path.join(folder, "alone.c"), path, standard, "-fsyntax-only",
                            *(["-include", begin] if ahead else []))
 

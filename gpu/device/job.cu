@@ -1,9 +1,18 @@
 /* An MTTKRP from the output's zeros to its end, when all batches have been added. */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 
 #include <cinttypes>
 #include <cstring>
+
+enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err)
+{
+    if (!gpu->is_open) {
+        return slc_fail(err, SLC_ERR_USAGE, "device %d has not been opened", gpu->ordinal);
+    }
+    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
+    return SLC_OK;
+}
 
 enum slc_status slc_gpu_enter_job(const struct slc_gpu *gpu, struct slc_error *err)
 {

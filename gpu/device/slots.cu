@@ -3,9 +3,9 @@
  * come; a batch is launched when the next block does not fit, or at a flush: its tables, the
  * expansion of what is compressed, and one MTTKRP of all its tiles.
  */
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 #include "gpu/decode/expand.h"
-#include "gpu/state.h"
+#include "gpu/device/state.h"
 
 extern "C" {
 #include "base/memory/checked.h"

@@ -1,6 +1,6 @@
 /* Blocks that come to the device: to a slot, or to the memory for residents, and their tickets. */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 
 extern "C" {
 #include "base/memory/checked.h"

@@ -5,7 +5,7 @@
 #ifndef SLC_GPU_STAGED_COPY_H
 #define SLC_GPU_STAGED_COPY_H
 
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
 /*
  * Both return when the copy has been made, after everything before it on the stream. Errors:

@@ -5,8 +5,8 @@
  * memory where the two can reach one another, else by way of the host. What is to be added arrives
  * in a place of its own first, so that nothing depends on which of the two it is.
  */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 
 extern "C" {
 #include "base/memory/checked.h"

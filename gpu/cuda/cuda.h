@@ -14,7 +14,7 @@
 
 extern "C" {
 #include "base/device.h"
-#include "gpu/records.h"
+#include "gpu/cuda/records.h"
 }
 
 #ifndef SLC_EMULATED

@@ -3,8 +3,8 @@
  * their tiles in one table. A job marks those it wants; the marked ones are launched together, so
  * that neighbours in the memory are one launch, in any order of the marks.
  */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 
 extern "C" {
 #include "base/memory/checked.h"

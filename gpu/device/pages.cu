@@ -1,6 +1,6 @@
 /* Memory of the host that the device may copy from by itself. */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 
 static bool grow(struct slc_gpu *gpu)
 {

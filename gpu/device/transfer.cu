@@ -3,8 +3,8 @@
  * one is packed while the other travels. Rows are as long on the host as its kernels like them, and
  * on the device as its own do.
  */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 
 extern "C" {
 #include "base/memory/checked.h"

@@ -2,9 +2,9 @@
  * Updates, Gram matrices and scaling of factors that stay on the device: only what the solver and
  * the columns are about travels.
  */
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 #include "gpu/dense/dense.h"
-#include "gpu/state.h"
+#include "gpu/device/state.h"
 
 #include <cinttypes>
 #include <cstring>

@@ -4,7 +4,7 @@
 #ifndef SLC_GPU_CHECK_H
 #define SLC_GPU_CHECK_H
 
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
 /* "cudaMalloc" of "cudaMalloc(&memory, bytes)" is what a reader needs. */
 static inline enum slc_status

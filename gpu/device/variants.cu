@@ -1,10 +1,10 @@
 /* Choosing a variant of the MTTKRP kernel, and transcoding resident blocks for it. See variants.h.
  */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 
 extern "C" {
-#include "gpu/mttkrp/variants.h"
+#include "gpu/device/variants.h"
 }
 
 extern "C" unsigned slc_gpu_variants(void)

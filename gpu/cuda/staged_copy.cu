@@ -1,5 +1,5 @@
 /* See staged_copy.h. */
-#include "gpu/memory/staged_copy.h"
+#include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #ifndef SLC_GPU_FAULT_H
 #define SLC_GPU_FAULT_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 /* Keeps the first fault that a lane meets; SLC_GPU_SOUND is none. */
 __device__ static inline void slc_gpu_note(unsigned *met, bool sound, unsigned kind)

@@ -5,7 +5,7 @@
 #ifndef SLC_GPU_BATCH_H
 #define SLC_GPU_BATCH_H
 
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
 struct slc_gpu_transcoded; /* gpu/decode/transcode.h */
 

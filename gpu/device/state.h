@@ -14,16 +14,12 @@
 #ifndef SLC_GPU_STATE_H
 #define SLC_GPU_STATE_H
 
+#include "gpu/decode/transcode.h"
 #include "gpu/mttkrp/mttkrp.h"
 
 extern "C" {
-#include "gpu/memory/memory.h"
-#include "gpu/product/product_parts.h"
-}
-#include "gpu/decode/transcode.h"
-
-extern "C" {
 #include "base/spans.h"
+#include "gpu/memory/memory.h"
 }
 
 enum {
@@ -133,7 +129,7 @@ struct slc_gpu {
     uint64_t batches; /* begun so far */
     struct slc_gpu_residents residents;
     struct slc_gpu_times times;
-    struct slc_gpu_mttkrp_variant variant;      /* of the next jobs: gpu/mttkrp/variants.h */
+    struct slc_gpu_mttkrp_variant variant;      /* of the next jobs: gpu/device/variants.h */
     struct slc_gpu_transcoded_tiles transcoded; /* the first resident tiles, if it asks for that */
     bool largest_known[SLC_MAX_ORDER];          /* memory.largest holds this factor's columns */
     uint64_t peers_met; /* bit p: the device with ordinal p may be read by this one */
@@ -378,28 +374,5 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
                                    const struct slc_row_span *rows,
                                    uint64_t count,
                                    struct slc_error *err);
-
-/* ---- product.cu */
-
-enum slc_status slc_gpu_product_open(struct slc_device *device,
-                                     const struct slc_device_product *product,
-                                     struct slc_error *err);
-/* Ends that, also where it failed; takes a device that is not open for tiles. */
-void slc_gpu_product_close(struct slc_gpu *gpu);
-/* Of the device's memory; adds what lanes have counted. */
-uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu);
-void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats);
-
-/* ---- product_lane.cu */
-
-enum slc_status slc_gpu_product_tile(struct slc_device *device,
-                                     unsigned lane,
-                                     const struct slc_encoded_block *block,
-                                     struct slc_device_fibers *fibers,
-                                     struct slc_error *err);
-enum slc_status slc_gpu_product_more(struct slc_device *device,
-                                     unsigned lane,
-                                     struct slc_device_fibers *fibers,
-                                     struct slc_error *err);
 
 #endif
