@@ -7,7 +7,7 @@
 
 #include "base/error/fault.h"
 #include "base/memory/memory.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/manifest/store.h"
 
 #include <errno.h>
@@ -163,5 +163,5 @@ static const struct slc_test tests[] = {
 
 SLC_SUITE(outside)
 {
-    return slc_test_main("outside", tests, SLC_COUNT(tests), argc, argv);
+    return slc_test_main("path_guard", tests, SLC_COUNT(tests), argc, argv);
 }

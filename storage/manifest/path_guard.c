@@ -1,8 +1,9 @@
 /*
- * See storage/manifest/outside.h. From the innermost folder of the path that is looked at, the way
- * up goes by "FOLDER/..", which the system resolves as it does the path itself: links need no care.
+ * See storage/manifest/path_guard.h. From the innermost folder of the path that is looked at, the
+ * way up goes by "FOLDER/..", which the system resolves as it does the path itself: links need no
+ * care.
  */
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 
 #include "base/memory/memory.h"
 #include "storage/manifest/store.h"
@@ -16,7 +17,7 @@ enum { LEVELS_MAX = 2048 };
 
 /* 1 and *stat where something is at `path`; 0 where nothing is, or it may not be known; else the
  * negated errno. */
-static int look(const struct slc_files *files, const char *path, struct slc_file_stat *stat)
+static int find_path(const struct slc_files *files, const char *path, struct slc_file_stat *stat)
 {
     const int code = files->stat_path(files->self, path, stat);
 
@@ -37,7 +38,7 @@ static int is_store(const struct slc_files *files, const char *folder)
         struct slc_file_stat stat;
         char *path = slc_path_join(folder, names[i]);
 
-        found = path == NULL ? -ENOMEM : look(files, path, &stat);
+        found = path == NULL ? -ENOMEM : find_path(files, path, &stat);
         slc_free(path);
     }
     return found;
@@ -70,7 +71,7 @@ static enum slc_status climb(const struct slc_files *files,
                              struct slc_error *err)
 {
     struct slc_file_stat here, above;
-    int found = look(files, folder, &here);
+    int found = find_path(files, folder, &here);
 
     for (unsigned level = 0; found == 1 && level < LEVELS_MAX; level++) {
         char *next;
@@ -83,7 +84,7 @@ static enum slc_status climb(const struct slc_files *files,
         next = slc_path_join(folder, "..");
         slc_free(folder);
         folder = next;
-        found = next == NULL ? -ENOMEM : look(files, next, &above);
+        found = next == NULL ? -ENOMEM : find_path(files, next, &above);
         if (found == 1) {
             if (above.inode == here.inode && above.device == here.device) {
                 break; /* the root lies in itself */
@@ -114,7 +115,7 @@ slc_check_outside_stores(const struct slc_files *files, const char *path, struct
     int found;
 
     files = slc_files_or_system(files);
-    found = look(files, path, &stat);
+    found = find_path(files, path, &stat);
     if (found < 0) {
         return refuse(path, found, false, err);
     }

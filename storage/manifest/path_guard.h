@@ -2,8 +2,8 @@
  * Places that results are kept from: stores, which hold nothing but their own files, and files of
  * others.
  */
-#ifndef SLC_STORAGE_OUTSIDE_H
-#define SLC_STORAGE_OUTSIDE_H
+#ifndef SLC_STORAGE_PATH_GUARD_H
+#define SLC_STORAGE_PATH_GUARD_H
 
 #include "base/error/error.h"
 #include "storage/file/files.h"
