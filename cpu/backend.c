@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-static void
-choose(const struct slc_mttkrp_job *job, uint64_t output_rows, struct slc_conflict_choice *choice)
+static void choose_conflict(const struct slc_mttkrp_job *job,
+                            uint64_t output_rows,
+                            struct slc_conflict_choice *choice)
 {
     const enum slc_value_type type = job->output != NULL ? job->output->type : SLC_F64;
 
@@ -74,7 +75,7 @@ static void destroy(struct slc_backend *backend)
 static const struct slc_backend_ops cpu_ops = {
     .name = "cpu",
     .mttkrp_scratch_bytes = slc_mttkrp_scratch_bytes,
-    .mttkrp_choose = choose,
+    .mttkrp_choose = choose_conflict,
     .mttkrp_begin = slc_mttkrp_begin,
     .mttkrp_tile = slc_mttkrp_tile,
     .mttkrp_rows = slc_mttkrp_rows,

@@ -45,7 +45,7 @@ static uint64_t table_bytes(const struct slc_tensor_shape *shape, unsigned mode,
            workers * sizeof(uint64_t);
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t add_bytes(uint64_t a, uint64_t b)
 {
     uint64_t total;
 
@@ -83,18 +83,18 @@ uint64_t slc_replica_bytes(const struct slc_tensor_shape *shape,
         return UINT64_MAX;
     }
     records = slc_buffer_footprint(records, SLC_PAGES_HUGE);
-    bytes = sum(sum(records, records),
-                slc_buffer_footprint(slc_replica_sort_bytes() * workers, SLC_PAGES_HUGE));
+    bytes = add_bytes(add_bytes(records, records),
+                      slc_buffer_footprint(slc_replica_sort_bytes() * workers, SLC_PAGES_HUGE));
     for (unsigned m = 0; m < shape->order; m++) {
         if (shape->dims[m] > UINT32_MAX) {
             return UINT64_MAX; /* coordinates of copies have 32 bits */
         }
-        bytes = sum(bytes, slc_buffer_footprint(chunks, SLC_PAGES_HUGE));
-        bytes = sum(bytes, table_bytes(shape, m, workers));
+        bytes = add_bytes(bytes, slc_buffer_footprint(chunks, SLC_PAGES_HUGE));
+        bytes = add_bytes(bytes, table_bytes(shape, m, workers));
         rows = slc_max_u64(rows, window_rows(shape, m, workers));
     }
     window_bytes = rows * slc_matrix_pitch(type, rank) * sizeof(double);
-    return sum(bytes, slc_buffer_footprint(window_bytes, slc_mttkrp_pages(window_bytes)));
+    return add_bytes(bytes, slc_buffer_footprint(window_bytes, slc_mttkrp_pages(window_bytes)));
 }
 
 void slc_replica_drop(struct slc_replica *replica)

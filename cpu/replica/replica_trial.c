@@ -61,10 +61,10 @@ try_form(struct trial *trial, struct slc_replica_candidate *candidate, struct sl
     return status;
 }
 
-static enum slc_status prepare(struct trial *trial,
-                               const struct slc_replica_mode *copy,
-                               const struct slc_replica_sample *sample,
-                               struct slc_error *err)
+static enum slc_status prepare_trial(struct trial *trial,
+                                     const struct slc_replica_mode *copy,
+                                     const struct slc_replica_sample *sample,
+                                     struct slc_error *err)
 {
     const unsigned workers = trial->cpu->replica->workers;
     const uint64_t bytes = trial->window_bytes * workers;
@@ -95,7 +95,7 @@ enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
     enum slc_status status;
 
     cpu->job.mode = mode;
-    status = prepare(&trial, copy, sample, err);
+    status = prepare_trial(&trial, copy, sample, err);
     for (unsigned c = 0; c < count && status == SLC_OK; c++) {
         status = try_form(&trial, &candidates[c], err);
         if (candidates[c].cost < CLEARLY * candidates[0].cost) {

@@ -23,7 +23,8 @@ static enum slc_status enter(const struct slc_gpu *gpu, unsigned mode, struct sl
 
 /* From the registered place for small matrices; what is there stays until the stream has been
  * waited for. */
-static enum slc_status send(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *err)
+static enum slc_status
+send_doubles(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *err)
 {
     SLC_GPU_TRY(
         cudaMemcpyAsync(to, gpu->memory.host_solver, bytes, cudaMemcpyHostToDevice, gpu->main),
@@ -34,7 +35,7 @@ static enum slc_status send(struct slc_gpu *gpu, double *to, uint64_t bytes, str
 
 /* To that place; waits. */
 static enum slc_status
-receive(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct slc_error *err)
+receive_doubles(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct slc_error *err)
 {
     SLC_GPU_TRY(
         cudaMemcpyAsync(gpu->memory.host_solver, from, bytes, cudaMemcpyDeviceToHost, gpu->main),
@@ -63,7 +64,7 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     enum slc_status status;
 
     slc_gpu_solver_pack(solver, gpu->memory.host_solver);
-    status = send(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
+    status = send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
     if (status == SLC_OK) {
         status = slc_gpu_output_finish(gpu, err);
     }
@@ -76,7 +77,7 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     SLC_GPU_TRY(slc_gpu_dense_gram(factor, gpu->problem.precision, columns + 2 * rank,
                                    gpu->memory.scratch, gpu->main),
                 err);
-    return receive(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
+    return receive_doubles(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
 }
 
 /* What both ways of solving need. */
@@ -134,7 +135,7 @@ static enum slc_status update_units(struct slc_gpu *gpu,
     enum slc_status status;
 
     slc_gpu_solver_pack(solver, gpu->memory.host_solver);
-    status = send(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
+    status = send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
     if (status == SLC_OK) {
         status = slc_gpu_rows_send(gpu, gpu->memory.units, units->rows, units->count,
                                    sizeof *units->rows, err);
@@ -190,7 +191,7 @@ static enum slc_status gram_of(struct slc_gpu *gpu, unsigned mode, struct slc_er
     SLC_GPU_TRY(slc_gpu_dense_gram(&gpu->memory.factor[mode], gpu->problem.precision,
                                    gpu->memory.sums, gpu->memory.scratch, gpu->main),
                 err);
-    return receive(gpu, gpu->memory.sums, rank * rank * sizeof(double), err);
+    return receive_doubles(gpu, gpu->memory.sums, rank * rank * sizeof(double), err);
 }
 
 enum slc_status
@@ -216,7 +217,7 @@ scale_by(struct slc_gpu *gpu, unsigned mode, const double *scale, struct slc_err
     enum slc_status status;
 
     memcpy(gpu->memory.host_solver, scale, bytes);
-    status = send(gpu, gpu->memory.sums, bytes, err);
+    status = send_doubles(gpu, gpu->memory.sums, bytes, err);
     if (status != SLC_OK) {
         return status;
     }

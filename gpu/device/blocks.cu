@@ -25,7 +25,7 @@ static uint64_t ticket_of(const struct slc_gpu *gpu, const struct slc_gpu_slot *
 }
 
 static enum slc_status
-check(const struct slc_gpu *gpu, const struct slc_encoded_block *block, struct slc_error *err)
+check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, struct slc_error *err)
 {
     const struct slc_device_problem *problem = &gpu->problem;
     enum slc_status status = SLC_OK;
@@ -117,11 +117,11 @@ static enum slc_status add_block(struct slc_gpu *gpu,
     return SLC_OK;
 }
 
-static enum slc_status take(struct slc_gpu *gpu,
-                            const struct slc_encoded_block *block,
-                            uint32_t *keep,
-                            uint64_t *ticket,
-                            struct slc_error *err)
+static enum slc_status enqueue_block(struct slc_gpu *gpu,
+                                     const struct slc_encoded_block *block,
+                                     uint32_t *keep,
+                                     uint64_t *ticket,
+                                     struct slc_error *err)
 {
     uint8_t *data = nullptr, *expanded = nullptr;
     const bool kept = keep != nullptr && slc_gpu_resident_room(gpu, block, &data, &expanded);
@@ -162,9 +162,9 @@ enum slc_status slc_gpu_block(struct slc_device *device,
         *keep = SLC_NOT_RESIDENT;
     }
     if (status == SLC_OK && block->tile_count > 0) {
-        status = check(gpu, block, err);
+        status = check_block(gpu, block, err);
         if (status == SLC_OK) {
-            status = take(gpu, block, keep, ticket, err);
+            status = enqueue_block(gpu, block, keep, ticket, err);
         }
     }
     return slc_gpu_leave_job(gpu, status);
@@ -222,10 +222,10 @@ static unsigned free_slots(const struct slc_gpu *gpu)
     return count;
 }
 
-static enum slc_status look(struct slc_gpu *gpu,
-                            const struct slc_encoded_block *next,
-                            struct slc_device_progress *progress,
-                            struct slc_error *err)
+static enum slc_status read_progress(struct slc_gpu *gpu,
+                                     const struct slc_encoded_block *next,
+                                     struct slc_device_progress *progress,
+                                     struct slc_error *err)
 {
     enum slc_status status = slc_gpu_slots_look(gpu, err);
 
@@ -253,7 +253,7 @@ enum slc_status slc_gpu_poll(struct slc_device *device,
     enum slc_status status = slc_gpu_enter_job(gpu, err);
 
     if (status == SLC_OK) {
-        status = look(gpu, next, progress, err);
+        status = read_progress(gpu, next, progress, err);
     }
     return slc_gpu_leave_job(gpu, status);
 }

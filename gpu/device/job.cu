@@ -34,7 +34,7 @@ enum slc_status slc_gpu_leave_job(struct slc_gpu *gpu, enum slc_status status)
 /* ---- begin */
 
 static enum slc_status
-check(const struct slc_gpu *gpu, const struct slc_device_job *job, struct slc_error *err)
+check_job(const struct slc_gpu *gpu, const struct slc_device_job *job, struct slc_error *err)
 {
     const struct slc_device_problem *problem = &gpu->problem;
 
@@ -80,7 +80,7 @@ static enum slc_status begin_exact(struct slc_gpu *gpu, double magnitude, struct
     return SLC_OK;
 }
 
-static enum slc_status begin(struct slc_gpu *gpu, double magnitude, struct slc_error *err)
+static enum slc_status begin_output(struct slc_gpu *gpu, double magnitude, struct slc_error *err)
 {
     const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
     const uint64_t element = sizeof(double);
@@ -115,7 +115,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     enum slc_status status = slc_gpu_enter(gpu, err);
 
     if (status == SLC_OK) {
-        status = check(gpu, job, err);
+        status = check_job(gpu, job, err);
     }
     if (status != SLC_OK) {
         return status;
@@ -139,7 +139,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
             "device %d has too little shared memory (%u bytes) for a tensor of %u modes",
             gpu->ordinal, gpu->machine.shared_bytes, mttkrp->order);
     }
-    status = begin(gpu, job->magnitude, err);
+    status = begin_output(gpu, job->magnitude, err);
     if (status != SLC_OK) {
         slc_gpu_settle(gpu);
         return status;

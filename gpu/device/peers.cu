@@ -70,12 +70,12 @@ static enum slc_status meet(struct slc_gpu *gpu, const struct slc_gpu *other, st
 }
 
 /* Enqueues a copy from the other device's memory. */
-static enum slc_status take(struct slc_gpu *gpu,
-                            const struct slc_gpu *other,
-                            void *to,
-                            const void *from,
-                            uint64_t bytes,
-                            struct slc_error *err)
+static enum slc_status copy_from_peer(struct slc_gpu *gpu,
+                                      const struct slc_gpu *other,
+                                      void *to,
+                                      const void *from,
+                                      uint64_t bytes,
+                                      struct slc_error *err)
 {
     if (other->ordinal == gpu->ordinal) {
         SLC_GPU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu->main), err);
@@ -102,9 +102,9 @@ static enum slc_status copy_factor(struct slc_gpu *gpu,
     for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
         const uint64_t at = rows[i].first * row_bytes;
 
-        status = take(gpu, other, static_cast<unsigned char *>(to->data) + at,
-                      static_cast<const unsigned char *>(from->data) + at,
-                      (rows[i].end - rows[i].first) * row_bytes, err);
+        status = copy_from_peer(gpu, other, static_cast<unsigned char *>(to->data) + at,
+                                static_cast<const unsigned char *>(from->data) + at,
+                                (rows[i].end - rows[i].first) * row_bytes, err);
     }
     if (status != SLC_OK) {
         return status;
@@ -178,7 +178,8 @@ static enum slc_status add_bytes(struct slc_gpu *gpu,
 
     for (uint64_t at = begin; at < end; at += SLC_GPU_ARRIVAL_BYTES) {
         const uint64_t bytes = slc_min_u64(end - at, SLC_GPU_ARRIVAL_BYTES);
-        const enum slc_status status = take(gpu, other, gpu->memory.arrival, from + at, bytes, err);
+        const enum slc_status status =
+            copy_from_peer(gpu, other, gpu->memory.arrival, from + at, bytes, err);
 
         if (status != SLC_OK) {
             return status;
@@ -195,9 +196,9 @@ add_refused(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *
 {
     const struct slc_gpu_mttkrp *job = &other->job.mttkrp;
     const uint64_t rank = job->rank;
-    const enum slc_status status =
-        take(gpu, other, gpu->memory.arrival, job->exact.words + 2 * job->output.rows * rank,
-             rank * sizeof *job->exact.words, err);
+    const enum slc_status status = copy_from_peer(gpu, other, gpu->memory.arrival,
+                                                  job->exact.words + 2 * job->output.rows * rank,
+                                                  rank * sizeof *job->exact.words, err);
 
     if (status != SLC_OK) {
         return status;

@@ -126,7 +126,7 @@ enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err)
 
 /* A free slot, one that has just become so, or the one whose batch began first. */
 static enum slc_status
-choose(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
+choose_slot(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
 {
     struct slc_gpu_slot *oldest = nullptr;
     const enum slc_status status = slc_gpu_slots_look(gpu, err);
@@ -152,7 +152,7 @@ slc_gpu_slot_fill(struct slc_gpu *gpu, struct slc_gpu_slot **slot, struct slc_er
 {
     if (gpu->filling == nullptr) {
         struct slc_gpu_slot *chosen = nullptr;
-        const enum slc_status status = choose(gpu, &chosen, err);
+        const enum slc_status status = choose_slot(gpu, &chosen, err);
 
         if (status != SLC_OK) {
             return status;
