@@ -7,7 +7,7 @@
 #include "base/memory/memory.h"
 #include "engine/solve/cp_als.h"
 #include "engine/solve/cp_checkpoint.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/model/model.h"
 
 #include <errno.h>

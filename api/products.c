@@ -11,7 +11,7 @@
 #include "engine/solve/relabel.h"
 #include "engine/stream/stream_supply.h"
 #include "gpu/gpu.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "storage/checkpoint/checkpoint.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 
 #include <math.h>
 #include <stdio.h>

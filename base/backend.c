@@ -18,7 +18,7 @@ const char *slc_conflict_name(enum slc_conflict conflict)
         return "columns";
     case SLC_CONFLICT_ROWS:
         return "rows";
-    case SLC_CONFLICT_OWNED:
+    case SLC_CONFLICT_REPLICA:
         return "owned";
     }
     return "?";

@@ -32,8 +32,8 @@ enum slc_conflict {
     SLC_CONFLICT_ROWS, /* from a layout sorted by the mode: the rows of a partition are in no other,
                           and its tiles come one by one, in order; the same bits for any number of
                           workers and order of partitions */
-    SLC_CONFLICT_OWNED /* from copies of the tensor in the device's memory, sorted such that every
-                          output row has one owner; see owned_begin */
+    SLC_CONFLICT_REPLICA /* from copies of the tensor in the device's memory, sorted such that every
+                          output row has one owner; see replica_begin */
 };
 
 const char *slc_conflict_name(enum slc_conflict conflict);
@@ -109,7 +109,7 @@ struct slc_tensor_shape {
 };
 
 /* How the copy of one mode is sorted: plain, or in runs that agree in some modes. */
-struct slc_owned_form {
+struct slc_replica_form {
     uint32_t varying;   /* bit m: mode m varies within a run; 0: the copy is plain */
     double nnz_per_run; /* on average; 1 where nothing runs */
     unsigned tried;     /* forms that it was chosen from by computing; 0: by what each would cost */
@@ -214,62 +214,62 @@ struct slc_backend_ops {
      * Copies of a whole tensor, one per mode, decoded and sorted in the device's memory, for
      * solvers that compute many MTTKRPs of a tensor that fits:
      *
-     *     owned_begin -> owned_tile (every tile once, from all workers, any order) -> owned_end
+     *     replica_begin -> replica_tile (every tile once, from all workers) -> replica_end
      *
-     * after which mttkrp_owned computes without a stream. They hold until owned_drop, the next
-     * owned_begin, or destroy.
+     * tiles in any order, after which mttkrp_replica computes without a stream. They hold until
+     * replica_drop, the next replica_begin, or destroy.
      */
 
     /*
      * What all of this takes at its peak, for MTTKRPs up to `rank`; UINT64_MAX where the device
      * cannot hold such copies.
      */
-    uint64_t (*owned_bytes)(const struct slc_tensor_shape *shape,
-                            uint32_t rank,
-                            enum slc_value_type type,
-                            unsigned workers);
+    uint64_t (*replica_bytes)(const struct slc_tensor_shape *shape,
+                              uint32_t rank,
+                              enum slc_value_type type,
+                              unsigned workers);
     /* Errors: SLC_ERR_USAGE for a shape or number of workers out of the limits, SLC_ERR_MEMORY; no
      * copies are held then. */
-    enum slc_status (*owned_begin)(struct slc_backend *backend,
-                                   const struct slc_tensor_shape *shape,
-                                   enum slc_value_type type,
-                                   unsigned workers,
-                                   struct slc_error *err);
+    enum slc_status (*replica_begin)(struct slc_backend *backend,
+                                     const struct slc_tensor_shape *shape,
+                                     enum slc_value_type type,
+                                     unsigned workers,
+                                     struct slc_error *err);
     /* Errors: those of decoding; SLC_ERR_DAMAGED where that gives another number of nonzeros than
-     * the tile declares; SLC_ERR_USAGE for a tile of another tensor, or without owned_begin. */
-    enum slc_status (*owned_tile)(struct slc_backend *backend,
-                                  unsigned worker,
-                                  struct slc_tile_view *tile,
-                                  struct slc_error *err);
+     * the tile declares; SLC_ERR_USAGE for a tile of another tensor, or without replica_begin. */
+    enum slc_status (*replica_tile)(struct slc_backend *backend,
+                                    unsigned worker,
+                                    struct slc_tile_view *tile,
+                                    struct slc_error *err);
     /*
      * Sorts what came in. `factors`, one per mode, are such as MTTKRPs will have: the order of a
      * copy may then be chosen by timing some, and the last bits of what is computed from it with
      * that; NULL: by the tensor alone, so that equal tensors give equal bits. `stop` (may be NULL)
      * is looked at before each copy. Errors: SLC_ERR_USAGE when tiles are missing or came twice,
-     * without owned_begin, and for factors of another shape; SLC_ERR_INTERRUPTED when it says so;
+     * without replica_begin, and for factors of another shape; SLC_ERR_INTERRUPTED when it says so;
      * SLC_ERR_MEMORY, SLC_ERR_SYSTEM; no copies are held then.
      */
-    enum slc_status (*owned_end)(struct slc_backend *backend,
-                                 const struct slc_matrix *factors,
-                                 const struct slc_stop *stop,
-                                 struct slc_error *err);
-    void (*owned_drop)(struct slc_backend *backend);
+    enum slc_status (*replica_end)(struct slc_backend *backend,
+                                   const struct slc_matrix *factors,
+                                   const struct slc_stop *stop,
+                                   struct slc_error *err);
+    void (*replica_drop)(struct slc_backend *backend);
     /*
      * Says how the copy of `mode` is sorted. False, and no change, where copies are not held or the
      * tensor has no such mode. Threads: not while copies are made. Cost: a look at the head of
      * every chunk, of some thousands of nonzeros each.
      */
-    bool (*owned_form)(const struct slc_backend *backend,
-                       unsigned mode,
-                       struct slc_owned_form *form);
+    bool (*replica_form)(const struct slc_backend *backend,
+                         unsigned mode,
+                         struct slc_replica_form *form);
     /*
      * The whole of an MTTKRP, by job->workers threads of its own. Errors: SLC_ERR_USAGE where
      * copies of this tensor, type and number of workers are not held, SLC_ERR_MEMORY,
      * SLC_ERR_SYSTEM.
      */
-    enum slc_status (*mttkrp_owned)(struct slc_backend *backend,
-                                    const struct slc_mttkrp_job *job,
-                                    struct slc_error *err);
+    enum slc_status (*mttkrp_replica)(struct slc_backend *backend,
+                                      const struct slc_mttkrp_job *job,
+                                      struct slc_error *err);
 
     /*
      * Copies `count` whole rows, padding included, from a matrix in the device's memory to the

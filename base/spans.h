@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 enum {
-    /* Spans that may arrive out of order, at most; gpu/state.h asserts that these are enough. */
+    /* Spans that may arrive out of order, at most; gpu/device/state.h asserts that these are
+       enough. */
     SLC_SPANS_PENDING = 256
 };
 

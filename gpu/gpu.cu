@@ -1,7 +1,7 @@
 /* Devices that CUDA knows: counting, creating and destroying them, and their table of operations.
  */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/product/product.h"
 
 extern "C" {
 #include "base/memory/checked.h"
@@ -43,15 +43,6 @@ enum slc_status slc_gpu_count(unsigned *count, struct slc_error *err)
         return no_device(error == cudaSuccess ? cudaErrorNoDevice : error, err);
     }
     *count = (unsigned)devices;
-    return SLC_OK;
-}
-
-enum slc_status slc_gpu_enter(const struct slc_gpu *gpu, struct slc_error *err)
-{
-    if (!gpu->is_open) {
-        return slc_fail(err, SLC_ERR_USAGE, "device %d has not been opened", gpu->ordinal);
-    }
-    SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     return SLC_OK;
 }
 

@@ -1,7 +1,7 @@
 /* What stands in for gpu/ in a build without CUDA: there are no devices. */
+#include "gpu/device/variants.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
-#include "gpu/mttkrp/variants.h"
 
 static enum slc_status no_cuda(struct slc_error *err)
 {

@@ -1,9 +1,9 @@
 /*
  * Ceilings of a device: kernels that do nothing but move memory, timed by events on one stream.
  */
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "base/memory/memory.h"
@@ -150,7 +150,7 @@ static bool of_rows(enum slc_gpu_ceiling ceiling)
     return ceiling >= SLC_GPU_CEILING_ROWS;
 }
 
-static enum slc_status take(struct measuring *m, unsigned ordinal, struct slc_error *err)
+static enum slc_status open_device(struct measuring *m, unsigned ordinal, struct slc_error *err)
 {
     struct cudaDeviceProp properties;
     enum slc_status status = SLC_OK;
@@ -277,7 +277,8 @@ static double median(double *numbers, unsigned count)
     return numbers[count / 2];
 }
 
-static enum slc_status check(const struct slc_gpu_measurement *of, struct slc_error *err)
+static enum slc_status check_measurement(const struct slc_gpu_measurement *of,
+                                         struct slc_error *err)
 {
     const bool rows = of_rows(of->ceiling);
 
@@ -303,7 +304,7 @@ extern "C" enum slc_status slc_gpu_measure(unsigned ordinal,
 {
     struct measuring m = {};
     double *rates = NULL;
-    enum slc_status status = check(measurement, err);
+    enum slc_status status = check_measurement(measurement, err);
 
     if (status != SLC_OK) {
         return status;
@@ -313,7 +314,7 @@ extern "C" enum slc_status slc_gpu_measure(unsigned ordinal,
     if (rates == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u numbers", measurement->repeats);
     }
-    status = take(&m, ordinal, err);
+    status = open_device(&m, ordinal, err);
     if (status == SLC_OK) {
         status = run_once(&m, &rates[0], err); /* the first run warms up */
     }

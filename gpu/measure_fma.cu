@@ -2,9 +2,9 @@
  * What a device computes: fused multiplications and additions in registers, in chains that do not
  * wait for each other, by as many threads as it holds.
  */
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "gpu/measure.h"

@@ -1,12 +1,13 @@
 /* Opening and closing a device: its memory, streams and events. */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/product/product.h"
 
 #include <cinttypes>
 #include <cstring>
 
-static enum slc_status
-check(const struct slc_gpu *gpu, const struct slc_device_problem *problem, struct slc_error *err)
+static enum slc_status check_problem(const struct slc_gpu *gpu,
+                                     const struct slc_device_problem *problem,
+                                     struct slc_error *err)
 {
     const uint64_t mib = UINT64_C(1) << 20;
     uint64_t need;
@@ -84,7 +85,7 @@ static enum slc_status clear_factors(struct slc_gpu *gpu, struct slc_error *err)
     return SLC_OK;
 }
 
-static enum slc_status take(struct slc_gpu *gpu, struct slc_error *err)
+static enum slc_status open_memory(struct slc_gpu *gpu, struct slc_error *err)
 {
     const struct slc_encoded_layout *layouts = gpu->problem.layouts;
     enum slc_status status;
@@ -109,7 +110,7 @@ enum slc_status slc_gpu_open(struct slc_device *device,
                              struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
-    enum slc_status status = check(gpu, problem, err);
+    enum slc_status status = check_problem(gpu, problem, err);
 
     if (status != SLC_OK) {
         return status;
@@ -117,7 +118,7 @@ enum slc_status slc_gpu_open(struct slc_device *device,
     gpu->problem = *problem;
     gpu->is_open = true;
     gpu->stats = {};
-    status = take(gpu, err);
+    status = open_memory(gpu, err);
     if (status != SLC_OK) {
         slc_gpu_close(device);
     }

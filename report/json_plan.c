@@ -115,7 +115,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
     for (unsigned n = 0; n < order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
             append_layout(layouts, plan->mode_layout[n], n);
-            append_conflict(conflicts, copies ? SLC_CONFLICT_OWNED : plan->choices[n].chosen);
+            append_conflict(conflicts, copies ? SLC_CONFLICT_REPLICA : plan->choices[n].chosen);
             append_conflict(trials, copies ? SLC_CONFLICT_AUTO : plan->choices[n].rival);
             append_conflict(untried, copies ? SLC_CONFLICT_AUTO : plan->untried[n]);
         }

@@ -7,7 +7,7 @@
 #include "report/page/sweep_page.h"
 #include "report/saved_run.h"
 #include "storage/manifest/json_text.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "sweep/sweep_record.h"
 #include "sweep/sweep_suggest.h"
 

@@ -138,7 +138,7 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
 /* Where a mode's MTTKRPs came to be computed from a copy: since when, and how it is sorted. */
 static json_t *copy(const struct slc_cp_result *result, unsigned mode)
 {
-    const struct slc_owned_form *form = &result->copies[mode];
+    const struct slc_replica_form *form = &result->copies[mode];
     json_t *object;
 
     if (result->copies_after == UINT_MAX) {

@@ -23,7 +23,8 @@ is_taken(const struct slc_seats *seats, unsigned worker, unsigned workers, unsig
     return false;
 }
 
-static const struct slc_processor *find(const struct slc_topology *topology, unsigned number)
+static const struct slc_processor *find_processor(const struct slc_topology *topology,
+                                                  unsigned number)
 {
     for (unsigned i = 0; i < topology->processor_count; i++) {
         if (topology->processors[i].number == number) {
@@ -57,7 +58,7 @@ unsigned slc_seat_choose(const struct slc_seats *seats,
                          unsigned here,
                          const struct slc_topology *allowed)
 {
-    const struct slc_processor *home = find(allowed, here);
+    const struct slc_processor *home = find_processor(allowed, here);
     unsigned best = here;
     unsigned least = 4; /* of what speaks against it: more than can */
 

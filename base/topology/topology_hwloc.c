@@ -14,7 +14,7 @@ static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
     return nearest >= 0 ? nearest : hwloc_bitmap_first(hwloc_get_root_obj(machine)->nodeset);
 }
 
-static bool load(hwloc_topology_t machine)
+static bool load_machine(hwloc_topology_t machine)
 {
     /*
      * What groups processors gives them their order and their node: a level that is left out takes
@@ -59,7 +59,7 @@ bool slc_topology_read_hwloc(struct slc_topology *topology)
     if (hwloc_topology_init(&machine) != 0) {
         return false;
     }
-    if (!load(machine)) {
+    if (!load_machine(machine)) {
         hwloc_topology_destroy(machine);
         return false;
     }

@@ -1,7 +1,7 @@
 #include "convert/export/list_output.h"
 
 #include "base/memory/bytes.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/memory/memory.h"
 #include "storage/file/folder_lock.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
-#include "cpu/dense/dense_kernels.h"
 #include "cpu/dense/dense_state.h"
+#include "cpu/kernel/dense_kernels.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -9,8 +9,8 @@
  */
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
-#include "cpu/dense/dense_kernels.h"
 #include "cpu/dense/dense_state.h"
+#include "cpu/kernel/dense_kernels.h"
 
 #include <cblas.h>
 #include <float.h>

@@ -11,9 +11,9 @@
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
-#include "cpu/dense/dense_kernels.h"
 #include "cpu/dense/dense_state.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/dense_kernels.h"
+#include "cpu/kernel/kernels.h"
 
 #include <assert.h>
 #include <cblas.h>

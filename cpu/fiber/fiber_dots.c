@@ -1,7 +1,7 @@
 /* See cpu/fiber/fiber_dots.h. */
 #include "cpu/fiber/fiber_dots.h"
 
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 #include "cpu/mttkrp/mttkrp.h"
 
 #include <assert.h>

@@ -23,7 +23,7 @@
 
 #include "base/block.h"
 #include "base/memory/memory.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -137,7 +137,7 @@ enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
     enum slc_status status = slc_mttkrp_check_job(job, err);
 
     cpu->running = false;
-    if (status == SLC_OK && job->conflict == SLC_CONFLICT_OWNED) {
+    if (status == SLC_OK && job->conflict == SLC_CONFLICT_REPLICA) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "the strategy \"owned\" takes no tiles: it computes from copies");
     }

@@ -4,7 +4,6 @@
  *   mttkrp_cost.c    strategy from the shape of a job
  *   mttkrp_plan.c    scratch from the shape of a job
  *   mttkrp_check.c   what a job and its tiles have to be
- *   backend.c        the table of base/backend.h
  *   mttkrp.c         begin, tile, end of a job
  *   mttkrp_state.c   what a job has summed up, to be kept and gone on with
  *   mttkrp_fibers.c  tiles that come in runs of fibers
@@ -12,22 +11,25 @@
  *   split_rows.c     rows that several partitions of a sorted layout share
  *   partial.c        tile-local sums: a dense window of rows, or the tile sorted by output row
  *   commit.c         adding tile-local sums to the output, under locks or in tile order
- *   mttkrp_trial.h          two strategies that take turns on the first tiles
- *   owned_backend.c  the operations on copies in memory
- *   owned.h          copies in memory whose rows have one owner, in place of a stream of tiles
+ *   mttkrp_trial.h   two strategies that take turns on the first tiles
+ *
+ * cpu/replica/ computes from copies in memory in place of a stream of tiles; cpu/backend.c has the
+ * table of base/backend.h.
  */
 #ifndef SLC_CPU_MTTKRP_H
 #define SLC_CPU_MTTKRP_H
 
 #include "base/backend.h"
-#include "cpu/group_kernels.h"
-#include "cpu/kernels.h"
+#include "base/memory/memory.h"
+#include "cpu/kernel/group_kernels.h"
+#include "cpu/kernel/kernels.h"
 #include "cpu/mttkrp/mttkrp_trial.h"
-#include "cpu/replica/owned.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct slc_replica; /* cpu/replica/replica.h */
 
 enum {
     SLC_LOCK_STRIPES = 256,
@@ -88,7 +90,7 @@ struct slc_cpu_backend {
     struct slc_buffer scratch; /* kept from job to job while large enough */
     struct slc_mttkrp_worker workers[SLC_MAX_THREADS];
     struct slc_trial trial;
-    struct slc_owned owned;
+    struct slc_replica *replica; /* copies of the tensor; lies in `own` */
     /* Order 1 has no factors; this row of ones (zeros in the padding) stands in for one. */
     _Alignas(64) unsigned char ones[SLC_MAX_RANK * 8];
 
@@ -271,22 +273,6 @@ enum slc_status slc_mttkrp_commit_end(struct slc_cpu_backend *cpu,
                                       uint64_t ordinal,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Scratch of an MTTKRP from copies: windows of the rows that several workers compute. */
-uint64_t slc_owned_scratch_bytes(const struct slc_cpu_backend *cpu);
-
-/*
- * Adds pieces of a copy of mode cpu->job.mode to sums that begin with the first row of their range;
- * those of an f32 job are f64 all the same.
- */
-void slc_owned_add_pieces(const struct slc_cpu_backend *cpu,
-                          const struct slc_owned_mode *copy,
-                          uint64_t first_piece,
-                          uint64_t piece_count,
-                          unsigned char *output);
-
-/* The MTTKRP of cpu->job from its copy. Errors: those of starting threads. */
-enum slc_status slc_owned_mttkrp(struct slc_cpu_backend *cpu, struct slc_error *err) SLC_NODISCARD;
-
 /* Takes over a job that has been checked; its scratch follows. */
 void slc_mttkrp_set_job(struct slc_cpu_backend *cpu, const struct slc_mttkrp_job *job);
 /* Has cpu->scratch hold `bytes` bytes or more; what it held is lost. Errors: SLC_ERR_MEMORY. */
@@ -309,25 +295,5 @@ enum slc_status slc_mttkrp_state(struct slc_backend *backend,
 enum slc_status slc_mttkrp_resume(struct slc_backend *backend, struct slc_error *err) SLC_NODISCARD;
 void slc_mttkrp_abort(struct slc_backend *backend);
 enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *err) SLC_NODISCARD;
-enum slc_status slc_backend_owned_begin(struct slc_backend *backend,
-                                        const struct slc_tensor_shape *shape,
-                                        enum slc_value_type type,
-                                        unsigned workers,
-                                        struct slc_error *err) SLC_NODISCARD;
-enum slc_status slc_backend_owned_tile(struct slc_backend *backend,
-                                       unsigned worker,
-                                       struct slc_tile_view *tile,
-                                       struct slc_error *err) SLC_NODISCARD;
-enum slc_status slc_backend_owned_end(struct slc_backend *backend,
-                                      const struct slc_matrix *factors,
-                                      const struct slc_stop *stop,
-                                      struct slc_error *err) SLC_NODISCARD;
-void slc_backend_owned_drop(struct slc_backend *backend);
-bool slc_backend_owned_form(const struct slc_backend *backend,
-                            unsigned mode,
-                            struct slc_owned_form *form);
-enum slc_status slc_backend_mttkrp_owned(struct slc_backend *backend,
-                                         const struct slc_mttkrp_job *job,
-                                         struct slc_error *err) SLC_NODISCARD;
 
 #endif

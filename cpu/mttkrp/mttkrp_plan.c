@@ -31,7 +31,7 @@ uint64_t slc_mttkrp_sum_stride(const struct slc_mttkrp_job *job, enum slc_value_
 }
 
 /* Gives the next area of a worker's scratch `bytes` bytes, on a page of its own. */
-static uint64_t place(uint64_t *end, uint64_t bytes)
+static uint64_t place_area(uint64_t *end, uint64_t bytes)
 {
     const uint64_t at = *end;
     uint64_t rounded;
@@ -53,8 +53,8 @@ place_split_rows(struct slc_mttkrp_layout *layout, uint64_t partitions, uint64_t
         layout->shared_bytes = UINT64_MAX;
         return;
     }
-    layout->split_rows_at = place(&layout->shared_bytes, row_bytes);
-    layout->split_sums_at = place(&layout->shared_bytes, sum_bytes);
+    layout->split_rows_at = place_area(&layout->shared_bytes, row_bytes);
+    layout->split_sums_at = place_area(&layout->shared_bytes, sum_bytes);
 }
 
 void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
@@ -82,7 +82,7 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
      * of short modes meet so many tiles that it would show, and short modes cost little.
      */
     if (type == SLC_F32 && (copies || !tile_local || copy_bytes <= WIDE_BYTES_MAX)) {
-        (void)place(&layout->wide_bytes, copy_bytes);
+        (void)place_area(&layout->wide_bytes, copy_bytes);
     }
     layout->shared_bytes = layout->wide_bytes;
     if (conflict == SLC_CONFLICT_ROWS) {
@@ -92,20 +92,20 @@ void slc_mttkrp_layout_init(struct slc_mttkrp_layout *layout,
     if (copies) {
         /* Tiles that others commit meet worker 0's in the output, unless it has a copy, too. */
         layout->first_copy = trial ? 0 : 1;
-        layout->private_at = place(&end, copy_bytes);
-        layout->pieces_at = place(&end, slc_div_up_u64(output_rows, layout->piece_rows));
+        layout->private_at = place_area(&end, copy_bytes);
+        layout->pieces_at = place_area(&end, slc_div_up_u64(output_rows, layout->piece_rows));
     }
     if (tile_local) {
         layout->tile_nnz_max = (uint32_t)nnz;
         layout->window_rows = slc_min_u64(slc_min_u64(SLC_WINDOW_BYTES / stride, nnz), output_rows);
         layout->window_rows = slc_max_u64(layout->window_rows, 1);
-        layout->window_at = place(&end, layout->window_rows * stride);
-        layout->rows_at = place(&end, layout->window_rows * sizeof(uint32_t));
-        layout->staged_at = place(&end, nnz * job->order * sizeof(uint32_t));
-        layout->values_at = place(&end, nnz * value_bytes);
-        layout->sort_at = place(&end, nnz * 2 * sizeof(uint64_t));
+        layout->window_at = place_area(&end, layout->window_rows * stride);
+        layout->rows_at = place_area(&end, layout->window_rows * sizeof(uint32_t));
+        layout->staged_at = place_area(&end, nnz * job->order * sizeof(uint32_t));
+        layout->values_at = place_area(&end, nnz * value_bytes);
+        layout->sort_at = place_area(&end, nnz * 2 * sizeof(uint64_t));
         layout->gather_at =
-            place(&end, SLC_CHUNK_NNZ * ((job->order + 1) * sizeof(uint32_t) + value_bytes));
+            place_area(&end, SLC_CHUNK_NNZ * ((job->order + 1) * sizeof(uint32_t) + value_bytes));
     }
     layout->worker_bytes = end;
 }

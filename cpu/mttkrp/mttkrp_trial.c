@@ -116,7 +116,7 @@ static double pass_copied_bytes(const struct slc_trial *trial)
 }
 
 /* Judges by the places that are through. Needs one. */
-static void judge(struct slc_trial *trial, double copy_ns_per_byte)
+static void compare_candidates(struct slc_trial *trial, double copy_ns_per_byte)
 {
     for (unsigned c = 0; c < SLC_CONFLICT_CANDIDATES; c++) {
         double sum = 0.0;
@@ -155,7 +155,7 @@ void slc_trial_give(struct slc_trial *trial,
     trial->copied_bytes += copied_bytes;
     while (place_is_through(trial)) {
         trial->places++;
-        judge(trial, USUAL_NS_PER_BYTE);
+        compare_candidates(trial, USUAL_NS_PER_BYTE);
     }
     (void)pthread_mutex_unlock(&trial->mutex);
 }
@@ -170,7 +170,7 @@ void slc_trial_added(struct slc_trial *trial, uint64_t bytes, uint64_t add_ns)
 void slc_trial_end(struct slc_trial *trial)
 {
     if (trial->places > 0 && trial->adding.count >= ADDING_SAMPLES_MIN) {
-        judge(trial, ZERO_AND_ADD_PER_ADD * median(&trial->adding));
+        compare_candidates(trial, ZERO_AND_ADD_PER_ADD * median(&trial->adding));
     }
 }
 

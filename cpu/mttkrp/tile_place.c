@@ -2,7 +2,7 @@
 #include "cpu/mttkrp/tile_place.h"
 
 #include "base/memory/checked.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /*
  * Tiles that are decoded to their place among all nonzeros of a tensor held in memory: copies per
- * mode (owned.h) and lists (coo.h).
+ * mode (replica.h) and lists (coo.h).
  */
 #ifndef SLC_CPU_TILE_PLACE_H
 #define SLC_CPU_TILE_PLACE_H

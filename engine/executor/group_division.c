@@ -16,7 +16,7 @@ enum {
     /* Of a unit: small against what a device owns of a factor that is worth dividing, large
      * against the cost of handing it out. */
     UNIT_BYTES = 256 * 1024,
-    /* Dense algebra takes 32 rows at once (SLC_BLOCK_ROWS of cpu/dense/dense_kernels.h). */
+    /* Dense algebra takes 32 rows at once (SLC_BLOCK_ROWS of cpu/kernel/dense_kernels.h). */
     UNIT_ROWS_STEP = 32,
     /* Of a mode: four for each of as many devices as there may be. */
     UNITS_LEAST = 4 * SLC_MAX_DEVICES,

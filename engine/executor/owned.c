@@ -26,7 +26,7 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     if (slc_stop_wanted(load->stop)) {
         return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before all tiles were copied");
     }
-    return load->backend->ops->owned_tile(load->backend, worker, tile, err);
+    return load->backend->ops->replica_tile(load->backend, worker, tile, err);
 }
 
 enum slc_status slc_owned_load(struct slc_stream *stream,
@@ -44,16 +44,16 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
     enum slc_status status;
 
     slc_owned_shape(info, &shape);
-    status = backend->ops->owned_begin(backend, &shape, type, workers, err);
+    status = backend->ops->replica_begin(backend, &shape, type, workers, err);
     if (status != SLC_OK) {
         return status;
     }
     status = slc_stream_pass(stream, &pass, err);
     if (status == SLC_OK) {
-        status = backend->ops->owned_end(backend, factors, stop, err);
+        status = backend->ops->replica_end(backend, factors, stop, err);
     }
     if (status != SLC_OK) {
-        backend->ops->owned_drop(backend);
+        backend->ops->replica_drop(backend);
     }
     return status;
 }

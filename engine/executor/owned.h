@@ -6,13 +6,13 @@
 #include "engine/stream/stream.h"
 #include "storage/block/reader.h"
 
-/* The shape of a layout's tensor, for the operations owned_* of a backend. */
+/* The shape of a layout's tensor, for the operations replica_* of a backend. */
 void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape);
 
 /*
- * Fills the backend's copies (owned_begin of base/backend.h) by one pass over the stream; MTTKRPs
- * with SLC_CONFLICT_OWNED then need no more passes. `workers` is the number that those will have,
- * `factors` (may be NULL) what owned_end tries forms by.
+ * Fills the backend's copies (replica_begin of base/backend.h) by one pass over the stream; MTTKRPs
+ * with SLC_CONFLICT_REPLICA then need no more passes. `workers` is the number that those will have,
+ * `factors` (may be NULL) what replica_end tries forms by.
  * Errors: those of the pass and of the backend; SLC_ERR_INTERRUPTED when `stop` (may be
  * NULL) says so before the last tile or the last copy. No copies are held then.
  */

@@ -42,7 +42,7 @@ bool slc_split_parse(const char *name, enum slc_split *split);
 enum slc_operation { SLC_OP_MTTKRP, SLC_OP_CPD, SLC_OP_TTM };
 
 /*
- * Whether a decomposition holds a copy of the tensor per mode (owned_begin of base/backend.h)
+ * Whether a decomposition holds a copy of the tensor per mode (replica_begin of base/backend.h)
  * beside the cached blocks, where the budget has room for all of them. They sum in another order
  * than the stream, so a deterministic run, which gives the same bits for any budget, has none.
  */

@@ -207,8 +207,8 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
         return UINT64_MAX;
     }
     slc_owned_shape(info, &shape);
-    return slc_cpu_backend_ops()->owned_bytes(&shape, request->rank, request->precision,
-                                              plan->threads);
+    return slc_cpu_backend_ops()->replica_bytes(&shape, request->rank, request->precision,
+                                                plan->threads);
 }
 
 /* Everything else that a run with copies holds: the whole store, and slots that it is read by. */

@@ -170,7 +170,7 @@ static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct 
     enum slc_status status;
 
     job.partitions = state->plan->partitions[mode];
-    job.conflict = state->copies ? SLC_CONFLICT_OWNED : choice->chosen;
+    job.conflict = state->copies ? SLC_CONFLICT_REPLICA : choice->chosen;
     job.rival = state->copies ? SLC_CONFLICT_AUTO : choice->rival;
     status = cp_pass_begin(state, &job, 1, &pass, err);
     if (status == SLC_OK) {
@@ -245,7 +245,7 @@ static bool copies_due(const struct cp_state *state)
 static void note_forms(struct cp_state *state)
 {
     for (unsigned n = 0; n < state->order; n++) {
-        (void)state->backend->ops->owned_form(state->backend, n, &state->result->copies[n]);
+        (void)state->backend->ops->replica_form(state->backend, n, &state->result->copies[n]);
     }
 }
 
@@ -538,7 +538,7 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
 /* The strategies that MTTKRPs from the stream will have, if there are any. */
 static void copy_choices(const struct slc_plan *plan, struct slc_cp_result *result)
 {
-    const struct slc_conflict_choice owned = {.chosen = SLC_CONFLICT_OWNED};
+    const struct slc_conflict_choice owned = {.chosen = SLC_CONFLICT_REPLICA};
 
     for (unsigned n = 0; n < result->order; n++) {
         result->choices[n] = slc_plan_starts_with_copies(plan) ? owned : plan->choices[n];

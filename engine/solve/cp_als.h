@@ -76,7 +76,7 @@ struct slc_cp_iteration {
      * so for the first time in this iteration. */
     const struct slc_conflict_choice *second_choices;
     uint32_t settled;
-    const struct slc_owned_form *copies; /* per mode, where copies serve; borrowed */
+    const struct slc_replica_form *copies; /* per mode, where copies serve; borrowed */
 };
 
 /* A checkpoint that a run goes on from. */
@@ -167,13 +167,13 @@ struct slc_cp_result {
     unsigned copies_after; /* iterations that went before the copies; UINT_MAX: none were made */
     /*
      * Per mode, of MTTKRPs from the stream: the plan's strategy, and what a trial in the first
-     * iteration made of it. SLC_CONFLICT_OWNED in a run that starts with copies and streams none.
+     * iteration made of it. SLC_CONFLICT_REPLICA in a run that starts with copies and streams none.
      */
     struct slc_conflict_choice choices[SLC_MAX_ORDER];
     /* The same of MTTKRPs that were computed as the second of a pass for two modes. */
     struct slc_conflict_choice second_choices[SLC_MAX_ORDER];
-    unsigned mode_order[SLC_MAX_ORDER];          /* in which modes were updated */
-    struct slc_owned_form copies[SLC_MAX_ORDER]; /* how they are sorted, where copies were made */
+    unsigned mode_order[SLC_MAX_ORDER];            /* in which modes were updated */
+    struct slc_replica_form copies[SLC_MAX_ORDER]; /* how they are sorted, where copies were made */
     /*
      * Of the factors above. After SLC_STOP_SIGNAL that of the last completed iteration, which the
      * modes updated since can only have improved on; 0 while no iteration has completed.

@@ -308,7 +308,7 @@ enum slc_status cp_pass_begin(struct cp_state *state,
         .stop = state->options->stop,
         .progress = state->options->progress != NULL ? cp_report_progress : NULL,
     };
-    if (state->options->checkpoint == NULL || jobs[0].conflict == SLC_CONFLICT_OWNED) {
+    if (state->options->checkpoint == NULL || jobs[0].conflict == SLC_CONFLICT_REPLICA) {
         return SLC_OK;
     }
     *passing = (struct cp_passing){.fused = count > 1,

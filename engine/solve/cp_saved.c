@@ -92,7 +92,7 @@ static unsigned get_below(struct slc_checkpoint_reader *reader, uint64_t most, b
 static void
 get_cost(struct slc_checkpoint_reader *reader, struct slc_conflict_cost *cost, bool *sound)
 {
-    cost->conflict = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+    cost->conflict = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
     cost->predicted_ns = slc_checkpoint_get_f64(reader);
     cost->measured_ns = slc_checkpoint_get_f64(reader);
 }
@@ -100,8 +100,8 @@ get_cost(struct slc_checkpoint_reader *reader, struct slc_conflict_cost *cost, b
 static void
 get_choice(struct slc_checkpoint_reader *reader, struct slc_conflict_choice *choice, bool *sound)
 {
-    choice->chosen = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
-    choice->rival = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+    choice->chosen = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
+    choice->rival = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
     choice->cost_count = get_below(reader, SLC_CONFLICT_COSTS, sound);
     for (unsigned i = 0; i < SLC_CONFLICT_COSTS; i++) {
         get_cost(reader, &choice->costs[i], sound);
@@ -115,8 +115,8 @@ static void get_part(struct slc_checkpoint_reader *reader, struct slc_cp_part *p
     part->hash = slc_checkpoint_get_u64(reader);
     part->fused = get_below(reader, 1, sound) != 0;
     for (unsigned j = 0; j < 2; j++) {
-        part->conflict[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
-        part->rival[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_OWNED, sound);
+        part->conflict[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
+        part->rival[j] = (enum slc_conflict)get_below(reader, SLC_CONFLICT_REPLICA, sound);
     }
 }
 

@@ -75,7 +75,7 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
     enum slc_status status;
 
     assert(jobs->second_job->conflict != SLC_CONFLICT_COLUMNS &&
-           jobs->second_job->conflict != SLC_CONFLICT_OWNED);
+           jobs->second_job->conflict != SLC_CONFLICT_REPLICA);
     status = jobs->first->ops->mttkrp_begin(jobs->first, jobs->first_job, err);
     if (status != SLC_OK) {
         return status;

@@ -76,8 +76,8 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                   .progress_context = progress_context};
     enum slc_status status;
 
-    if (job->conflict == SLC_CONFLICT_OWNED) {
-        return backend->ops->mttkrp_owned(backend, job, err);
+    if (job->conflict == SLC_CONFLICT_REPLICA) {
+        return backend->ops->mttkrp_replica(backend, job, err);
     }
     status = backend->ops->mttkrp_begin(backend, &resumed, err);
     if (status != SLC_OK) {

@@ -9,7 +9,7 @@
 /*
  * Runs job->output = MTTKRP in job->mode of the stream's layout `layout` (base/backend.h says the
  * formula). Where the job has a rival, backend->ops->mttkrp_tried tells afterwards which strategy
- * was faster. SLC_CONFLICT_OWNED computes from the backend's copies and makes no pass: neither
+ * was faster. SLC_CONFLICT_REPLICA computes from the backend's copies and makes no pass: neither
  * `stop` nor `progress` is looked at. Errors: those of the stream and the backend; the output is
  * then undefined.
  */

@@ -9,10 +9,10 @@
 #ifndef SLC_GPU_DECODE_H
 #define SLC_GPU_DECODE_H
 
+#include "gpu/cuda/fault.h"
 #include "gpu/decode/decode_fields.h"
 #include "gpu/decode/decode_keys.h"
 #include "gpu/decode/decode_values.h"
-#include "gpu/fault.h"
 
 /* What a warp holds while it decodes the keys of a run. */
 struct slc_key_state {

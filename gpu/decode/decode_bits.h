@@ -9,7 +9,7 @@
 #ifndef SLC_GPU_DECODE_BITS_H
 #define SLC_GPU_DECODE_BITS_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 enum { SLC_LANE_NNZ = SLC_GROUP_NNZ / SLC_WARP };
 

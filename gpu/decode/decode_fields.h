@@ -5,8 +5,8 @@
 #ifndef SLC_GPU_DECODE_FIELDS_H
 #define SLC_GPU_DECODE_FIELDS_H
 
+#include "gpu/cuda/fault.h"
 #include "gpu/decode/decode_offsets.h"
-#include "gpu/fault.h"
 
 /* A sub-block as it lies in the block, at a multiple of 8 bytes. */
 struct slc_sub_block {

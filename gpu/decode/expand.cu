@@ -14,8 +14,8 @@
  */
 #include "gpu/decode/expand.h"
 
+#include "gpu/cuda/fault.h"
 #include "gpu/decode/decode_bits.h"
-#include "gpu/fault.h"
 
 enum {
     LENGTH_MORE = 15,  /* of four bits: more bytes of the length follow */

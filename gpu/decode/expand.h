@@ -4,7 +4,7 @@
 #ifndef SLC_GPU_EXPAND_H
 #define SLC_GPU_EXPAND_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 /*
  * Expands the compressed section of each of these tiles, where it has one, to the place in its

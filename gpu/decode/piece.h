@@ -20,7 +20,7 @@ enum {
     SLC_GPU_GAP_BYTES = 32
 };
 
-/* Called for the memory between two parts of a piece (gpu/cuda.h: slc_memory_gap). */
+/* Called for the memory between two parts of a piece (gpu/cuda/cuda.h: slc_memory_gap). */
 typedef void (*slc_gpu_gap)(const void *memory, size_t bytes);
 
 struct slc_gpu_piece {

@@ -1,8 +1,8 @@
 /* Transcoding of tiles; see transcode.h. */
 #include "gpu/decode/transcode.h"
 
+#include "gpu/cuda/staged_copy.h"
 #include "gpu/decode/decode.h"
-#include "gpu/memory/staged_copy.h"
 
 extern "C" {
 #include "base/memory/memory.h"
@@ -86,11 +86,11 @@ static uint64_t lay_out(const struct slc_encoded_tile *tile,
 }
 
 /* Takes memory for all tiles, and describes where each is. */
-static cudaError_t take(const struct slc_gpu_tile *tiles,
-                        unsigned order,
-                        struct slc_gpu_transcoded *described,
-                        struct slc_gpu_transcoded_tiles *made,
-                        cudaStream_t stream)
+static cudaError_t allocate_tiles(const struct slc_gpu_tile *tiles,
+                                  unsigned order,
+                                  struct slc_gpu_transcoded *described,
+                                  struct slc_gpu_transcoded_tiles *made,
+                                  cudaStream_t stream)
 {
     cudaError_t error;
 
@@ -154,7 +154,7 @@ cudaError_t slc_gpu_transcode(const struct slc_gpu_tile *tiles,
     if (read != nullptr && described != nullptr) {
         error = slc_staged_to_host(read, tiles, count * sizeof *tiles, stream);
         if (error == cudaSuccess) {
-            error = take(read, order, described, made, stream);
+            error = allocate_tiles(read, order, described, made, stream);
         }
         if (error == cudaSuccess) {
             error = transcode(tiles, layout, order, fault, made, stream);

@@ -9,7 +9,7 @@
 #ifndef SLC_GPU_TRANSCODE_H
 #define SLC_GPU_TRANSCODE_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 /* A transcoded tile. Each mode has one spare word, so that a read of two words never leaves it. */
 struct slc_gpu_transcoded {

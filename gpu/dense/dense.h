@@ -13,7 +13,7 @@
 #ifndef SLC_GPU_DENSE_H
 #define SLC_GPU_DENSE_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 extern "C" {
 #include "gpu/dense/dense_cuts.h"

@@ -6,7 +6,7 @@
 #define SLC_GPU_DENSE_CUTS_H
 
 #include "base/memory/checked.h"
-#include "gpu/records.h"
+#include "gpu/cuda/records.h"
 
 #include <stdint.h>
 

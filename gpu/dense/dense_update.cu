@@ -303,13 +303,13 @@ static struct update_job job_of(const struct slc_gpu_solver *solver,
 }
 
 /* Solves for the units of a job, and puts their columns together. */
-static cudaError_t run(struct update_job *job,
-                       enum slc_value_type precision,
-                       const struct slc_gpu_matrix *mttkrp,
-                       const struct slc_gpu_matrix *factor,
-                       double *columns,
-                       void *scratch,
-                       cudaStream_t stream)
+static cudaError_t run_update(struct update_job *job,
+                              enum slc_value_type precision,
+                              const struct slc_gpu_matrix *mttkrp,
+                              const struct slc_gpu_matrix *factor,
+                              double *columns,
+                              void *scratch,
+                              cudaStream_t stream)
 {
     const uint64_t elements =
         (uint64_t)job->unit_count * job->cut.groups * slc_gpu_update_columns(job->rank);
@@ -348,7 +348,7 @@ cudaError_t slc_gpu_dense_update(const struct slc_gpu_solver *solver,
     job.unit_count = 1;
     job.cut = slc_gpu_row_cut(mttkrp->rows, SLC_UPDATE_PANEL_ROWS,
                               slc_gpu_update_groups_max(solver->rank));
-    return run(&job, precision, mttkrp, factor, columns, scratch, stream);
+    return run_update(&job, precision, mttkrp, factor, columns, scratch, stream);
 }
 
 cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
@@ -374,8 +374,8 @@ cudaError_t slc_gpu_dense_update_units(const struct slc_gpu_solver *solver,
     for (uint32_t first = 0; first < units->count && error == cudaSuccess; first += step) {
         job.units = units->rows + first;
         job.unit_count = units->count - first < step ? units->count - first : step;
-        error = run(&job, precision, mttkrp, factor, columns + first * 2 * (uint64_t)rank, scratch,
-                    stream);
+        error = run_update(&job, precision, mttkrp, factor, columns + first * 2 * (uint64_t)rank,
+                           scratch, stream);
     }
     return error;
 }

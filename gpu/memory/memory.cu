@@ -1,5 +1,5 @@
 /* Taking and releasing the memory of an open device. See memory.h; memory_parts.c has its parts. */
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "base/memory/checked.h"

@@ -9,8 +9,8 @@
 
 #include "base/device.h"
 #include "base/memory/memory.h"
+#include "gpu/cuda/records.h"
 #include "gpu/decode/piece.h"
-#include "gpu/records.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -19,7 +19,7 @@
 #ifndef SLC_GPU_EXACT_SUM_H
 #define SLC_GPU_EXACT_SUM_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #ifndef SLC_GPU_MTTKRP_H
 #define SLC_GPU_MTTKRP_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 #include "gpu/mttkrp/exact_sum.h"
 
 /* What kernels are fitted to. */
@@ -24,7 +24,7 @@ enum slc_gpu_mttkrp_flag {
 };
 
 /*
- * Variants of the kernel, which benchmarks compare (gpu/mttkrp/variants.h); all-zero: the default.
+ * Variants of the kernel, which benchmarks compare (gpu/device/variants.h); all-zero: the default.
  * Exact sums have none; flags need f64 factors.
  */
 struct slc_gpu_mttkrp_variant {

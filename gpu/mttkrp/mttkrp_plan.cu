@@ -77,11 +77,11 @@ static uint32_t most_runs(const struct slc_gpu_mttkrp *job, uint64_t bytes, uint
     return runs;
 }
 
-static void settle(const struct slc_gpu_mttkrp *job,
-                   uint32_t runs,
-                   uint64_t stash_rows,
-                   uint32_t blocks_each,
-                   struct slc_gpu_mttkrp_plan *plan)
+static void fill_plan(const struct slc_gpu_mttkrp *job,
+                      uint32_t runs,
+                      uint64_t stash_rows,
+                      uint32_t blocks_each,
+                      struct slc_gpu_mttkrp_plan *plan)
 {
     const uint32_t bytes = lay_out(job, runs, plan);
 
@@ -109,7 +109,7 @@ static bool settle_whole(const struct slc_gpu_mttkrp *job,
     if (runs < (cut != 0 ? cut : (uint32_t)slc_min_u64(SLC_MTTKRP_WHOLE_RUNS, runs_wanted(job)))) {
         return false;
     }
-    settle(job, cut != 0 ? cut : runs, job->output.rows, blocks_each, plan);
+    fill_plan(job, cut != 0 ? cut : runs, job->output.rows, blocks_each, plan);
     return true;
 }
 
@@ -135,7 +135,7 @@ static bool settle_hot(const struct slc_gpu_mttkrp *job,
     if (runs == 0 || runs < cut) {
         return false;
     }
-    settle(job, cut != 0 ? cut : runs, rows, blocks_each, plan);
+    fill_plan(job, cut != 0 ? cut : runs, rows, blocks_each, plan);
     plan->whole = false;
     return true;
 }

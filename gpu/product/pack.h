@@ -2,7 +2,7 @@
 #ifndef SLC_GPU_PACK_H
 #define SLC_GPU_PACK_H
 
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
 /* 16 bytes of a row: two f64, or four f32. */
 template <typename Element> struct slc_pack;

@@ -1,7 +1,7 @@
 /* A device that multiplies tiles: opening and closing it. See product.h. */
 #include "gpu/product/product.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "base/error/clock.h"
@@ -78,7 +78,7 @@ static void prepare_lane(const struct slc_gpu_product *made, struct slc_gpu_lane
 
 /* A copy to the device from the registered memory's begin, which is free again then. */
 static enum slc_status
-send(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
+send_bytes(struct slc_gpu_product *made, void *to, uint64_t bytes, struct slc_error *err)
 {
     struct slc_gpu_lane *lane = &made->lanes[0];
 
@@ -120,8 +120,9 @@ write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
         const uint64_t count = slc_min_u64(step, rows - first);
 
         pack_rows(made, mode, first, count);
-        status = send(made, static_cast<unsigned char *>(made->matrix[mode]) + first * row_bytes,
-                      count * row_bytes, err);
+        status =
+            send_bytes(made, static_cast<unsigned char *>(made->matrix[mode]) + first * row_bytes,
+                       count * row_bytes, err);
     }
     return status;
 }
@@ -136,14 +137,14 @@ static enum slc_status write_layout(struct slc_gpu_product *made, struct slc_err
         const uint64_t bytes = slc_min_u64(made->registered_bytes, sizeof *made->layout - at);
 
         memcpy(made->registered.data, from + at, bytes);
-        status = send(made, to + at, bytes, err);
+        status = send_bytes(made, to + at, bytes, err);
         at += bytes;
     }
     return status;
 }
 
 static enum slc_status
-take(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_error *err)
+open_lanes(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_error *err)
 {
     enum slc_status status;
 
@@ -167,8 +168,9 @@ take(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_error *
 }
 
 /* Measures the product, too. */
-static enum slc_status
-check(const struct slc_gpu *gpu, const struct slc_device_product *product, struct slc_error *err)
+static enum slc_status check_product(const struct slc_gpu *gpu,
+                                     const struct slc_device_product *product,
+                                     struct slc_error *err)
 {
     const uint64_t mib = UINT64_C(1) << 20;
 
@@ -207,10 +209,10 @@ enum slc_status slc_gpu_product_open(struct slc_device *device,
     }
     pthread_mutex_init(&gpu->product->times_mutex, nullptr);
     gpu->product->opened_ns = slc_clock_ns();
-    status = check(gpu, product, err);
+    status = check_product(gpu, product, err);
     if (status == SLC_OK) {
         gpu->stats = {};
-        status = take(gpu, gpu->product, err);
+        status = open_lanes(gpu, gpu->product, err);
     }
     if (status != SLC_OK) {
         slc_gpu_product_close(gpu);

@@ -11,8 +11,8 @@
 #ifndef SLC_GPU_PRODUCT_H
 #define SLC_GPU_PRODUCT_H
 
+#include "gpu/device/state.h"
 #include "gpu/product/product_kernels.h"
-#include "gpu/state.h"
 
 #include <pthread.h>
 
@@ -43,5 +43,28 @@ struct slc_gpu_product : slc_gpu_product_memory {
     struct slc_spans copy, compute, busy;
 };
 static_assert(sizeof(struct slc_gpu_product) <= SLC_PRODUCT_RECORD_BYTES, "plans count as much");
+
+/* ---- product.cu */
+
+enum slc_status slc_gpu_product_open(struct slc_device *device,
+                                     const struct slc_device_product *product,
+                                     struct slc_error *err);
+/* Ends that, also where it failed; takes a device that is not open for tiles. */
+void slc_gpu_product_close(struct slc_gpu *gpu);
+/* Of the device's memory; adds what lanes have counted. */
+uint64_t slc_gpu_product_bytes(const struct slc_gpu *gpu);
+void slc_gpu_product_stats(const struct slc_gpu *gpu, struct slc_device_stats *stats);
+
+/* ---- product_lane.cu */
+
+enum slc_status slc_gpu_product_tile(struct slc_device *device,
+                                     unsigned lane,
+                                     const struct slc_encoded_block *block,
+                                     struct slc_device_fibers *fibers,
+                                     struct slc_error *err);
+enum slc_status slc_gpu_product_more(struct slc_device *device,
+                                     unsigned lane,
+                                     struct slc_device_fibers *fibers,
+                                     struct slc_error *err);
 
 #endif

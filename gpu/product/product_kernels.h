@@ -22,7 +22,7 @@
 #ifndef SLC_GPU_PRODUCT_KERNELS_H
 #define SLC_GPU_PRODUCT_KERNELS_H
 
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 extern "C" {
 #include "gpu/product/product_parts.h"

@@ -1,7 +1,7 @@
 /* Tiles multiplied in the lanes of a device. See product.h. */
 #include "gpu/product/product.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 extern "C" {
 #include "base/error/clock.h"
@@ -15,7 +15,7 @@ extern "C" {
 static const uint64_t first_bytes = 64 << 10;
 
 static enum slc_status
-check(const struct slc_gpu *gpu, const struct slc_encoded_block *block, struct slc_error *err)
+check_block(const struct slc_gpu *gpu, const struct slc_encoded_block *block, struct slc_error *err)
 {
     const struct slc_device_product *product = &gpu->product->product;
     const struct slc_encoded_tile *tile = block->tiles;
@@ -101,7 +101,7 @@ static const struct slc_product_header *header_of(const struct slc_gpu_lane *lan
 }
 
 static enum slc_status
-receive(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct slc_error *err)
+receive_fibers(struct slc_gpu_lane *lane, uint64_t first, uint64_t end, struct slc_error *err)
 {
     SLC_GPU_TRY(cudaMemcpyAsync(lane->memory.host_result + first, lane->job.result + first,
                                 end - first, cudaMemcpyDeviceToHost, lane->stream),
@@ -149,7 +149,7 @@ multiply(const struct slc_gpu_product *product, struct slc_gpu_lane *lane, struc
 
     SLC_GPU_TRY(slc_product_multiply(&lane->job, lane->stream), err);
     SLC_GPU_TRY(cudaEventRecord(lane->done, lane->stream), err);
-    status = receive(lane, 0, asked, err);
+    status = receive_fibers(lane, 0, asked, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -157,7 +157,7 @@ multiply(const struct slc_gpu_product *product, struct slc_gpu_lane *lane, struc
     lane->count = header_of(lane)->count;
     there = slc_product_result_bytes(product, slc_min_u64(lane->count - lane->job.first, room));
     if (there > asked) {
-        status = receive(lane, asked, there, err);
+        status = receive_fibers(lane, asked, there, err);
         SLC_GPU_TRY(cudaStreamSynchronize(lane->stream), err);
     }
     return status;
@@ -204,12 +204,12 @@ static enum slc_status leave(struct slc_gpu_lane *lane, enum slc_status status)
     return status;
 }
 
-static enum slc_status take(struct slc_gpu *gpu,
-                            struct slc_gpu_lane *lane,
-                            const struct slc_encoded_block *block,
-                            struct slc_error *err)
+static enum slc_status start_tile(struct slc_gpu *gpu,
+                                  struct slc_gpu_lane *lane,
+                                  const struct slc_encoded_block *block,
+                                  struct slc_error *err)
 {
-    enum slc_status status = check(gpu, block, err);
+    enum slc_status status = check_block(gpu, block, err);
 
     lane->count = lane->delivered = 0;
     lane->job.first = 0;
@@ -244,7 +244,7 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
     }
     struct slc_gpu_lane *lane = &gpu->product->lanes[number];
 
-    status = take(gpu, lane, block, err);
+    status = start_tile(gpu, lane, block, err);
     if (status == SLC_OK) {
         deliver(gpu->product, lane, fibers);
         /* The next tile has about as many: an eighth more. */

@@ -10,8 +10,8 @@
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "storage/block/block_layout.h"
 #include "storage/block/file_layout.h"
+#include "storage/codec/block_layout.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -275,6 +275,7 @@ enum slc_status slc_block_open(const struct slc_reader *reader,
     enum slc_status status;
 
     view->reader = reader;
+    view->path = slc_reader_path(reader);
     view->block = block;
     view->data = data;
     slc_reader_entry(reader, block, &view->entry);

@@ -7,7 +7,7 @@
 #define SLC_STORAGE_FILE_LAYOUT_H
 
 #include "base/memory/limits.h"
-#include "storage/block/reader.h"
+#include "storage/codec/layout_info.h"
 
 #include <stdint.h>
 

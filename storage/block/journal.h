@@ -8,6 +8,7 @@
 #define SLC_STORAGE_JOURNAL_H
 
 #include "storage/block/file_layout.h"
+#include "storage/file/files.h"
 
 #include <stdbool.h>
 #include <stdint.h>

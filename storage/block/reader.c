@@ -12,9 +12,9 @@
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "storage/block/block_layout.h"
 #include "storage/block/file_layout.h"
 #include "storage/block/partitions.h"
+#include "storage/codec/block_layout.h"
 #include "storage/file/block_file.h"
 
 #include <fcntl.h>

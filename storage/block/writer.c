@@ -14,8 +14,8 @@
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "storage/block/block_layout.h"
 #include "storage/block/writer_internal.h"
+#include "storage/codec/block_layout.h"
 
 #include <assert.h>
 #include <inttypes.h>

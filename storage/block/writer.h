@@ -9,12 +9,11 @@
 #include "base/key.h"
 #include "base/matrix.h"
 #include "storage/codec/codec.h"
+#include "storage/codec/layout_info.h"
 #include "storage/file/files.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum slc_layout_kind { SLC_LAYOUT_BLCO = 1, SLC_LAYOUT_SORTED = 2, SLC_LAYOUT_FIBER = 3 };
 
 /* Default target of a block's bytes on disk: large enough to stream at full rate from NVMe. */
 #define SLC_DEFAULT_BLOCK_BYTES (UINT64_C(4) << 20)

@@ -142,8 +142,9 @@ static enum slc_status check_options(const struct slc_writer_options *options,
 }
 
 /* Fills in what is known before the first tile and takes the memory. */
-static enum slc_status
-prepare(struct slc_writer *writer, const struct slc_writer_options *options, struct slc_error *err)
+static enum slc_status prepare_writer(struct slc_writer *writer,
+                                      const struct slc_writer_options *options,
+                                      struct slc_error *err)
 {
     struct slc_layout_info *info = &writer->header.info;
     enum slc_status status =
@@ -194,7 +195,7 @@ static enum slc_status create(const struct slc_writer_options *options,
     created->files = options->files != NULL ? options->files : slc_files_system();
     created->path = slc_strdup(options->path);
     status = created->path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
-                                   : prepare(created, options, err);
+                                   : prepare_writer(created, options, err);
     if (status == SLC_OK) {
         created->fd = created->files->open(created->files->self, created->path, flags, 0666);
         status = created->fd < 0

@@ -76,7 +76,7 @@ static bool says_own_folder(const struct slc_checkpoint *checkpoint, unsigned wh
  * the other is whole, unless a newer program wrote it, or it cannot be read: that may be another
  * day, so that it is not to be written over.
  */
-static enum slc_status find(struct slc_checkpoint *checkpoint, struct slc_error *err)
+static enum slc_status find_newest(struct slc_checkpoint *checkpoint, struct slc_error *err)
 {
     struct slc_checkpoint_reader *readers[2] = {NULL, NULL};
     enum slc_status status = SLC_OK;
@@ -184,7 +184,7 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
         status = slc_checkpoint_remove_file(fresh, k, err);
     }
     if (status == SLC_OK) {
-        status = find(fresh, err);
+        status = find_newest(fresh, err);
     }
     if (status != SLC_OK) {
         slc_checkpoint_close(fresh);

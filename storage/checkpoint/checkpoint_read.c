@@ -46,7 +46,7 @@ static uint64_t padded(uint64_t bytes)
 }
 
 /* Fills the buffer with what follows of the section, and hashes it. */
-static enum slc_status load(struct slc_checkpoint_reader *reader, struct slc_error *err)
+static enum slc_status load_buffer(struct slc_checkpoint_reader *reader, struct slc_error *err)
 {
     const struct slc_checkpoint_section *section = reader->section;
     const uint64_t bytes =
@@ -77,13 +77,13 @@ static void rewind_to(struct slc_checkpoint_reader *reader,
 }
 
 /* Reads the rest of the section and compares its hash. */
-static enum slc_status finish(struct slc_checkpoint_reader *reader, struct slc_error *err)
+static enum slc_status finish_section(struct slc_checkpoint_reader *reader, struct slc_error *err)
 {
     const struct slc_checkpoint_section *section = reader->section;
     enum slc_status status = SLC_OK;
 
     while (reader->loaded < padded(section->bytes) && status == SLC_OK) {
-        status = load(reader, err);
+        status = load_buffer(reader, err);
     }
     if (status == SLC_OK && slc_hash_stream_end(reader->stream) != section->hash) {
         status = slc_checkpoint_damaged(err, reader->path, section->offset,
@@ -132,7 +132,7 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
     }
     for (unsigned s = 0; s < reader->info.section_count && status == SLC_OK; s++) {
         rewind_to(reader, &reader->info.sections[s]);
-        status = finish(reader, err);
+        status = finish_section(reader, err);
     }
     reader->section = NULL;
     return status;
@@ -257,7 +257,7 @@ void slc_checkpoint_get(struct slc_checkpoint_reader *reader, void *data, uint64
     }
     for (uint64_t done = 0, more; done < bytes && status == SLC_OK; done += more) {
         if (reader->used == reader->held) {
-            status = load(reader, &reader->fault);
+            status = load_buffer(reader, &reader->fault);
         }
         more = status == SLC_OK ? slc_min_u64(bytes - done, reader->held - reader->used) : 0;
         memcpy(to + done, reader->buffer + reader->used, more);
@@ -292,7 +292,7 @@ enum slc_status slc_checkpoint_end(struct slc_checkpoint_reader *reader, struct 
                        reader->section->name);
         slc_error_locate_block(&reader->fault, reader->path, SLC_NOWHERE, reader->section->offset);
     }
-    if (reader->fault.status == SLC_OK && finish(reader, &reader->fault) == SLC_OK) {
+    if (reader->fault.status == SLC_OK && finish_section(reader, &reader->fault) == SLC_OK) {
         return SLC_OK;
     }
     if (err != NULL && err->status == SLC_OK) {

@@ -120,8 +120,7 @@ enum slc_status slc_decoder_fail(const struct slc_decoder *decoder,
         decoder->tile, damage->what, (unsigned long long)damage->found, damage->relation,
         (unsigned long long)damage->expected);
 
-    slc_error_locate_block(err, decoder->reader == NULL ? NULL : slc_reader_path(decoder->reader),
-                           decoder->block, decoder->block_offset + at);
+    slc_error_locate_block(err, decoder->path, decoder->block, decoder->block_offset + at);
     return status;
 }
 
@@ -429,7 +428,7 @@ enum slc_status slc_tile_check(struct slc_decoder *decoder,
 
     assert(index < block->entry.tile_count);
     decoder->ops = slc_decode_ops();
-    decoder->reader = block->reader;
+    decoder->path = block->path;
     decoder->block = block->block;
     decoder->block_offset = block->entry.offset;
     decoder->block_data = block->data;

@@ -12,10 +12,10 @@
 #include "base/block.h"
 #include "base/encoded.h"
 #include "base/memory/memory.h"
-#include "storage/block/block_layout.h"
-#include "storage/block/reader.h"
 #include "storage/codec/bitpack.h"
+#include "storage/codec/block_layout.h"
 #include "storage/codec/decode_ops.h"
+#include "storage/codec/decoder.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -98,7 +98,7 @@ struct slc_decoder {
 
     /* The open tile. */
     const struct slc_decode_ops *ops;
-    const struct slc_reader *reader;
+    const char *path; /* of the block file, for error messages; may be NULL */
     const uint8_t *block_data;
     uint64_t block, block_offset;
     uint32_t tile;

@@ -4,8 +4,8 @@
  */
 #include "storage/codec/decode_ops.h"
 
-#include "storage/block/reader.h"
 #include "storage/codec/decode_loops.h"
+#include "storage/codec/decoder.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -91,7 +91,7 @@ struct frame {
     uint64_t expanded_at;              /* of its expanded bytes, where a section of the tile goes */
 };
 
-static uint32_t place(const struct frame *frame, const uint8_t *at)
+static uint32_t offset_of(const struct frame *frame, const uint8_t *at)
 {
     return (uint32_t)(at - frame->start); /* a block is at most 1 GiB */
 }
@@ -99,8 +99,9 @@ static uint32_t place(const struct frame *frame, const uint8_t *at)
 static struct slc_encoded_patched describe_patched(const struct frame *frame,
                                                    const struct slc_patched_view *view)
 {
-    return (struct slc_encoded_patched){place(frame, view->widths), place(frame, view->extras),
-                                        place(frame, view->exceptions), place(frame, view->data)};
+    return (struct slc_encoded_patched){
+        offset_of(frame, view->widths), offset_of(frame, view->extras),
+        offset_of(frame, view->exceptions), offset_of(frame, view->data)};
 }
 
 /* Of planes and what is in them: in the expanded bytes, or in the block. */
@@ -108,7 +109,7 @@ static uint64_t place_expanded(const struct frame *frame, const uint8_t *at)
 {
     return frame->decoder->lz4.bytes > 0
                ? frame->expanded_at + (uint64_t)(at - frame->decoder->planes)
-               : place(frame, at);
+               : offset_of(frame, at);
 }
 
 static void describe_keys(const struct frame *frame, struct slc_encoded_tile *tile)
@@ -118,7 +119,7 @@ static void describe_keys(const struct frame *frame, struct slc_encoded_tile *ti
     switch (decoder->codec) {
     case SLC_CODEC_PACKED:
         tile->gaps = describe_patched(frame, &decoder->plan.packed.gaps);
-        tile->bases_at = place(frame, decoder->plan.packed.bases);
+        tile->bases_at = offset_of(frame, decoder->plan.packed.bases);
         tile->base_width = decoder->plan.packed.base_width;
         break;
     case SLC_CODEC_LZ4:
@@ -126,9 +127,9 @@ static void describe_keys(const struct frame *frame, struct slc_encoded_tile *ti
         tile->gap_bytes = decoder->plan.lz4.gap_bytes;
         break;
     case SLC_CODEC_BLCO:
-        tile->sub_blocks_at = place(frame, decoder->plan.blco.sub_blocks);
+        tile->sub_blocks_at = offset_of(frame, decoder->plan.blco.sub_blocks);
         tile->sub_block_count = decoder->plan.blco.sub_block_count;
-        tile->indices_at = place(frame, decoder->plan.blco.indices);
+        tile->indices_at = offset_of(frame, decoder->plan.blco.indices);
         break;
     }
 }
@@ -144,15 +145,15 @@ static void describe_values(const struct frame *frame, struct slc_encoded_tile *
         tile->integers = describe_patched(frame, &value->integers);
         break;
     case SLC_FORM_DICTIONARY:
-        tile->dictionary_at = place(frame, value->dictionary);
+        tile->dictionary_at = offset_of(frame, value->dictionary);
         tile->dictionary_count = value->dictionary_count;
         tile->index_width = value->width;
-        tile->values_at = place(frame, value->bytes);
+        tile->values_at = offset_of(frame, value->bytes);
         break;
     case SLC_FORM_CONSTANT:
     case SLC_FORM_F32:
     case SLC_FORM_F64:
-        tile->values_at = place(frame, value->bytes);
+        tile->values_at = offset_of(frame, value->bytes);
         break;
     case SLC_FORM_F32_LZ4:
     case SLC_FORM_F64_LZ4:
@@ -191,7 +192,7 @@ describe_tile(const struct frame *frame, uint64_t ordinal, struct slc_encoded_ti
     describe_keys(frame, tile);
     describe_values(frame, tile);
     if (decoder->lz4.bytes > 0) {
-        tile->lz4.at = place(frame, decoder->lz4.at);
+        tile->lz4.at = offset_of(frame, decoder->lz4.at);
         tile->lz4.bytes = decoder->lz4.bytes;
         tile->lz4.expanded_at = frame->expanded_at;
         tile->lz4.expanded_bytes = decoder->lz4.expanded_bytes;

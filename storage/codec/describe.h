@@ -7,7 +7,7 @@
 #define SLC_STORAGE_DESCRIBE_H
 
 #include "base/encoded.h"
-#include "storage/block/reader.h"
+#include "storage/codec/decoder.h"
 
 /* How keys of the layout become coordinates. Cost: some operations per mode and key bit. */
 void slc_describe_layout(const struct slc_layout_info *info, struct slc_encoded_layout *layout);

@@ -32,7 +32,7 @@ static struct sigaction before;
 static uint64_t page_bytes;
 
 /* The guarded range that holds `address`, or NULL. */
-static struct slc_guarded_range *find(uintptr_t address)
+static struct slc_guarded_range *find_range(uintptr_t address)
 {
     for (unsigned s = 0; s < MAX_SETS; s++) {
         struct slc_guarded_range *ranges = atomic_load(&sets[s].ranges);
@@ -82,7 +82,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     int saved = errno;
     uintptr_t address = (uintptr_t)info->si_addr;
     /* Codes above 0 are the kernel's; a signal that was sent has no address. */
-    struct slc_guarded_range *range = info->si_code > 0 ? find(address) : NULL;
+    struct slc_guarded_range *range = info->si_code > 0 ? find_range(address) : NULL;
     void *page = (void *)(address & ~(uintptr_t)(page_bytes - 1));
 
     if (range != NULL && replace_page(page)) {

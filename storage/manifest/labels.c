@@ -234,11 +234,11 @@ open_file(const struct slc_files *files, const char *path, int *opened, struct s
 }
 
 /* Reads the whole file at `path` to `bytes`. */
-static enum slc_status load(const struct slc_files *files,
-                            const char *path,
-                            void *bytes,
-                            uint64_t file_bytes,
-                            struct slc_error *err)
+static enum slc_status load_file(const struct slc_files *files,
+                                 const char *path,
+                                 void *bytes,
+                                 uint64_t file_bytes,
+                                 struct slc_error *err)
 {
     int fd;
     enum slc_status status = open_file(files, path, &fd, err);
@@ -327,7 +327,7 @@ static enum slc_status read_labels(const struct slc_files *files,
     if (status == SLC_OK) {
         bytes = (uint8_t *)labels->buffer.data + room_bytes(length) - SLACK_BYTES / 2 -
                 listed->file_bytes;
-        status = fd < 0 ? load(files, path, bytes, listed->file_bytes, err)
+        status = fd < 0 ? load_file(files, path, bytes, listed->file_bytes, err)
                         : load_open(files, fd, path, bytes, listed->file_bytes, err);
         if (status == SLC_OK) {
             status = check_bytes(bytes, listed, length, err);

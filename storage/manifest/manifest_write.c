@@ -33,7 +33,7 @@ static json_t *json_count(uint64_t value)
  * Adds a member; `value` is taken over, also when it or `object` is NULL or memory ends. Clears *ok
  * then, so that a whole object is built without a test at every step.
  */
-static void put(json_t *object, const char *name, json_t *value, bool *ok)
+static void put_member(json_t *object, const char *name, json_t *value, bool *ok)
 {
     if (json_object_set_new(object, name, value) != 0) {
         *ok = false;
@@ -61,14 +61,14 @@ static json_t *json_layouts(const struct slc_manifest *manifest, bool *ok)
         bool whole = layout->layout == SLC_LAYOUT_BLCO;
         json_t *object = json_object();
 
-        put(object, "file", slc_json_string(layout->file), ok);
-        put(object, "layout", json_string(slc_layout_name(layout->layout)), ok);
-        put(object, "mode", json_count(whole ? 0 : layout->layout_mode + 1), ok);
-        put(object, "codec", json_string(slc_codec_name(layout->codec)), ok);
-        put(object, "file_bytes", json_count(layout->file_bytes), ok);
-        put(object, "block_count", json_count(layout->block_count), ok);
-        put(object, "index_bytes", json_count(layout->index_bytes), ok);
-        put(object, "header_hash", json_hex(layout->header_hash), ok);
+        put_member(object, "file", slc_json_string(layout->file), ok);
+        put_member(object, "layout", json_string(slc_layout_name(layout->layout)), ok);
+        put_member(object, "mode", json_count(whole ? 0 : layout->layout_mode + 1), ok);
+        put_member(object, "codec", json_string(slc_codec_name(layout->codec)), ok);
+        put_member(object, "file_bytes", json_count(layout->file_bytes), ok);
+        put_member(object, "block_count", json_count(layout->block_count), ok);
+        put_member(object, "index_bytes", json_count(layout->index_bytes), ok);
+        put_member(object, "header_hash", json_hex(layout->header_hash), ok);
         if (json_array_append_new(layouts, object) != 0) {
             *ok = false;
         }
@@ -84,10 +84,10 @@ static json_t *json_permutations(const struct slc_manifest *manifest, bool *ok)
         const struct slc_store_permutation *permutation = &manifest->permutations[i];
         json_t *object = json_object();
 
-        put(object, "mode", json_count(permutation->mode + 1), ok);
-        put(object, "file", slc_json_string(permutation->file), ok);
-        put(object, "file_bytes", json_count(permutation->file_bytes), ok);
-        put(object, "hash", json_hex(permutation->hash), ok);
+        put_member(object, "mode", json_count(permutation->mode + 1), ok);
+        put_member(object, "file", slc_json_string(permutation->file), ok);
+        put_member(object, "file_bytes", json_count(permutation->file_bytes), ok);
+        put_member(object, "hash", json_hex(permutation->hash), ok);
         if (json_array_append_new(permutations, object) != 0) {
             *ok = false;
         }
@@ -103,10 +103,10 @@ static json_t *json_appended(const struct slc_store_origin *origin, bool *ok)
         const struct slc_store_appended *appended = &origin->appended[i];
         json_t *object = json_object();
 
-        put(object, "source", slc_json_string(appended->source), ok);
-        put(object, "input", json_hex(appended->input), ok);
-        put(object, "content", json_hex(appended->content), ok);
-        put(object, "entries", json_count(appended->entries), ok);
+        put_member(object, "source", slc_json_string(appended->source), ok);
+        put_member(object, "input", json_hex(appended->input), ok);
+        put_member(object, "content", json_hex(appended->content), ok);
+        put_member(object, "entries", json_count(appended->entries), ok);
         if (json_array_append_new(list, object) != 0) {
             *ok = false;
         }
@@ -122,11 +122,11 @@ static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
         const struct slc_store_names *names = &manifest->names[i];
         json_t *object = json_object();
 
-        put(object, "mode", json_count(names->mode + 1), ok);
-        put(object, "file", slc_json_string(names->file), ok);
-        put(object, "count", json_count(names->count), ok);
-        put(object, "file_bytes", json_count(names->file_bytes), ok);
-        put(object, "hash", json_hex(names->hash), ok);
+        put_member(object, "mode", json_count(names->mode + 1), ok);
+        put_member(object, "file", slc_json_string(names->file), ok);
+        put_member(object, "count", json_count(names->count), ok);
+        put_member(object, "file_bytes", json_count(names->file_bytes), ok);
+        put_member(object, "hash", json_hex(names->hash), ok);
         if (json_array_append_new(list, object) != 0) {
             *ok = false;
         }
@@ -160,22 +160,22 @@ static json_t *json_origin(const struct slc_store_origin *origin, bool *ok)
 {
     json_t *object = json_object();
 
-    put(object, "source", slc_json_string(origin->source), ok);
-    put(object, "dialect", slc_json_string(origin->dialect), ok);
-    put(object, "index_base", json_count(origin->index_base), ok);
-    put(object, "entries_read", json_count(origin->entries_read), ok);
-    put(object, "duplicates", json_count(origin->duplicates), ok);
-    put(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
-    put(object, "duplicate_policy", slc_json_string(origin->duplicate_policy), ok);
-    put(object, "writer", slc_json_string(origin->writer), ok);
+    put_member(object, "source", slc_json_string(origin->source), ok);
+    put_member(object, "dialect", slc_json_string(origin->dialect), ok);
+    put_member(object, "index_base", json_count(origin->index_base), ok);
+    put_member(object, "entries_read", json_count(origin->entries_read), ok);
+    put_member(object, "duplicates", json_count(origin->duplicates), ok);
+    put_member(object, "explicit_zeros", json_count(origin->explicit_zeros), ok);
+    put_member(object, "duplicate_policy", slc_json_string(origin->duplicate_policy), ok);
+    put_member(object, "writer", slc_json_string(origin->writer), ok);
     if (origin->table[0] != '\0') {
-        put(object, "table", slc_json_string(origin->table), ok);
+        put_member(object, "table", slc_json_string(origin->table), ok);
     }
     if (origin->transforms[0] != '\0') {
-        put(object, "transforms", slc_json_string(origin->transforms), ok);
+        put_member(object, "transforms", slc_json_string(origin->transforms), ok);
     }
     if (origin->appended_count > 0) {
-        put(object, "appended", json_appended(origin, ok), ok);
+        put_member(object, "appended", json_appended(origin, ok), ok);
     }
     return object;
 }
@@ -188,29 +188,30 @@ static json_t *json_manifest(const struct slc_manifest *manifest)
     bool ok = true;
     json_t *titles = json_titles(manifest, &ok);
 
-    put(root, "format", json_string(SLC_MANIFEST_FORMAT), &ok);
-    put(root, "version",
-        json_integer(manifest->permutation_count > 0 ? SLC_MANIFEST_VERSION_RELABELLED
-                                                     : SLC_MANIFEST_VERSION),
-        &ok);
-    put(root, "dims", json_dims(manifest, &ok), &ok);
-    put(root, "nnz", json_count(manifest->nnz), &ok);
-    put(root, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"), &ok);
-    put(root, "sum_of_squares", json_hex(slc_bits_f64(manifest->sum_of_squares)), &ok);
+    put_member(root, "format", json_string(SLC_MANIFEST_FORMAT), &ok);
+    put_member(root, "version",
+               json_integer(manifest->permutation_count > 0 ? SLC_MANIFEST_VERSION_RELABELLED
+                                                            : SLC_MANIFEST_VERSION),
+               &ok);
+    put_member(root, "dims", json_dims(manifest, &ok), &ok);
+    put_member(root, "nnz", json_count(manifest->nnz), &ok);
+    put_member(root, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"),
+               &ok);
+    put_member(root, "sum_of_squares", json_hex(slc_bits_f64(manifest->sum_of_squares)), &ok);
     /* The squares of huge values overflow, and JSON has no infinity. */
-    put(root, "norm", isfinite(norm) ? json_real(norm) : json_null(), &ok);
-    put(root, "content_sum", json_hex(manifest->content_sum), &ok);
-    put(root, "layouts", json_layouts(manifest, &ok), &ok);
+    put_member(root, "norm", isfinite(norm) ? json_real(norm) : json_null(), &ok);
+    put_member(root, "content_sum", json_hex(manifest->content_sum), &ok);
+    put_member(root, "layouts", json_layouts(manifest, &ok), &ok);
     if (manifest->permutation_count > 0) {
-        put(root, "permutations", json_permutations(manifest, &ok), &ok);
+        put_member(root, "permutations", json_permutations(manifest, &ok), &ok);
     }
     if (titles != NULL) {
-        put(root, "titles", titles, &ok);
+        put_member(root, "titles", titles, &ok);
     }
     if (manifest->names_count > 0) {
-        put(root, "names", json_names(manifest, &ok), &ok);
+        put_member(root, "names", json_names(manifest, &ok), &ok);
     }
-    put(root, "origin", json_origin(&manifest->origin, &ok), &ok);
+    put_member(root, "origin", json_origin(&manifest->origin, &ok), &ok);
     if (!ok) {
         json_decref(root);
         root = NULL;

@@ -184,7 +184,7 @@ static bool ends_ascend(const struct slc_names *names, uint32_t in_piece)
     return before == room;
 }
 
-static enum slc_status load(struct slc_names *names, uint64_t piece, struct slc_error *err)
+static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struct slc_error *err)
 {
     uint8_t entries[2 * SLC_NAMES_ENTRY_BYTES];
     const uint32_t in_piece = names_of(names, piece);
@@ -240,7 +240,7 @@ enum slc_status slc_names_get(struct slc_names *names,
         return SLC_OK;
     }
     if (names->loaded != piece + 1) {
-        const enum slc_status status = load(names, piece, err);
+        const enum slc_status status = load_piece(names, piece, err);
 
         if (status != SLC_OK) {
             return status;
@@ -297,7 +297,7 @@ enum slc_status slc_names_verify(const struct slc_files *files,
     }
     status = check_hash(names, listed, err);
     for (uint64_t piece = 0; piece < names->pieces && status == SLC_OK; piece++) {
-        status = load(names, piece, err);
+        status = load_piece(names, piece, err);
     }
     slc_names_close(names);
     return status;

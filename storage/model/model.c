@@ -6,7 +6,7 @@
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/model/model_forms.h"
 #include "storage/model/npy.h"
 

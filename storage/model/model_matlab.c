@@ -48,7 +48,7 @@ static bool arrange(struct arrays *arrays, const struct slc_model_view *model)
 }
 
 static enum slc_status
-begin(struct slc_output *output, const struct slc_mat5_array *array, struct slc_error *err)
+begin_array(struct slc_output *output, const struct slc_mat5_array *array, struct slc_error *err)
 {
     uint8_t *room;
     enum slc_status status = slc_output_reserve(output, SLC_MAT5_ARRAY_MAX, &room, err);
@@ -136,19 +136,19 @@ static enum slc_status put_model(struct slc_output *output,
     if (status == SLC_OK) {
         slc_mat5_header(room);
         output->used += SLC_MAT5_HEADER_BYTES;
-        status = begin(output, &arrays->model, err);
+        status = begin_array(output, &arrays->model, err);
     }
     if (status == SLC_OK) {
-        status = begin(output, &arrays->lambda, err);
+        status = begin_array(output, &arrays->lambda, err);
     }
     if (status == SLC_OK) {
         status = put_lambda(output, model, err);
     }
     if (status == SLC_OK) {
-        status = begin(output, &arrays->cell, err);
+        status = begin_array(output, &arrays->cell, err);
     }
     for (unsigned n = 0; n < model->order && status == SLC_OK; n++) {
-        status = begin(output, &arrays->factors[n], err);
+        status = begin_array(output, &arrays->factors[n], err);
         if (status == SLC_OK) {
             status = put_factor(output, model, n, values, bytes, err);
         }

@@ -36,7 +36,7 @@ static void skip_space(struct scanner *scanner)
 }
 
 /* Consumes `character` after white space, if it is there. */
-static bool take(struct scanner *scanner, char character)
+static bool take_character(struct scanner *scanner, char character)
 {
     skip_space(scanner);
     if (scanner->at < scanner->end && *scanner->at == character) {
@@ -62,7 +62,7 @@ static bool take_word(struct scanner *scanner, const char *word)
 /* A string in single or double quotes without escapes, of at most 31 bytes. */
 static enum slc_status take_string(struct scanner *scanner, char text[32])
 {
-    char quote = take(scanner, '\'') ? '\'' : take(scanner, '"') ? '"' : '\0';
+    char quote = take_character(scanner, '\'') ? '\'' : take_character(scanner, '"') ? '"' : '\0';
     size_t length = 0;
 
     if (quote == '\0') {
@@ -75,7 +75,7 @@ static enum slc_status take_string(struct scanner *scanner, char text[32])
         text[length++] = *scanner->at++;
     }
     text[length] = '\0';
-    return take(scanner, quote) ? SLC_OK : expected(scanner, "a closing quote");
+    return take_character(scanner, quote) ? SLC_OK : expected(scanner, "a closing quote");
 }
 
 static enum slc_status take_number(struct scanner *scanner, uint64_t *number)
@@ -95,7 +95,7 @@ static enum slc_status take_number(struct scanner *scanner, uint64_t *number)
     if (scanner->at == start) {
         return expected(scanner, "a number");
     }
-    take(scanner, 'L'); /* Python 2 wrote long integers so */
+    take_character(scanner, 'L'); /* Python 2 wrote long integers so */
     return SLC_OK;
 }
 
@@ -148,11 +148,11 @@ static enum slc_status take_shape(struct scanner *scanner, struct slc_npy_header
 {
     bool comma = true;
 
-    if (!take(scanner, '(')) {
+    if (!take_character(scanner, '(')) {
         return expected(scanner, "a parenthesis");
     }
     header->dimensions = 0;
-    while (!take(scanner, ')')) {
+    while (!take_character(scanner, ')')) {
         uint64_t length;
         enum slc_status status;
 
@@ -167,7 +167,7 @@ static enum slc_status take_shape(struct scanner *scanner, struct slc_npy_header
             header->shape[header->dimensions] = length;
         }
         header->dimensions++;
-        comma = take(scanner, ',');
+        comma = take_character(scanner, ',');
     }
     if (header->dimensions < (scanner->any ? 0 : 1) || header->dimensions > 2) {
         return slc_fail(scanner->err, SLC_ERR_UNSUPPORTED,
@@ -203,7 +203,7 @@ take_member(struct scanner *scanner, struct slc_npy_header *header, unsigned *se
         return expected(scanner, "one each of descr, fortran_order and shape");
     }
     *seen |= 1U << member;
-    if (!take(scanner, ':')) {
+    if (!take_character(scanner, ':')) {
         return expected(scanner, "a colon");
     }
     if (member == 0) {
@@ -229,10 +229,10 @@ static enum slc_status parse(const char *text,
     bool comma = true;
 
     memset(header, 0, sizeof *header);
-    if (!take(&scanner, '{')) {
+    if (!take_character(&scanner, '{')) {
         return expected(&scanner, "a brace");
     }
-    while (!take(&scanner, '}')) {
+    while (!take_character(&scanner, '}')) {
         enum slc_status status;
 
         if (!comma) {
@@ -242,7 +242,7 @@ static enum slc_status parse(const char *text,
         if (status != SLC_OK) {
             return status;
         }
-        comma = take(&scanner, ',');
+        comma = take_character(&scanner, ',');
     }
     skip_space(&scanner);
     if (seen != 7 || scanner.at != scanner.end) {

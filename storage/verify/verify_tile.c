@@ -10,8 +10,8 @@
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "storage/block/block_layout.h"
 #include "storage/block/file_layout.h"
+#include "storage/codec/block_layout.h"
 
 #include <inttypes.h>
 #include <math.h>

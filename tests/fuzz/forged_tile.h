@@ -5,8 +5,8 @@
 #ifndef SLC_FORGED_TILE_H
 #define SLC_FORGED_TILE_H
 
-#include "storage/block/block_layout.h"
 #include "storage/block/reader.h"
+#include "storage/codec/block_layout.h"
 
 #include <stdbool.h>
 

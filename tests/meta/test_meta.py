@@ -50,26 +50,63 @@ def layering(_folder):
         done |= found
 
 
-def no_cycles(_folder):
-    """Headers do not include one another in circles."""
-    headers = {path: re.findall(r'#include "([^"]+)"', text(path)) for path in files(".h")}
+def no_circle(graph):
+    """Checks that no node of a graph, node -> nodes, leads back to itself."""
     state = {}
 
-    def visit(path, trail):
-        check(state.get(path) != "open", "cycle: " + " -> ".join(trail + [path]))
-        if path in state or path not in headers:
-            return
-        state[path] = "open"
-        for target in headers[path]:
-            visit(target, trail + [path])
-        state[path] = "done"
+    def visit(node, trail):
+        check(state.get(node) != "open", "circle: " + " -> ".join(trail + [node]))
+        if node not in state and node in graph:
+            state[node] = "open"
+            for target in graph[node]:
+                visit(target, trail + [node])
+            state[node] = "done"
 
-    for path in headers:
-        visit(path, [])
+    for node in graph:
+        visit(node, [])
 
 
-def no_folder_cycles(_folder):
-    """No two subfolders of engine/ need each other, over whatever others: their order is that of docs/ARCHITECTURE.md."""
+def no_cycles(_folder):
+    """Headers do not include one another in circles."""
+    no_circle({path: re.findall(r'#include "([^"]+)"', text(path)) for path in files(".h")})
+
+
+# Top folders with a README.md in each of their folders.
+DESCRIBED = ("base", "storage", "cpu", "gpu")
+
+
+@functools.lru_cache(maxsize=None)
+def folders_of(top):
+    """Folder -> (modules, folders included) of each folder below a top one that has sources, that one too."""
+    found = {}
+    for path in files(".c", ".h", ".cu", under=top):
+        modules, included = found.setdefault(os.path.dirname(path), (set(), set()))
+        modules.add(os.path.splitext(os.path.basename(path))[0])
+        included.update(os.path.dirname(target) for target in re.findall(r'#include "([^"]+)"', text(path)))
+    return {folder: (modules, included - {folder, ""}) for folder, (modules, included) in found.items()}
+
+
+def no_folder_circles(_folder):
+    """No two folders, subfolders and headers counted, include one another, directly or in circles."""
+    no_circle({folder: included for top in layers() for folder, (_, included) in folders_of(top).items()})
+
+
+def readmes(_folder):
+    """README.md of a folder names each module, nothing else, and every folder that is included."""
+    for top in DESCRIBED:
+        for folder, (modules, included) in folders_of(top).items():
+            path = os.path.join(folder, "README.md")
+            check(os.path.exists(os.path.join(SOURCE, path)), f"{folder}/ has no README.md")
+            named = set(re.findall(r"^\| `(\w+)` \|", text(path), re.M))
+            check(named == modules, f"{path} does not name, or names in vain, {sorted(named ^ modules)}")
+            allowed = re.findall(r"`([\w/]+)/`", text(path).split("May include:")[1].split("Begin with")[0])
+            more = {one for one in included if not any((one + "/").startswith(a + "/") for a in allowed)
+                    and not (one.startswith("sluice") and "include/sluice" in allowed)}
+            check(not more, f"{path} does not say that {folder}/ includes {sorted(more)}")
+
+
+def engine_order(_folder):
+    """Subfolders of engine/ include only those that docs/ARCHITECTURE.md lists before them."""
     row = re.search(r"^\| \d+ \| `engine/` \|(.*)\| [^|]* \|$", text("docs/ARCHITECTURE.md"), re.M)[1]
     order = re.findall(r"`(\w+)/`", row)
     for path in files(".c", ".h", under="engine"):
@@ -133,17 +170,17 @@ def headers_stand_alone(folder):
         if path.startswith("tests/device/"):
             continue  # includes CUDA's own header of that name
         # CUDA and what stands in for it are C++ alone.
-        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda.h")
+        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda/cuda.h")
         wanted.append((path, "c++17" if cuda else "c11"))
         if path.startswith("include/"):
             wanted.append((path, "c++11"))
     done = {*built_alone(), *((begins_with(path), standard) for path, standard in wanted)}
     # What nearly all of gpu/ begins with takes most of the time: it is compiled once, ahead of them.
     begin = os.path.join(folder, "begin.h")
-    compile_header(begin, "gpu/cuda.h", "c++17", "-x", "c++-header", "-o", begin + ".gch")
+    compile_header(begin, "gpu/cuda/cuda.h", "c++17", "-x", "c++-header", "-o", begin + ".gch")
     for path, standard in wanted:
         if (path, standard) not in done:
-            ahead = standard == "c++17" and "gpu/cuda.h" in trail(begins_with(path))
+            ahead = standard == "c++17" and "gpu/cuda/cuda.h" in trail(begins_with(path))
             compile_header(os.path.join(folder, "alone.c"), path, standard, "-fsyntax-only",
                            *(["-include", begin] if ahead else []))
 
@@ -226,7 +263,9 @@ def packages(_folder):
 run([
     ("folders include only layers below", layering),
     ("headers have no cycles", no_cycles),
-    ("subfolders have no cycles", no_folder_cycles),
+    ("subfolders have no cycles", no_folder_circles),
+    ("subfolders of engine/ are in the order of their table", engine_order),
+    ("README.md of each folder", readmes),
     ("headers stand alone", headers_stand_alone),
     ("no dead files", no_dead_files),
     ("no forgotten words", words),

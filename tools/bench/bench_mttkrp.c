@@ -197,7 +197,7 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
 }
 
 /* How a mode's copy is sorted. */
-static void set_form(json_t *row, const struct slc_owned_form *form)
+static void set_form(json_t *row, const struct slc_replica_form *form)
 {
     char modes[FORMAT_MODES_BYTES];
 
@@ -224,7 +224,7 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     bench_set_text(row, "strategy",
                    bench_mttkrp_own(variant) ? slc_conflict_name(cell->choice.chosen)
                                              : bench_mttkrp_conflict_name(variant));
-    if (cell->choice.chosen == SLC_CONFLICT_OWNED) {
+    if (cell->choice.chosen == SLC_CONFLICT_REPLICA) {
         set_form(row, &group->copies[mode]);
     }
     bench_times_to_json(row, &times);
@@ -311,7 +311,7 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
         return status;
     }
     bench_set_real(total, "all_modes_ms", sum.seconds * 1e3);
-    if (variant->conflict == SLC_CONFLICT_OWNED) {
+    if (variant->conflict == SLC_CONFLICT_REPLICA) {
         bench_set_real(total, "copies_ms", group->copies_seconds * 1e3);
         bench_set_real(total, "copies_iterations", group->copies_seconds / sum.seconds);
     }

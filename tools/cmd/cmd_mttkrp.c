@@ -3,7 +3,7 @@
 #include "base/memory/memory.h"
 #include "engine/executor/gpu_group.h"
 #include "engine/solve/relabel.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/model/model.h"
 #include "storage/model/npy.h"
 #include "tools/forecast/probe.h"

@@ -2,7 +2,7 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "engine/planning/planning.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/model/npy.h"
 #include "tools/forecast/estimate.h"
 #include "tools/forecast/forecast_ahead.h"

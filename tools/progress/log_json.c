@@ -7,7 +7,7 @@
 #include "report/json_parts.h"
 #include "report/json_plan.h"
 #include "storage/manifest/json_text.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
 

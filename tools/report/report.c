@@ -93,7 +93,7 @@ static void plan_conflict(const struct slc_plan *plan, unsigned mode)
     const struct slc_conflict_choice *choice = &plan->choices[mode];
 
     if (slc_plan_starts_with_copies(plan)) {
-        printf(" %u:%s", mode + 1, slc_conflict_name(SLC_CONFLICT_OWNED));
+        printf(" %u:%s", mode + 1, slc_conflict_name(SLC_CONFLICT_REPLICA));
         return;
     }
     printf(" %u:%s", mode + 1, slc_conflict_name(choice->chosen));
@@ -330,7 +330,7 @@ void report_conflict(unsigned mode, bool second, const struct slc_conflict_choic
     printf("; %s\n", slc_conflict_name(choice->chosen));
 }
 
-static void report_copy(unsigned mode, const struct slc_owned_form *form)
+static void report_copy(unsigned mode, const struct slc_replica_form *form)
 {
     const bool one = (form->varying & (form->varying - 1)) == 0;
     char modes[FORMAT_MODES_BYTES];

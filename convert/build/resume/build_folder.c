@@ -6,7 +6,7 @@
 #include "convert/build/resume/state_file.h"
 #include "storage/file/folder_lock.h"
 #include "storage/file/stripes.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/manifest/store.h"
 
 #include <errno.h>

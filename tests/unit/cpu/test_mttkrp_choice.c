@@ -20,8 +20,8 @@ struct costs {
 
 /* What a pass of TILES tiles did. */
 struct outcome {
-    unsigned timed[SLC_CONFLICT_OWNED + 1]; /* tiles by strategy */
-    unsigned others[SLC_CONFLICT_OWNED + 1];
+    unsigned timed[SLC_CONFLICT_REPLICA + 1]; /* tiles by strategy */
+    unsigned others[SLC_CONFLICT_REPLICA + 1];
     enum slc_conflict last; /* of the last tile */
 };
 

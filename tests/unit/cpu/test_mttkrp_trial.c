@@ -183,8 +183,8 @@ static void refuses_other_candidates(void)
 
     SLC_ASSERT_OK(slc_cpu_backend_create(&backend, &err), &err);
     problem_create(&problem, 3, dims, 100, 0, 8, SLC_F64, true);
-    for (int first = SLC_CONFLICT_AUTO; first <= SLC_CONFLICT_OWNED; first++) {
-        for (int second = SLC_CONFLICT_DIRECT; second <= SLC_CONFLICT_OWNED; second++) {
+    for (int first = SLC_CONFLICT_AUTO; first <= SLC_CONFLICT_REPLICA; first++) {
+        for (int second = SLC_CONFLICT_DIRECT; second <= SLC_CONFLICT_REPLICA; second++) {
             const bool fits = (first == SLC_CONFLICT_PRIVATE && second == SLC_CONFLICT_LOCKED) ||
                               (first == SLC_CONFLICT_LOCKED && second == SLC_CONFLICT_PRIVATE);
 

@@ -15,7 +15,7 @@ extern "C" {
 #include "make_store.h"
 #include "storage/codec/describe.h"
 }
-#include "gpu/batch.h"
+#include "gpu/cuda/batch.h"
 
 #include <vector>
 

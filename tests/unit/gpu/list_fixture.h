@@ -5,8 +5,8 @@
 #ifndef SLC_LIST_FIXTURE_H
 #define SLC_LIST_FIXTURE_H
 
-#include "gpu/batch.h"
-#include "gpu/memory/staged_copy.h"
+#include "gpu/cuda/batch.h"
+#include "gpu/cuda/staged_copy.h"
 #include "tools/bench/rivals/gpu/coo.h"
 
 extern "C" {

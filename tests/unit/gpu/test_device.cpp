@@ -7,7 +7,7 @@
 extern "C" {
 #include "base/error/clock.h"
 #include "cpu/dense/dense.h"
-#include "gpu/mttkrp/variants.h"
+#include "gpu/device/variants.h"
 }
 
 #include <cmath>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each fault planted in the kernels of gpu/ (SLC_PLANT of gpu/cuda.h) is reported by the tests that there are: by what they
+"""Each fault planted in the kernels of gpu/ (SLC_PLANT of gpu/cuda/cuda.h) is reported by the tests that there are: by what they
 check, or by the sanitizer that they were built with. Without one they pass, as they do by themselves.
 
     test_planted.py SANITIZER PROGRAM

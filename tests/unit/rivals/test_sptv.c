@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "cpu/cpu.h"
 #include "cpu/fiber/fiber_dots.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 #include "cpu/reference/reference.h"
 #include "fake_tiles.h"
 #include "slc_test.h"

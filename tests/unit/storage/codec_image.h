@@ -7,8 +7,8 @@
 
 #include "base/key.h"
 #include "base/memory/limits.h"
-#include "storage/block/block_layout.h"
 #include "storage/block/reader.h"
+#include "storage/codec/block_layout.h"
 #include "storage/codec/codec.h"
 
 #include <stdint.h>

@@ -10,8 +10,8 @@
 #include "base/error/fault.h"
 #include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/block/block_layout.h"
 #include "storage/block/reader.h"
+#include "storage/codec/block_layout.h"
 
 #include <errno.h>
 #include <stdio.h>

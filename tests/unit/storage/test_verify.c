@@ -11,8 +11,8 @@
 #include "base/error/fault.h"
 #include "base/memory/bytes.h"
 #include "base/random.h"
-#include "storage/block/block_layout.h"
 #include "storage/block/file_layout.h"
+#include "storage/codec/block_layout.h"
 #include "storage/verify/verify.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Encoded samples in memory; see codec_image.h. */
 #include "tools/bench/codec/codec_image.h"
 
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "engine/executor/gpu_executor.h"
-#include "gpu/mttkrp/variants.h"
+#include "gpu/device/variants.h"
 #include "report/json_parts.h"
 #include "report/json_stats.h"
 #include "tools/bench/device/device_amped.h"

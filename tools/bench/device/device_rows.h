@@ -17,7 +17,7 @@ struct device_mttkrp {
     enum slc_value_type precision;
     unsigned mode;       /* from 1; 0: each */
     const char *kernel;  /* "sluice", one of tools/bench/rivals/gpu/lists.h, or "all" */
-    const char *variant; /* of sluice's kernel: one of gpu/mttkrp/variants.h, or "all" */
+    const char *variant; /* of sluice's kernel: one of gpu/device/variants.h, or "all" */
     struct slc_gpu_lists_options lists;
     struct option_counts devices; /* that AMPED's kernel divides the work between; none: one */
     struct session_options session;

@@ -11,8 +11,8 @@
 enum {
     /* Arrays of read, copy and triad are a multiple of this, and start on a page. */
     BENCH_SWEEP_BYTES = 4096,
-    /* Rows ahead that a gather prefetches, as cpu/kernel_set.c does; an index array needs as many
-       entries past its end. */
+    /* Rows ahead that a gather prefetches, as cpu/kernel/kernel_set.c does; an index array needs as
+       many entries past its end. */
     BENCH_PREFETCH_ROWS = 16
 };
 

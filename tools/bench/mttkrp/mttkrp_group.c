@@ -163,7 +163,7 @@ static enum slc_status measure_own(const struct group_run *run,
 
     job->partitions = source.plan->partitions[job->mode];
     set_strategy(source.plan, variant, job, cell);
-    cell->left_out = variant->conflict != SLC_CONFLICT_OWNED &&
+    cell->left_out = variant->conflict != SLC_CONFLICT_REPLICA &&
                      !scratch_fits(run, source.plan, job, &needed_bytes);
     if (cell->left_out) {
         return variant->optional ? SLC_OK
@@ -266,10 +266,10 @@ static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
     for (unsigned v = 0; v < group->variant_count; v++) {
         const struct bench_mttkrp_variant *variant = &group->variants[v];
 
-        if (variant->conflict == SLC_CONFLICT_OWNED && !variant->optional) {
+        if (variant->conflict == SLC_CONFLICT_REPLICA && !variant->optional) {
             return SLC_COPIES_ALWAYS;
         }
-        if (variant->conflict == SLC_CONFLICT_OWNED || variant->best) {
+        if (variant->conflict == SLC_CONFLICT_REPLICA || variant->best) {
             wanted = SLC_COPIES_AUTO;
         }
     }
@@ -291,9 +291,9 @@ static enum slc_status make_copies(struct slc_session *session,
         struct bench_mttkrp_variant variant = group->variants[v];
 
         if (variant.best && copies) {
-            variant.conflict = SLC_CONFLICT_OWNED;
+            variant.conflict = SLC_CONFLICT_REPLICA;
         }
-        if (variant.conflict != SLC_CONFLICT_OWNED || copies) {
+        if (variant.conflict != SLC_CONFLICT_REPLICA || copies) {
             group->variants[kept++] = variant;
         }
     }
@@ -306,7 +306,7 @@ static enum slc_status make_copies(struct slc_session *session,
         group->copies_seconds = slc_seconds_since(start_ns);
     }
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        (void)session->backend->ops->owned_form(session->backend, n, &group->copies[n]);
+        (void)session->backend->ops->replica_form(session->backend, n, &group->copies[n]);
     }
     return status;
 }

@@ -50,7 +50,7 @@ struct bench_mttkrp_cell {
  */
 enum {
     BENCH_MTTKRP_VARIANTS_MAX =
-        (SLC_CONFLICT_OWNED + 2 + SLC_COO_KERNELS + SLC_FIBER_FORMS * SLC_MAX_ORDER) *
+        (SLC_CONFLICT_REPLICA + 2 + SLC_COO_KERNELS + SLC_FIBER_FORMS * SLC_MAX_ORDER) *
         BENCH_BANDWIDTH_SETS
 };
 
@@ -65,7 +65,7 @@ struct bench_mttkrp_group {
     unsigned variant_count;
     struct bench_mttkrp_variant variants[BENCH_MTTKRP_VARIANTS_MAX];
     double copies_seconds; /* measured: making copies per mode; 0 where there are none */
-    struct slc_owned_form copies[SLC_MAX_ORDER]; /* how those are sorted */
+    struct slc_replica_form copies[SLC_MAX_ORDER]; /* how those are sorted */
     double permute_seconds; /* measured: sorting a list for each of the modes; 0: none is */
     uint64_t held_bytes;    /* of the budget: the plan's, and what is beside it so far */
 };

@@ -109,7 +109,7 @@ static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
                                                  .best = true});
         return SLC_OK;
     }
-    for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_OWNED; c++) {
+    for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_REPLICA; c++) {
         const struct bench_mttkrp_variant variant = {
             .instruction_set = instruction_set, .conflict = c, .optional = all};
         /* One thread adds directly; private copies and a share of the columns are for more. */

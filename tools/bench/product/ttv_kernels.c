@@ -4,7 +4,7 @@
 #include "base/error/clock.h"
 #include "base/random.h"
 #include "cpu/fiber/fiber_dots.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 #include "tools/bench/measure/scan.h"
 
 #include <math.h>

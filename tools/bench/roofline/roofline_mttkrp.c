@@ -170,8 +170,9 @@ enum slc_status roofline_mttkrp_copies(const struct roofline_job *job,
     const struct slc_plan *plan = &job->session->plan;
     /* Optional: left out where there are no copies of one mode, and with a note
        where the budget has no room for them. */
-    const struct bench_mttkrp_variant variant = {
-        .instruction_set = job->instruction_set, .conflict = SLC_CONFLICT_OWNED, .optional = true};
+    const struct bench_mttkrp_variant variant = {.instruction_set = job->instruction_set,
+                                                 .conflict = SLC_CONFLICT_REPLICA,
+                                                 .optional = true};
     struct bench_mttkrp_cell(*cells)[SLC_MAX_ORDER] = NULL;
     struct bench_mttkrp_group group = {.mode_end = 0};
     enum slc_status status = new_cells(&cells, err);

@@ -8,7 +8,7 @@
 
 #include "storage/file/files.h"
 #include "storage/file/output.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "storage/file/folder_lock.h"
-#include "storage/manifest/outside.h"
+#include "storage/manifest/path_guard.h"
 #include "storage/model/model.h"
 #include "tools/progress/console.h"
 

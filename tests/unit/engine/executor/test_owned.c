@@ -147,7 +147,7 @@ check_modes(struct fixture_run *run, const struct problem *problem, enum slc_con
 /* Every mode from copies has the bits of the streamed one, and costs no pass. */
 static void check_copies(struct fixture_run *run, const struct problem *problem)
 {
-    CU_ASSERT_EQUAL(check_modes(run, problem, SLC_CONFLICT_OWNED), 0);
+    CU_ASSERT_EQUAL(check_modes(run, problem, SLC_CONFLICT_REPLICA), 0);
 }
 
 static enum slc_status
@@ -167,7 +167,7 @@ static void check_empty(struct fixture_run *run, const struct problem *problem)
 
     SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, problem->tensor.dims[0], RANK, &err), &err);
     SLC_ASSERT_FAILS(multiply(run->stream, run->backend, problem, 0, run->plan.threads,
-                              SLC_CONFLICT_OWNED, &output, &err),
+                              SLC_CONFLICT_REPLICA, &output, &err),
                      SLC_ERR_USAGE, &err, "not held");
     slc_matrix_destroy(&output);
 }
@@ -212,7 +212,7 @@ static enum slc_status stopping_tile(struct slc_backend *backend,
     while (number > 1 && !__atomic_load_n(&stop_raised, __ATOMIC_RELAXED)) {
         (void)sched_yield();
     }
-    return ops_below->owned_tile(backend, worker, tile, err);
+    return ops_below->replica_tile(backend, worker, tile, err);
 }
 
 static void goes_on_after_a_stop(void)
@@ -228,7 +228,7 @@ static void goes_on_after_a_stop(void)
         SLC_ASSERT_OK(fixture_open(&run, tiled.path, &request, &err), &err);
         ops_below = run.backend->ops;
         stopping = *ops_below;
-        stopping.owned_tile = stopping_tile;
+        stopping.replica_tile = stopping_tile;
         atomic_store(&tiles_seen, 0);
         stop_raised = 0;
         run.backend->ops = &stopping;

@@ -85,7 +85,7 @@ static void says_when_they_take_over(void)
     CU_ASSERT_EQUAL(result.copies_after, 0);
     /* Nothing was streamed, so no strategy of the stream may be told. */
     for (unsigned n = 0; n < result.order; n++) {
-        CU_ASSERT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_OWNED);
+        CU_ASSERT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_REPLICA);
         CU_ASSERT_EQUAL(result.choices[n].rival, SLC_CONFLICT_AUTO);
         CU_ASSERT_EQUAL(result.choices[n].cost_count, 0);
         CU_ASSERT(result.copies[n].nnz_per_run >= 1);
@@ -106,7 +106,7 @@ static void tells_what_went_before(void)
         CU_ASSERT_EQUAL(seen.forms[i], i >= SLC_CP_COPIES_AFTER);
     }
     for (unsigned n = 0; n < result.order; n++) {
-        CU_ASSERT_NOT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_OWNED);
+        CU_ASSERT_NOT_EQUAL(result.choices[n].chosen, SLC_CONFLICT_REPLICA);
         CU_ASSERT(result.copies[n].nnz_per_run >= 1);
     }
     slc_cp_result_destroy(&result);

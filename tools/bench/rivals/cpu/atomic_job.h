@@ -6,7 +6,7 @@
 #define SLC_CPU_ATOMIC_JOB_H
 
 #include "base/backend.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 
 /* Of the row of ones that stands in for a factor: always row 0. */
 extern const uint32_t slc_zero_offsets[SLC_CHUNK_NNZ];

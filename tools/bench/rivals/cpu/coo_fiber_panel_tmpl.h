@@ -2,7 +2,7 @@
  * fiber-rows of fiber_forms.h, over one panel of columns; part of coo_panel_tmpl.h, whose functions
  * it uses.
  */
-#include "cpu/mttkrp/panel_share_tmpl.h"
+#include "cpu/kernel/panel_share_tmpl.h"
 
 /* The output is of another mode than the fibers: a run adds up rows of their factor, and adds to
  * one row of the output. */

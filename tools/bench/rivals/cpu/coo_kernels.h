@@ -6,7 +6,7 @@
 #ifndef SLC_CPU_COO_KERNELS_H
 #define SLC_CPU_COO_KERNELS_H
 
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 
 enum {
     SLC_COO_TILE_NNZ = 128,    /* GenTen's tile: what one thread takes at a time */

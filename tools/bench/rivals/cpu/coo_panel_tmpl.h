@@ -2,7 +2,7 @@
  * Tiles of nonzeros over one panel of columns (panel_tmpl.h), for genten-b and genten-c of coo.h,
  * and runs of fibers for fiber_forms.h; included by coo_tmpl.h once per width.
  */
-#include "cpu/mttkrp/panel_product_tmpl.h"
+#include "cpu/kernel/panel_product_tmpl.h"
 
 /* sum = product of nonzero i, or sum += it. */
 static inline __attribute__((always_inline)) void

@@ -2,8 +2,8 @@
  * The kernels of coo_kernels.h for one instruction set. Compiled once per set, with SLC_SET naming
  * it and the compiler's flags switching it on; nothing here may run before cpu_supports said so.
  */
-#include "cpu/mttkrp/panel_widths.h"
-#include "cpu/set_names.h"
+#include "cpu/kernel/panel_widths.h"
+#include "cpu/kernel/set_names.h"
 #include "tools/bench/rivals/cpu/coo_kernels.h"
 
 #include <string.h>

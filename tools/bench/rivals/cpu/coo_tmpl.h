@@ -65,8 +65,8 @@ static void COO(each)(const struct slc_coo_span *span, uint64_t column_bytes)
 }
 
 #define PANEL_LOG2 ELEMENT_LOG2 /* rows of one column, which panels_tmpl.h leaves out */
-#include "cpu/mttkrp/panel_tmpl.h"
-#include "cpu/mttkrp/panels_tmpl.h"
+#include "cpu/kernel/panel_tmpl.h"
+#include "cpu/kernel/panels_tmpl.h"
 
 #undef COO
 #undef COO_EXPAND

@@ -29,7 +29,7 @@
 #define SLC_CPU_FIBER_FORMS_H
 
 #include "base/backend.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 
 enum slc_fiber_form { SLC_FIBER_ROWS, SLC_FIBER_ELEMENTS, SLC_FIBER_FORMS };
 

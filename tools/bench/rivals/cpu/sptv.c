@@ -7,7 +7,7 @@
 
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
-#include "cpu/kernels.h"
+#include "cpu/kernel/kernels.h"
 #include "tools/bench/rivals/cpu/sptv_block.h"
 
 #include <assert.h>

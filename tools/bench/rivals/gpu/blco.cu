@@ -1,7 +1,7 @@
 /* Makes BLCO's form of a list, on the host. See blco.h. */
 #include "tools/bench/rivals/gpu/blco.h"
 
-#include "gpu/memory/staged_copy.h"
+#include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Lists of coordinates: allocated, filled and sorted from the host. See coo.h. */
 #include "tools/bench/rivals/gpu/coo.h"
 
-#include "gpu/memory/staged_copy.h"
+#include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 

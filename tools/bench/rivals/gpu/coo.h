@@ -11,7 +11,7 @@
 #ifndef SLC_GPU_COO_H
 #define SLC_GPU_COO_H
 
-#include "gpu/cuda.h"
+#include "gpu/cuda/cuda.h"
 
 /* A list in the host's memory. Borrowed. */
 struct slc_gpu_host_list {

@@ -4,7 +4,7 @@
  */
 #include "tools/bench/rivals/gpu/cusparse.h"
 
-#include "gpu/check.h"
+#include "gpu/cuda/check.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Products of fibers in memory, timed; see fiber_list.h. */
-#include "gpu/check.h"
-#include "gpu/memory/staged_copy.h"
+#include "gpu/cuda/check.h"
+#include "gpu/cuda/staged_copy.h"
 #include "tools/bench/rivals/gpu/cusparse.h"
 #include "tools/bench/rivals/gpu/sptv.h"
 #include "tools/bench/rivals/gpu/ttm.h"

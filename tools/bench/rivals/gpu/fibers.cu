@@ -6,7 +6,7 @@
  */
 #include "tools/bench/rivals/gpu/fibers.h"
 
-#include "gpu/memory/staged_copy.h"
+#include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 

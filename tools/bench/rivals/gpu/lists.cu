@@ -1,6 +1,6 @@
 /* Baselines on the factors of an open device; see lists.h. */
-#include "gpu/check.h"
-#include "gpu/state.h"
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
 #include "tools/bench/rivals/gpu/baselines.h"
 #include "tools/bench/rivals/gpu/lists.h"
 

@@ -1,7 +1,7 @@
 /* See sptv.h. */
 #include "tools/bench/rivals/gpu/sptv.h"
 
-#include "gpu/memory/staged_copy.h"
+#include "gpu/cuda/staged_copy.h"
 
 #include <string.h>
 

@@ -1,0 +1,136 @@
+/* The CPU as a backend: the table of base/backend.h, and what lives as long as a backend does. */
+#include "cpu/cpu.h"
+#include "cpu/mttkrp/mttkrp.h"
+#include "cpu/replica/replica.h"
+
+#include <string.h>
+
+static void choose_conflict(const struct slc_mttkrp_job *job,
+                            uint64_t output_rows,
+                            struct slc_conflict_choice *choice)
+{
+    const enum slc_value_type type = job->output != NULL ? job->output->type : SLC_F64;
+
+    slc_mttkrp_choose(job, type, output_rows, choice);
+}
+
+static bool tried(const struct slc_backend *backend, struct slc_conflict_choice *choice)
+{
+    const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
+
+    return slc_trial_result(&cpu->trial, choice);
+}
+
+/* The host's memory is the device's. */
+static enum slc_status rows_read(struct slc_backend *backend,
+                                 const struct slc_matrix *matrix,
+                                 uint64_t first,
+                                 uint64_t count,
+                                 void *to,
+                                 struct slc_error *err)
+{
+    const uint64_t stride = slc_matrix_row_bytes(matrix);
+
+    (void)backend;
+    (void)err;
+    memcpy(to, (const unsigned char *)matrix->buffer.data + first * stride, count * stride);
+    return SLC_OK;
+}
+
+static enum slc_status rows_write(struct slc_backend *backend,
+                                  struct slc_matrix *matrix,
+                                  uint64_t first,
+                                  uint64_t count,
+                                  const void *from,
+                                  struct slc_error *err)
+{
+    const uint64_t stride = slc_matrix_row_bytes(matrix);
+
+    (void)backend;
+    (void)err;
+    memcpy((unsigned char *)matrix->buffer.data + first * stride, from, count * stride);
+    return SLC_OK;
+}
+
+static void destroy(struct slc_backend *backend)
+{
+    struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
+    struct slc_buffer own;
+
+    if (cpu == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < SLC_LOCK_STRIPES; i++) {
+        (void)pthread_mutex_destroy(&cpu->locks[i]);
+    }
+    (void)pthread_mutex_destroy(&cpu->order_mutex);
+    (void)pthread_cond_destroy(&cpu->order_changed);
+    slc_trial_destroy(&cpu->trial);
+    slc_buffer_destroy(&cpu->scratch);
+    slc_replica_drop(cpu->replica);
+    own = cpu->own;
+    slc_buffer_destroy(&own);
+}
+
+static const struct slc_backend_ops cpu_ops = {
+    .name = "cpu",
+    .mttkrp_scratch_bytes = slc_mttkrp_scratch_bytes,
+    .mttkrp_choose = choose_conflict,
+    .mttkrp_begin = slc_mttkrp_begin,
+    .mttkrp_tile = slc_mttkrp_tile,
+    .mttkrp_rows = slc_mttkrp_rows,
+    .mttkrp_state = slc_mttkrp_state,
+    .mttkrp_resume = slc_mttkrp_resume,
+    .mttkrp_abort = slc_mttkrp_abort,
+    .mttkrp_split_take = slc_split_rows_take,
+    .mttkrp_split_add = slc_split_rows_add,
+    .mttkrp_end = slc_mttkrp_end,
+    .mttkrp_tried = tried,
+    .replica_bytes = slc_replica_bytes,
+    .replica_begin = slc_backend_replica_begin,
+    .replica_tile = slc_backend_replica_tile,
+    .replica_end = slc_backend_replica_end,
+    .replica_drop = slc_backend_replica_drop,
+    .replica_form = slc_backend_replica_form,
+    .mttkrp_replica = slc_backend_mttkrp_replica,
+    .rows_read = rows_read,
+    .rows_write = rows_write,
+    .destroy = destroy,
+};
+
+const struct slc_backend_ops *slc_cpu_backend_ops(void)
+{
+    return &cpu_ops;
+}
+
+/* A backend and what it has a pointer to. */
+struct memory {
+    struct slc_cpu_backend cpu; /* first: the engine's handle */
+    struct slc_replica replica;
+};
+
+enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_error *err)
+{
+    struct memory *memory;
+    struct slc_cpu_backend *cpu;
+    struct slc_buffer own;
+    /* Pages of its own rather than malloc: the workers' states and the row of ones are aligned. */
+    const enum slc_status status = slc_buffer_create(&own, sizeof *memory, SLC_PAGES_SMALL, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    memory = own.data;
+    cpu = &memory->cpu;
+    cpu->replica = &memory->replica;
+    cpu->own = own;
+    cpu->backend.ops = &cpu_ops;
+    for (unsigned i = 0; i < SLC_LOCK_STRIPES; i++) {
+        (void)pthread_mutex_init(&cpu->locks[i], NULL);
+    }
+    slc_trial_init(&cpu->trial);
+    (void)pthread_mutex_init(&cpu->order_mutex, NULL);
+    (void)pthread_cond_init(&cpu->order_changed, NULL);
+    *backend = &cpu->backend;
+    return SLC_OK;
+}

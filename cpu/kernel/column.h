@@ -1,0 +1,105 @@
+/*
+ * Sums of one column, for the kernels of rank 1 (mttkrp_column_tmpl.h): all in f64, whatever the
+ * element. Part of kernel_set.c, so compiled for one instruction set.
+ */
+#ifndef SLC_CPU_COLUMN_H
+#define SLC_CPU_COLUMN_H
+
+#include "cpu/kernel/set_names.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#if SLC_SET == SET_AVX512
+#include <immintrin.h>
+#endif
+
+/* Products that wait for their addition: few enough to stay near, many for the loop over them. */
+enum { COLUMN_WAITING = 256 };
+
+typedef double column_eight __attribute__((vector_size(64), may_alias, aligned(8)));
+
+struct column_pair {
+    uint32_t first, second;
+};
+
+/* Two offsets with one load: loads, three a cycle at best, are what these loops are made of. */
+static inline struct column_pair column_pair(const uint32_t *offset)
+{
+    uint64_t both;
+
+    memcpy(&both, offset, sizeof both);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    both = both >> 32 | both << 32;
+#endif
+    return (struct column_pair){(uint32_t)both, (uint32_t)(both >> 32)};
+}
+
+/*
+ * Dot products of a run's values and the rows that they name: the products, in the element's type,
+ * are dealt out to eight sums; these are added up as a tree, the same in every instruction set.
+ */
+#if SLC_SET == SET_AVX512
+
+static inline double column_tree(__m512d parts)
+{
+    const __m256d four =
+        _mm256_add_pd(_mm512_castpd512_pd256(parts), _mm512_extractf64x4_pd(parts, 1));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+
+    return _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
+}
+
+/* The lanes of the first `count` of eight: a run of at most eight takes no branch on its length. */
+static inline __mmask8 column_lanes(uint32_t count)
+{
+    return (__mmask8)(count < 8 ? (1U << count) - 1 : 0xFF);
+}
+
+/* Without optimization a gather is a macro that turns its mask into a char. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+
+static inline double
+column_dot_f64(const double *values, const uint32_t *offset, uint32_t count, const double *rows)
+{
+    __m512d parts = _mm512_setzero_pd();
+
+    for (uint32_t i = 0; i < count; i += 8) {
+        const __mmask8 lanes = column_lanes(count - i);
+        const __m512i at = _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(lanes, offset + i));
+        const __m512d row = _mm512_mask_i64gather_pd(_mm512_setzero_pd(), lanes, at, rows, 8);
+
+        parts = _mm512_add_pd(parts, _mm512_mul_pd(_mm512_maskz_loadu_pd(lanes, values + i), row));
+    }
+    return column_tree(parts);
+}
+
+static inline double
+column_dot_f32(const float *values, const uint32_t *offset, uint32_t count, const float *rows)
+{
+    __m512d parts = _mm512_setzero_pd();
+
+    for (uint32_t i = 0; i < count; i += 8) {
+        const __mmask8 lanes = column_lanes(count - i);
+        const __m512i at = _mm512_cvtepu32_epi64(_mm256_maskz_loadu_epi32(lanes, offset + i));
+        const __m256 row = _mm512_mask_i64gather_ps(_mm256_setzero_ps(), lanes, at, rows, 4);
+        const __m256 product = _mm256_mul_ps(_mm256_maskz_loadu_ps(lanes, values + i), row);
+
+        parts = _mm512_add_pd(parts, _mm512_cvtps_pd(product));
+    }
+    return column_tree(parts);
+}
+
+#pragma GCC diagnostic pop
+
+#else
+
+static inline double column_tree(const double parts[8])
+{
+    return ((parts[0] + parts[4]) + (parts[2] + parts[6])) +
+           ((parts[1] + parts[5]) + (parts[3] + parts[7]));
+}
+
+#endif
+#endif

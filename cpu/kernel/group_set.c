@@ -1,0 +1,38 @@
+/*
+ * The group kernels of one instruction set. Compiled once per set, with SLC_SET naming it and the
+ * compiler's flags switching it on; nothing here may run before cpu_supports said so.
+ */
+#include "cpu/kernel/group_kernels.h"
+#include "cpu/kernel/panel_widths.h"
+#include "cpu/kernel/set_names.h"
+
+#define PANEL_TEMPLATE "cpu/kernel/group_panel_tmpl.h"
+
+#define ELEMENT      float
+#define ELEMENT_LOG2 2
+#define TYPE         f32
+#include "cpu/kernel/group_column_tmpl.h"
+#include "cpu/kernel/panels_tmpl.h"
+#undef ELEMENT
+#undef ELEMENT_LOG2
+#undef TYPE
+
+#define ELEMENT      double
+#define ELEMENT_LOG2 3
+#define TYPE         f64
+#include "cpu/kernel/group_column_tmpl.h"
+#include "cpu/kernel/panels_tmpl.h"
+#undef ELEMENT
+#undef ELEMENT_LOG2
+#undef TYPE
+
+#define VARYING_CLASSES(widths)                                                                    \
+    {                                                                                              \
+        widths(varying, 1), widths(varying, 2), widths(varying, 3), widths(varying, 4),            \
+            widths(varying, any)                                                                   \
+    }
+
+const struct slc_group_kernels SET_EXPAND(slc_group_kernels_, SET_NAME) = {
+    .f32 = VARYING_CLASSES(WIDTHS_F32),
+    .f64 = VARYING_CLASSES(WIDTHS_F64),
+};

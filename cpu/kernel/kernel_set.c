@@ -1,0 +1,62 @@
+/*
+ * The kernels of one instruction set. Compiled once per set, with SLC_SET naming it and the
+ * compiler's flags switching it on; nothing here may run before cpu_supports said so.
+ */
+#include "cpu/kernel/kernels.h"
+
+#include "cpu/kernel/column.h"
+#include "cpu/kernel/dense_kernels.h"
+#include "cpu/kernel/group_kernels.h"
+#include "cpu/kernel/panel_widths.h"
+#include "cpu/kernel/set_names.h"
+
+/*
+ * Nonzeros ahead whose rows are prefetched: about 200 ns of work, a memory access and a page walk.
+ * A chunk's arrays bound it, so the last ones of a chunk go without.
+ */
+#define PREFETCH_AHEAD 16
+/* The same in runs of fibers, for the rows that a run shares. */
+#define RUNS_AHEAD 4
+
+#define ELEMENT      float
+#define ELEMENT_LOG2 2
+#define TYPE         f32
+#include "cpu/kernel/mttkrp_tmpl.c"
+#undef ELEMENT
+#undef ELEMENT_LOG2
+#undef TYPE
+
+#define ELEMENT      double
+#define ELEMENT_LOG2 3
+#define TYPE         f64
+#include "cpu/kernel/mttkrp_tmpl.c"
+#undef ELEMENT
+#undef ELEMENT_LOG2
+#undef TYPE
+
+#define FACTOR_CLASSES(widths)                                                                     \
+    {                                                                                              \
+        widths(factors, 1), widths(factors, 2), widths(factors, 3), widths(factors, 4),            \
+            widths(factors, any)                                                                   \
+    }
+#define SHARED_CLASSES(widths)                                                                     \
+    {                                                                                              \
+        widths(shared, 0), widths(shared, 1), widths(shared, 2), widths(shared, 3),                \
+            widths(shared, any)                                                                    \
+    }
+
+#define TEXT_PASTE(name) #name
+#define TEXT(name)       TEXT_PASTE(name)
+
+const struct slc_kernel_set SET_EXPAND(slc_kernels_, SET_NAME) = {
+    .name = TEXT(SET_NAME),
+    .widest_log2 = SET_WIDEST_LOG2,
+    .mttkrp_f32 = FACTOR_CLASSES(WIDTHS_F32),
+    .mttkrp_f64 = FACTOR_CLASSES(WIDTHS_F64),
+    .fiber_f32 = SHARED_CLASSES(WIDTHS_F32),
+    .fiber_f64 = SHARED_CLASSES(WIDTHS_F64),
+    .add_f32 = add_f32,
+    .add_f64 = add_f64,
+    .groups = &SET_EXPAND(slc_group_kernels_, SET_NAME),
+    .dense = &SET_EXPAND(slc_dense_kernels_, SET_NAME),
+};

@@ -1,0 +1,40 @@
+/* Panel widths of an instruction set, and tables of the functions that panels_tmpl.h makes. */
+#ifndef SLC_CPU_PANEL_WIDTHS_H
+#define SLC_CPU_PANEL_WIDTHS_H
+
+#include "cpu/kernel/set_names.h"
+
+/*
+ * The widest panel leaves half of the vector registers to products and broadcasts. Sums are f64:
+ * those of an f32 panel take twice its registers, so that its widest is half of that.
+ */
+#if SLC_SET == SET_AVX512
+#define SET_WIDEST_LOG2         9
+#define WIDE_F32(prefix, class) , prefix##_##class##_f32_7, prefix##_##class##_f32_8
+#define WIDE_F64(prefix, class) , prefix##_##class##_f64_8, prefix##_##class##_f64_9
+#elif SLC_SET == SET_PORTABLE
+#define SET_WIDEST_LOG2 7
+#define WIDE_F32(prefix, class)
+#define WIDE_F64(prefix, class)
+#else
+#define SET_WIDEST_LOG2         8
+#define WIDE_F32(prefix, class) , prefix##_##class##_f32_7
+#define WIDE_F64(prefix, class) , prefix##_##class##_f64_8
+#endif
+
+/*
+ * PREFIX_CLASS_TYPE_LOG2 of all widths of a type, by log2; widths below an element and above the
+ * widest are empty.
+ */
+#define WIDTHS_F32(prefix, class)                                                                  \
+    {                                                                                              \
+        0, 0, prefix##_##class##_f32_2, prefix##_##class##_f32_3, prefix##_##class##_f32_4,        \
+            prefix##_##class##_f32_5, prefix##_##class##_f32_6 WIDE_F32(prefix, class)             \
+    }
+#define WIDTHS_F64(prefix, class)                                                                  \
+    {                                                                                              \
+        0, 0, 0, prefix##_##class##_f64_3, prefix##_##class##_f64_4, prefix##_##class##_f64_5,     \
+            prefix##_##class##_f64_6, prefix##_##class##_f64_7 WIDE_F64(prefix, class)             \
+    }
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * One mode's copy: the order of nonzeros within a piece.
+ *
+ * Coordinates are packed into the upper 48 bits of a key, the place in the piece stands in the
+ * lower 16, and a radix sort brings nonzeros that are to share rows together. The longest mode is
+ * most significant: its rows, which cost most to fetch, are then used as often as they can be in a
+ * row. What differs within a run takes no part, so that runs keep the order of the stream inside.
+ */
+#include "base/memory/checked.h"
+#include "cpu/replica/replica_build.h"
+
+enum {
+    PLACE_BITS = 16, /* a place in a piece */
+    RADIX_BITS = 11,
+    RADIX_BUCKETS = 1 << RADIX_BITS
+};
+
+_Static_assert(SLC_REPLICA_PIECE_NNZ <= 1 << PLACE_BITS, "a place fits the low bits of a key");
+
+/* The modes that make up the keys of a piece, from the most significant. */
+struct packing {
+    unsigned count;
+    unsigned mode[SLC_MAX_ORDER];
+    uint32_t low[SLC_MAX_ORDER]; /* smallest coordinate, by place in `mode` */
+    unsigned shift[SLC_MAX_ORDER];
+    unsigned shared;    /* how many of them a run agrees in: they come first */
+    unsigned run_shift; /* keys that agree from this bit on are of one run */
+    bool complete;      /* the keys hold all that tells runs apart */
+};
+
+uint64_t slc_replica_sort_bytes(void)
+{
+    return 2 * SLC_REPLICA_PIECE_NNZ * sizeof(uint64_t) +
+           (SLC_REPLICA_PIECE_NNZ + UINT64_C(16)) * sizeof(uint32_t) +
+           2 * SLC_REPLICA_CHUNK_NNZ * sizeof(struct slc_replica_run);
+}
+
+struct slc_replica_scratch slc_replica_scratch_of(const struct slc_replica *replica,
+                                                  unsigned worker)
+{
+    unsigned char *at = (unsigned char *)replica->scratch.data + worker * slc_replica_sort_bytes();
+    struct slc_replica_scratch scratch;
+
+    scratch.keys[0] = (uint64_t *)(void *)at;
+    scratch.keys[1] = scratch.keys[0] + SLC_REPLICA_PIECE_NNZ;
+    scratch.run_begin = (uint32_t *)(void *)(scratch.keys[1] + SLC_REPLICA_PIECE_NNZ);
+    scratch.runs[0] =
+        (struct slc_replica_run *)(void *)(scratch.run_begin + SLC_REPLICA_PIECE_NNZ + 16);
+    scratch.runs[1] = scratch.runs[0] + SLC_REPLICA_CHUNK_NNZ;
+    return scratch;
+}
+
+static const unsigned char *piece_records(const struct slc_replica *replica,
+                                          const struct slc_replica_piece *piece)
+{
+    return (const unsigned char *)replica->sorted.data + piece->first_nnz * replica->record_bytes;
+}
+
+/* How much a mode's rows gain from being used in order: those of the output are written, too. */
+static uint64_t mode_weight(const struct slc_replica *replica, unsigned output, unsigned mode)
+{
+    return replica->shape.dims[mode] * (mode == output ? 2 : 1);
+}
+
+/* Adds the modes whose bits are set, by falling weight. */
+static void add_modes(const struct slc_replica *replica,
+                      unsigned output,
+                      uint32_t modes,
+                      struct packing *packing)
+{
+    const unsigned first = packing->count;
+
+    for (unsigned m = 0; m < replica->shape.order; m++) {
+        unsigned at = packing->count;
+
+        if ((modes >> m & 1) == 0) {
+            continue;
+        }
+        while (at > first && mode_weight(replica, output, m) >
+                                 mode_weight(replica, output, packing->mode[at - 1])) {
+            packing->mode[at] = packing->mode[at - 1];
+            at--;
+        }
+        packing->mode[at] = m;
+        packing->count++;
+    }
+}
+
+/* The modes of the keys: what runs agree in, then what varies, unless that is one mode alone. */
+static void order_modes(const struct slc_replica *replica,
+                        unsigned output,
+                        uint32_t varying,
+                        struct packing *packing)
+{
+    packing->count = 0;
+    add_modes(replica, output, ~varying, packing);
+    packing->shared = packing->count;
+    if (__builtin_popcount(varying) > 1) {
+        add_modes(replica, output, varying, packing);
+    }
+}
+
+unsigned slc_replica_first_mode(const struct slc_replica *replica, unsigned mode, uint32_t varying)
+{
+    struct packing packing;
+
+    order_modes(replica, mode, varying, &packing);
+    return packing.mode[0];
+}
+
+/* Finds the bits of every mode of a piece; modes that do not fit the keys take no part. */
+static void plan_packing(const struct slc_replica *replica,
+                         unsigned output,
+                         uint32_t varying,
+                         const struct slc_replica_piece *piece,
+                         struct packing *packing)
+{
+    const unsigned char *records = piece_records(replica, piece);
+    uint32_t high[SLC_MAX_ORDER] = {0};
+    unsigned at = 64;
+
+    order_modes(replica, output, varying, packing);
+    memset(packing->low, 0xff, sizeof packing->low);
+    for (uint32_t i = 0; i < piece->nnz; i++) {
+        const unsigned char *record = records + (uint64_t)i * replica->record_bytes;
+
+        for (unsigned k = 0; k < packing->count; k++) {
+            const uint32_t value = slc_replica_coordinate(record, packing->mode[k]);
+
+            packing->low[k] = value < packing->low[k] ? value : packing->low[k];
+            high[k] = value > high[k] ? value : high[k];
+        }
+    }
+    packing->complete = true;
+    packing->run_shift = 64;
+    for (unsigned k = 0; k < packing->count; k++) {
+        const uint32_t extent = high[k] - packing->low[k];
+        const unsigned bits = extent == 0 ? 0 : 32U - (unsigned)__builtin_clz(extent);
+
+        if (at - PLACE_BITS < bits) {
+            packing->complete = k >= packing->shared;
+            packing->count = k;
+            break;
+        }
+        at -= bits;
+        packing->shift[k] = at;
+        if (k < packing->shared) {
+            packing->run_shift = at;
+        }
+    }
+}
+
+static void make_keys(const struct slc_replica *replica,
+                      const struct slc_replica_piece *piece,
+                      const struct packing *packing,
+                      uint64_t *keys)
+{
+    const unsigned char *records = piece_records(replica, piece);
+
+    for (uint32_t i = 0; i < piece->nnz; i++) {
+        const unsigned char *record = records + (uint64_t)i * replica->record_bytes;
+        uint64_t key = i;
+
+        for (unsigned k = 0; k < packing->count; k++) {
+            /* A mode without extent may stand at a shift of 64. */
+            key |= (uint64_t)(slc_replica_coordinate(record, packing->mode[k]) - packing->low[k])
+                   << (packing->shift[k] & 63);
+        }
+        keys[i] = key;
+    }
+}
+
+/* Sorts by the bits from `shift` on, stably. Returns where the result lies. */
+static const uint64_t *sort_keys(uint64_t *from, uint64_t *to, uint32_t count, unsigned shift)
+{
+    const unsigned bits = 64 - shift;
+    const unsigned passes = (bits + RADIX_BITS - 1) / RADIX_BITS;
+    const unsigned digit = passes == 0 ? 0 : (bits + passes - 1) / passes;
+
+    for (unsigned pass = 0; pass < passes; pass++) {
+        const unsigned low = shift + pass * digit;
+        const uint64_t mask = (UINT64_C(1) << digit) - 1;
+        uint32_t start[RADIX_BUCKETS] = {0};
+        uint64_t *swap = from;
+        uint32_t sum = 0;
+
+        for (uint32_t i = 0; i < count; i++) {
+            start[from[i] >> low & mask]++;
+        }
+        for (uint64_t b = 0; b <= mask; b++) {
+            const uint32_t here = start[b];
+
+            start[b] = sum;
+            sum += here;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            to[start[from[i] >> low & mask]++] = from[i];
+        }
+        from = to;
+        to = swap;
+    }
+    return from;
+}
+
+/* Writes where runs begin, and the count; returns how many there are. */
+static uint32_t find_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
+{
+    uint32_t runs = 1;
+
+    begin[0] = 0;
+    if (shift >= 64) { /* no mode of the run varies in the piece */
+        begin[1] = count;
+        return 1;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        begin[runs] = i;
+        runs += keys[i] >> shift != keys[i - 1] >> shift;
+    }
+    begin[runs] = count;
+    return runs;
+}
+
+void slc_replica_sort(const struct slc_replica *replica,
+                      unsigned mode,
+                      uint32_t varying,
+                      const struct slc_replica_piece *piece,
+                      const struct slc_replica_scratch *scratch,
+                      struct slc_replica_order *order)
+{
+    struct packing packing;
+    unsigned lowest;
+
+    plan_packing(replica, mode, varying, piece, &packing);
+    lowest = packing.count > 0 ? packing.shift[packing.count - 1] : 64;
+    make_keys(replica, piece, &packing, scratch->keys[0]);
+    order->records = piece_records(replica, piece);
+    order->nnz = piece->nnz;
+    order->keys = sort_keys(scratch->keys[0], scratch->keys[1], piece->nnz, lowest);
+    order->run_begin = scratch->run_begin;
+    order->run_count = 0;
+    if (varying != SLC_REPLICA_PLAIN && packing.complete) {
+        order->run_count =
+            find_runs(order->keys, piece->nnz, packing.run_shift, scratch->run_begin);
+    }
+}

@@ -1,0 +1,112 @@
+/*
+ * One mode's copy: forms tried by computing from a sample of its pieces.
+ *
+ * The pieces are written in each form to where the mode's chunks will be, and all workers compute
+ * from them at once, each from its own pieces and to rows of its own, as they will later. What
+ * counts is the sum over workers of each one's fastest round: a thread that lost its processor for
+ * a while says nothing about a form.
+ */
+#include "base/error/clock.h"
+#include "base/thread/team.h"
+#include "cpu/mttkrp/mttkrp.h"
+#include "cpu/replica/replica_build.h"
+
+enum { ROUNDS = 4 };
+/* A form has to be so much faster than one that the model holds better. */
+#define CLEARLY 0.97
+
+/* One form on trial. */
+struct trial {
+    struct slc_cpu_backend *cpu;
+    struct slc_replica_mode form; /* of the sampled pieces */
+    struct slc_buffer windows;    /* rows for each worker to add to */
+    uint64_t window_bytes;
+    uint64_t *worker_ns; /* fastest round of each */
+};
+
+static void compute_share(void *context, unsigned worker, unsigned workers)
+{
+    struct trial *trial = context;
+    const uint64_t first = trial->form.piece_count * worker / workers;
+    const uint64_t end = trial->form.piece_count * (worker + 1) / workers;
+    unsigned char *window = (unsigned char *)trial->windows.data + worker * trial->window_bytes;
+
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const uint64_t start_ns = slc_clock_ns();
+        uint64_t ns;
+
+        slc_replica_add_pieces(trial->cpu, &trial->form, first, end - first, window);
+        ns = slc_clock_ns() - start_ns;
+        if (round == 0 || ns < trial->worker_ns[worker]) {
+            trial->worker_ns[worker] = ns;
+        }
+    }
+}
+
+static enum slc_status
+try_form(struct trial *trial, struct slc_replica_candidate *candidate, struct slc_error *err)
+{
+    const unsigned workers = trial->cpu->replica->workers;
+    enum slc_status status;
+
+    trial->form.varying = candidate->varying;
+    status = slc_replica_write_chunks(trial->cpu->replica, trial->cpu->job.mode, &trial->form, err);
+    if (status == SLC_OK) {
+        status = slc_team_run(workers, compute_share, trial, err);
+    }
+    candidate->cost = 0;
+    for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
+        candidate->cost += (double)trial->worker_ns[w];
+    }
+    return status;
+}
+
+static enum slc_status prepare_trial(struct trial *trial,
+                                     const struct slc_replica_mode *copy,
+                                     const struct slc_replica_sample *sample,
+                                     struct slc_error *err)
+{
+    const unsigned workers = trial->cpu->replica->workers;
+    const uint64_t bytes = trial->window_bytes * workers;
+
+    trial->form.piece_count = sample->count;
+    trial->form.chunks = copy->chunks; /* borrowed: they are written later */
+    trial->form.pieces = slc_calloc(sample->count, sizeof *trial->form.pieces);
+    trial->worker_ns = slc_calloc(workers, sizeof *trial->worker_ns);
+    if (trial->form.pieces == NULL || trial->worker_ns == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory to try mode %u's copy on %llu pieces",
+                        trial->cpu->job.mode + 1, (unsigned long long)sample->count);
+    }
+    for (uint64_t s = 0; s < sample->count; s++) {
+        trial->form.pieces[s] = copy->pieces[slc_replica_sampled(sample, s)];
+    }
+    return slc_buffer_create(&trial->windows, bytes, slc_mttkrp_pages(bytes), err);
+}
+
+enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
+                                unsigned mode,
+                                const struct slc_replica_sample *sample,
+                                struct slc_replica_candidate *candidates,
+                                unsigned count,
+                                struct slc_error *err)
+{
+    const struct slc_replica_mode *copy = &cpu->replica->modes[mode];
+    struct trial trial = {.cpu = cpu, .window_bytes = copy->rows_max * cpu->sum_stride};
+    enum slc_status status;
+
+    cpu->job.mode = mode;
+    status = prepare_trial(&trial, copy, sample, err);
+    for (unsigned c = 0; c < count && status == SLC_OK; c++) {
+        status = try_form(&trial, &candidates[c], err);
+        if (candidates[c].cost < CLEARLY * candidates[0].cost) {
+            const struct slc_replica_candidate better = candidates[c];
+
+            candidates[c] = candidates[0];
+            candidates[0] = better;
+        }
+    }
+    slc_buffer_destroy(&trial.windows);
+    slc_free(trial.worker_ns);
+    slc_free(trial.form.pieces);
+    return status;
+}

@@ -1,0 +1,35 @@
+/*
+ * How kernels say that bytes contradict what they should be. Device code.
+ */
+#ifndef SLC_GPU_FAULT_H
+#define SLC_GPU_FAULT_H
+
+#include "gpu/cuda/batch.h"
+
+/* Keeps the first fault that a lane meets; SLC_GPU_SOUND is none. */
+__device__ static inline void slc_gpu_note(unsigned *met, bool sound, unsigned kind)
+{
+    *met = sound || *met != SLC_GPU_SOUND ? *met : kind;
+}
+
+/*
+ * Called by all lanes of a warp, each with what it has met (SLC_GPU_SOUND: nothing). The first
+ * fault of all warps is kept; who takes `kind` writes the rest, which the host reads after the
+ * kernel.
+ */
+__device__ static inline void
+slc_gpu_report(struct slc_gpu_fault *fault, const struct slc_gpu_tile *tile, unsigned kind)
+{
+    const unsigned faulty = __ballot_sync(SLC_ALL_LANES, kind != SLC_GPU_SOUND);
+
+    if (faulty == 0 || threadIdx.x % SLC_WARP != (unsigned)__ffs((int)faulty) - 1U) {
+        return;
+    }
+    if (atomicCAS(&fault->kind, (unsigned)SLC_GPU_SOUND, kind) == SLC_GPU_SOUND) {
+        fault->tile = (uint32_t)tile->tile.ordinal;
+        fault->block_number = tile->block_number;
+        fault->block_offset = tile->block_offset;
+    }
+}
+
+#endif

@@ -1,0 +1,243 @@
+/*
+ * Updates, Gram matrices and scaling of factors that stay on the device: only what the solver and
+ * the columns are about travels.
+ */
+#include "gpu/cuda/check.h"
+#include "gpu/dense/dense.h"
+#include "gpu/device/state.h"
+
+#include <cinttypes>
+#include <cstring>
+
+static enum slc_status enter(const struct slc_gpu *gpu, unsigned mode, struct slc_error *err)
+{
+    const enum slc_status status = slc_gpu_enter(gpu, err);
+
+    if (status == SLC_OK && (mode >= gpu->problem.order || gpu->job.active)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "there is no factor of mode %u on device %d, or an MTTKRP is under way",
+                        mode, gpu->ordinal);
+    }
+    return status;
+}
+
+/* From the registered place for small matrices; what is there stays until the stream has been
+ * waited for. */
+static enum slc_status
+send_doubles(struct slc_gpu *gpu, double *to, uint64_t bytes, struct slc_error *err)
+{
+    SLC_GPU_TRY(
+        cudaMemcpyAsync(to, gpu->memory.host_solver, bytes, cudaMemcpyHostToDevice, gpu->main),
+        err);
+    gpu->stats.bytes_to_device += bytes;
+    return SLC_OK;
+}
+
+/* To that place; waits. */
+static enum slc_status
+receive_doubles(struct slc_gpu *gpu, const double *from, uint64_t bytes, struct slc_error *err)
+{
+    SLC_GPU_TRY(
+        cudaMemcpyAsync(gpu->memory.host_solver, from, bytes, cudaMemcpyDeviceToHost, gpu->main),
+        err);
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    gpu->stats.bytes_to_host += bytes;
+    return SLC_OK;
+}
+
+/* What is left under way after an error would read or write registered memory later. */
+static enum slc_status settled(struct slc_gpu *gpu, enum slc_status status)
+{
+    if (status != SLC_OK) {
+        slc_gpu_settle(gpu);
+    }
+    return status;
+}
+
+static enum slc_status
+update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, struct slc_error *err)
+{
+    const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
+    const uint64_t rank = gpu->problem.rank;
+    double *const columns = gpu->memory.sums;
+    const struct slc_gpu_solver packed = {gpu->memory.solver, solver->rank, solver->singular};
+    enum slc_status status;
+
+    slc_gpu_solver_pack(solver, gpu->memory.host_solver);
+    status = send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
+    if (status == SLC_OK) {
+        status = slc_gpu_output_finish(gpu, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(slc_gpu_dense_update(&packed, gpu->problem.precision, &gpu->job.mttkrp.output,
+                                     factor, columns, gpu->memory.scratch, gpu->main),
+                err);
+    SLC_GPU_TRY(slc_gpu_dense_gram(factor, gpu->problem.precision, columns + 2 * rank,
+                                   gpu->memory.scratch, gpu->main),
+                err);
+    return receive_doubles(gpu, columns, (2 * rank + rank * rank) * sizeof(double), err);
+}
+
+/* What both ways of solving need. */
+static enum slc_status enter_update(const struct slc_gpu *gpu,
+                                    unsigned mode,
+                                    const struct slc_solver *solver,
+                                    struct slc_error *err)
+{
+    const enum slc_status status = enter(gpu, mode, err);
+
+    if (status == SLC_OK && (!gpu->job.has_output || gpu->job.mttkrp.mode != mode ||
+                             solver->rank != gpu->problem.rank)) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "device %d has no output of an MTTKRP of mode %u, or the solver's rank %" PRIu32
+            " is not %" PRIu32,
+            gpu->ordinal, mode, solver->rank, gpu->problem.rank);
+    }
+    return status;
+}
+
+enum slc_status slc_gpu_update(struct slc_device *device,
+                               unsigned mode,
+                               const struct slc_solver *solver,
+                               const struct slc_update_sums *sums,
+                               struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const uint64_t rank = gpu->problem.rank;
+    const double *const found = gpu->memory.host_solver;
+    enum slc_status status = enter_update(gpu, mode, solver, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    gpu->largest_known[mode] = false;
+    status = settled(gpu, update(gpu, mode, solver, err));
+    if (status == SLC_OK) {
+        memcpy(sums->largest, found, rank * sizeof *found);
+        memcpy(sums->inner, found + rank, rank * sizeof *found);
+        memcpy(sums->gram, found + 2 * rank, rank * rank * sizeof *found);
+    }
+    return status;
+}
+
+static enum slc_status update_units(struct slc_gpu *gpu,
+                                    unsigned mode,
+                                    const struct slc_solver *solver,
+                                    const struct slc_device_units *units,
+                                    double *columns,
+                                    struct slc_error *err)
+{
+    const struct slc_gpu_solver packed = {gpu->memory.solver, solver->rank, solver->singular};
+    const struct slc_gpu_units on_device = {gpu->memory.units, units->count, units->rows_most};
+    enum slc_status status;
+
+    slc_gpu_solver_pack(solver, gpu->memory.host_solver);
+    status = send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
+    if (status == SLC_OK) {
+        status = slc_gpu_rows_send(gpu, gpu->memory.units, units->rows, units->count,
+                                   sizeof *units->rows, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_gpu_output_finish(gpu, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(slc_gpu_dense_update_units(&packed, gpu->problem.precision, &gpu->job.mttkrp.output,
+                                           &gpu->memory.factor[mode], &on_device,
+                                           gpu->memory.unit_columns, gpu->memory.scratch,
+                                           gpu->main),
+                err);
+    status = slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
+                                  2 * solver->rank * sizeof *columns, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* The place of the solver is used again, also where there were no units to wait for. */
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_update_units(struct slc_device *device,
+                                     unsigned mode,
+                                     const struct slc_solver *solver,
+                                     const struct slc_device_units *units,
+                                     double *columns,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const enum slc_status status = enter_update(gpu, mode, solver, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (units->count > gpu->problem.unit_most) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%" PRIu32 " units of rows are more than the %" PRIu32
+                        " that device %d was opened for",
+                        units->count, gpu->problem.unit_most, gpu->ordinal);
+    }
+    gpu->largest_known[mode] = false;
+    return settled(gpu, update_units(gpu, mode, solver, units, columns, err));
+}
+
+static enum slc_status gram_of(struct slc_gpu *gpu, unsigned mode, struct slc_error *err)
+{
+    const uint64_t rank = gpu->problem.rank;
+
+    SLC_GPU_TRY(slc_gpu_dense_gram(&gpu->memory.factor[mode], gpu->problem.precision,
+                                   gpu->memory.sums, gpu->memory.scratch, gpu->main),
+                err);
+    return receive_doubles(gpu, gpu->memory.sums, rank * rank * sizeof(double), err);
+}
+
+enum slc_status
+slc_gpu_gram(struct slc_device *device, unsigned mode, double *gram, struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const uint64_t rank = gpu->problem.rank;
+    enum slc_status status = enter(gpu, mode, err);
+
+    if (status == SLC_OK) {
+        status = settled(gpu, gram_of(gpu, mode, err));
+    }
+    if (status == SLC_OK) {
+        memcpy(gram, gpu->memory.host_solver, rank * rank * sizeof *gram);
+    }
+    return status;
+}
+
+static enum slc_status
+scale_by(struct slc_gpu *gpu, unsigned mode, const double *scale, struct slc_error *err)
+{
+    const uint64_t bytes = gpu->problem.rank * sizeof *scale;
+    enum slc_status status;
+
+    memcpy(gpu->memory.host_solver, scale, bytes);
+    status = send_doubles(gpu, gpu->memory.sums, bytes, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(slc_gpu_dense_scale(&gpu->memory.factor[mode], gpu->problem.precision,
+                                    gpu->memory.sums, gpu->main),
+                err);
+    /* The place for small matrices is used again. */
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    return SLC_OK;
+}
+
+enum slc_status
+slc_gpu_scale(struct slc_device *device, unsigned mode, const double *scale, struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter(gpu, mode, err);
+
+    if (status == SLC_OK) {
+        gpu->largest_known[mode] = false;
+        status = settled(gpu, scale_by(gpu, mode, scale, err));
+    }
+    return status;
+}

@@ -1,0 +1,266 @@
+/*
+ * Rows between the devices of a group: of factors, copied; of outputs, added to one another.
+ *
+ * Rows of another device come by the driver's copies from peer to peer: straight from memory to
+ * memory where the two can reach one another, else by way of the host. What is to be added arrives
+ * in a place of its own first, so that nothing depends on which of the two it is.
+ */
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
+
+extern "C" {
+#include "base/memory/checked.h"
+}
+
+#include <cinttypes>
+
+enum {
+    ADD_THREADS = 256,
+    /* Several waves of the largest devices: each block then takes every so many-th number. */
+    ADD_BLOCKS_MAX = 8192
+};
+
+__global__ static void add_arrived(double *to, const double *from, uint64_t count)
+{
+    for (uint64_t i = (uint64_t)blockIdx.x * ADD_THREADS + threadIdx.x; i < count;
+         i += (uint64_t)gridDim.x * ADD_THREADS) {
+        to[i] += from[i];
+    }
+}
+
+/* What the devices have to have in common. */
+static enum slc_status
+enter(const struct slc_gpu *gpu, const struct slc_device *from, struct slc_error *err)
+{
+    const enum slc_status status = slc_gpu_enter(gpu, err);
+    const struct slc_gpu *other = slc_gpu_of(from);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (from->ops != gpu->device.ops || other == gpu || !other->is_open ||
+        gpu->problem.unit_most == 0 || other->problem.order != gpu->problem.order ||
+        memcmp(other->problem.dims, gpu->problem.dims, sizeof gpu->problem.dims) != 0 ||
+        other->problem.rank != gpu->problem.rank ||
+        other->problem.precision != gpu->problem.precision ||
+        other->problem.deterministic != gpu->problem.deterministic || gpu->job.active) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "device %d shares no problem with the one that it is given rows of",
+                        gpu->ordinal);
+    }
+    return SLC_OK;
+}
+
+/* Lets the driver copy straight from the other device, where the two can. */
+static enum slc_status meet(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
+{
+    const uint64_t bit = other->ordinal < 64 ? UINT64_C(1) << other->ordinal : 0;
+    int can = 0;
+
+    if (other->ordinal == gpu->ordinal || (gpu->peers_met & bit) != 0) {
+        return SLC_OK;
+    }
+    SLC_GPU_TRY(cudaDeviceCanAccessPeer(&can, gpu->ordinal, other->ordinal), err);
+    if (can != 0 && cudaDeviceEnablePeerAccess(other->ordinal, 0) != cudaSuccess) {
+        /* It was before, or cannot be after all: copies then go by way of the host. */
+        (void)cudaGetLastError();
+    }
+    gpu->peers_met |= bit;
+    return SLC_OK;
+}
+
+/* Enqueues a copy from the other device's memory. */
+static enum slc_status copy_from_peer(struct slc_gpu *gpu,
+                                      const struct slc_gpu *other,
+                                      void *to,
+                                      const void *from,
+                                      uint64_t bytes,
+                                      struct slc_error *err)
+{
+    if (other->ordinal == gpu->ordinal) {
+        SLC_GPU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu->main), err);
+    } else {
+        SLC_GPU_TRY(cudaMemcpyPeerAsync(to, gpu->ordinal, from, other->ordinal, bytes, gpu->main),
+                    err);
+    }
+    gpu->stats.bytes_from_devices += bytes;
+    return SLC_OK;
+}
+
+static enum slc_status copy_factor(struct slc_gpu *gpu,
+                                   unsigned mode,
+                                   const struct slc_gpu *other,
+                                   const struct slc_row_span *rows,
+                                   uint64_t count,
+                                   struct slc_error *err)
+{
+    const struct slc_gpu_matrix *to = &gpu->memory.factor[mode],
+                                *from = &other->memory.factor[mode];
+    const uint64_t row_bytes = to->pitch * (uint64_t)slc_value_bytes(gpu->problem.precision);
+    enum slc_status status = meet(gpu, other, err);
+
+    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+        const uint64_t at = rows[i].first * row_bytes;
+
+        status = copy_from_peer(gpu, other, static_cast<unsigned char *>(to->data) + at,
+                                static_cast<const unsigned char *>(from->data) + at,
+                                (rows[i].end - rows[i].first) * row_bytes, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_factor_copy(struct slc_device *device,
+                                    unsigned mode,
+                                    const struct slc_device *from,
+                                    const struct slc_row_span *rows,
+                                    uint64_t count,
+                                    struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter(gpu, from, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (mode >= gpu->problem.order) {
+        return slc_fail(err, SLC_ERR_USAGE, "there is no factor of mode %u on device %d", mode,
+                        gpu->ordinal);
+    }
+    gpu->largest_known[mode] = false;
+    status = copy_factor(gpu, mode, slc_gpu_of(from), rows, count, err);
+    if (status != SLC_OK) {
+        slc_gpu_settle(gpu);
+    }
+    return status;
+}
+
+/* ---- sums */
+
+cudaError_t slc_gpu_output_add_arrived(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
+{
+    const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
+    const uint64_t count = bytes / sizeof(double);
+    const unsigned blocks =
+        (unsigned)slc_min_u64(slc_div_up_u64(count, ADD_THREADS), ADD_BLOCKS_MAX);
+    unsigned char *output = static_cast<unsigned char *>(job->output.data) + at;
+    const void *arrived = gpu->memory.arrival;
+
+    return slc_launch(add_arrived, blocks, ADD_THREADS, 0, gpu->main,
+                      reinterpret_cast<double *>(output), static_cast<const double *>(arrived),
+                      count);
+}
+
+/* The same of exact sums. */
+static cudaError_t add_words(const struct slc_gpu *gpu, uint64_t at, uint64_t bytes)
+{
+    const struct slc_exact_sum *exact = &gpu->job.mttkrp.exact;
+
+    return slc_exact_sum_add(exact->words + at / sizeof *exact->words,
+                             reinterpret_cast<const unsigned long long *>(gpu->memory.arrival),
+                             bytes / sizeof *exact->words, gpu->main);
+}
+
+/* Adds the bytes from `begin` to `end` of the other output, or of its exact sums. */
+static enum slc_status add_bytes(struct slc_gpu *gpu,
+                                 const struct slc_gpu *other,
+                                 bool exact,
+                                 uint64_t begin,
+                                 uint64_t end,
+                                 struct slc_error *err)
+{
+    const struct slc_gpu_mttkrp *job = &other->job.mttkrp;
+    const unsigned char *from = exact ? reinterpret_cast<const unsigned char *>(job->exact.words)
+                                      : static_cast<const unsigned char *>(job->output.data);
+
+    for (uint64_t at = begin; at < end; at += SLC_GPU_ARRIVAL_BYTES) {
+        const uint64_t bytes = slc_min_u64(end - at, SLC_GPU_ARRIVAL_BYTES);
+        const enum slc_status status =
+            copy_from_peer(gpu, other, gpu->memory.arrival, from + at, bytes, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        SLC_GPU_TRY(exact ? add_words(gpu, at, bytes) : slc_gpu_output_add_arrived(gpu, at, bytes),
+                    err);
+    }
+    return SLC_OK;
+}
+
+/* Notes which columns the other device could not add something to. */
+static enum slc_status
+add_refused(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *err)
+{
+    const struct slc_gpu_mttkrp *job = &other->job.mttkrp;
+    const uint64_t rank = job->rank;
+    const enum slc_status status = copy_from_peer(gpu, other, gpu->memory.arrival,
+                                                  job->exact.words + 2 * job->output.rows * rank,
+                                                  rank * sizeof *job->exact.words, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(slc_exact_sum_add(gpu->memory.refused,
+                                  reinterpret_cast<unsigned long long *>(gpu->memory.arrival), rank,
+                                  gpu->main),
+                err);
+    return SLC_OK;
+}
+
+static enum slc_status add_output(struct slc_gpu *gpu,
+                                  const struct slc_gpu *other,
+                                  const struct slc_row_span *rows,
+                                  uint64_t count,
+                                  struct slc_error *err)
+{
+    const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
+    const bool exact = gpu->problem.deterministic;
+    const uint64_t row_bytes = exact ? 2 * (uint64_t)job->rank * sizeof *job->exact.words
+                                     : job->output.pitch * (uint64_t)sizeof(double);
+    enum slc_status status = meet(gpu, other, err);
+
+    if (status == SLC_OK && exact) {
+        status = add_refused(gpu, other, err);
+    }
+    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+        status =
+            add_bytes(gpu, other, exact, rows[i].first * row_bytes, rows[i].end * row_bytes, err);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_output_add(struct slc_device *device,
+                                   const struct slc_device *from,
+                                   const struct slc_row_span *rows,
+                                   uint64_t count,
+                                   struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const struct slc_gpu *other = slc_gpu_of(from);
+    enum slc_status status = enter(gpu, from, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (!gpu->job.has_output || !other->job.has_output ||
+        gpu->job.mttkrp.mode != other->job.mttkrp.mode ||
+        gpu->job.unfinished != gpu->problem.deterministic ||
+        other->job.unfinished != gpu->problem.deterministic) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "device %d and the one that it is given rows of have no outputs of one "
+                        "mode that nobody has used yet",
+                        gpu->ordinal);
+    }
+    status = add_output(gpu, other, rows, count, err);
+    if (status != SLC_OK) {
+        slc_gpu_settle(gpu);
+    }
+    return status;
+}

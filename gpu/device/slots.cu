@@ -1,0 +1,279 @@
+/*
+ * Slots: each a stream, memory for the blocks of one batch, and events. Blocks are copied as they
+ * come; a batch is launched when the next block does not fit, or at a flush: its tables, the
+ * expansion of what is compressed, and one MTTKRP of all its tiles.
+ */
+#include "gpu/cuda/check.h"
+#include "gpu/decode/expand.h"
+#include "gpu/device/state.h"
+
+extern "C" {
+#include "base/memory/checked.h"
+}
+
+/* ---- times */
+
+enum slc_status slc_gpu_span_open(struct slc_gpu_span *span, struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&span->begin, cudaEventDefault), err);
+    SLC_GPU_TRY(cudaEventCreateWithFlags(&span->end, cudaEventDefault), err);
+    return SLC_OK;
+}
+
+void slc_gpu_span_close(struct slc_gpu_span *span)
+{
+    slc_gpu_event_close(&span->begin);
+    slc_gpu_event_close(&span->end);
+}
+
+enum slc_status slc_gpu_add_span(struct slc_gpu *gpu,
+                                 struct slc_spans *kind,
+                                 const struct slc_gpu_span *span,
+                                 struct slc_error *err)
+{
+    float begin_ms = 0, end_ms = 0;
+
+    SLC_GPU_TRY(cudaEventElapsedTime(&begin_ms, gpu->times.epoch, span->begin), err);
+    SLC_GPU_TRY(cudaEventElapsedTime(&end_ms, gpu->times.epoch, span->end), err);
+    SLC_PLANT_OTHER(spans_summed, slc_spans_add(kind, begin_ms * 1e-3, end_ms * 1e-3),
+                    kind->folded_seconds += (end_ms - begin_ms) * 1e-3);
+    slc_spans_add(&gpu->times.busy, begin_ms * 1e-3, end_ms * 1e-3);
+    return SLC_OK;
+}
+
+/* Waits for the first `count` copies of the batch and adds up how long they took. */
+static enum slc_status
+time_copies(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t count, struct slc_error *err)
+{
+    while (slot->copies_timed < count) {
+        const struct slc_gpu_span *copy = &slot->copies[slot->copies_timed % SLC_GPU_COPIES];
+        enum slc_status status;
+
+        SLC_GPU_TRY(cudaEventSynchronize(copy->end), err);
+        status = slc_gpu_add_span(gpu, &gpu->times.copy, copy, err);
+        if (status != SLC_OK) {
+            return status;
+        }
+        slot->copies_timed++;
+    }
+    return SLC_OK;
+}
+
+/* ---- taking and giving back */
+
+enum slc_status
+slc_gpu_slot_retire(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
+{
+    enum slc_status status;
+
+    SLC_PLANT(slot_overwritten, SLC_GPU_TRY(cudaEventSynchronize(slot->computing.end), err));
+    status = time_copies(gpu, slot, slot->copy_count, err);
+    if (status == SLC_OK) {
+        status = slc_gpu_add_span(gpu, &gpu->times.compute, &slot->computing, err);
+    }
+    if (status == SLC_OK) {
+        slot->state = SLC_GPU_SLOT_FREE;
+        gpu->job.nnz_done += slot->nnz;
+    }
+    return status;
+}
+
+void slc_gpu_wait(struct slc_gpu *gpu)
+{
+    (void)cudaSetDevice(gpu->ordinal);
+    for (unsigned s = 0; s < SLC_DEVICE_STREAMS; s++) {
+        if (gpu->slots[s].stream != nullptr) {
+            (void)cudaStreamSynchronize(gpu->slots[s].stream);
+        }
+    }
+    if (gpu->residents.stream != nullptr) {
+        (void)cudaStreamSynchronize(gpu->residents.stream);
+    }
+    if (gpu->main != nullptr) {
+        (void)cudaStreamSynchronize(gpu->main);
+    }
+    (void)cudaGetLastError();
+}
+
+void slc_gpu_settle(struct slc_gpu *gpu)
+{
+    slc_gpu_wait(gpu);
+    for (unsigned s = 0; s < SLC_DEVICE_STREAMS; s++) {
+        gpu->slots[s].state = SLC_GPU_SLOT_FREE;
+    }
+    gpu->residents.lost = gpu->residents.lost || (gpu->filling != nullptr && gpu->filling->keeps);
+    gpu->filling = nullptr;
+    slc_gpu_residents_settle(gpu);
+}
+
+enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned s = 0; s < gpu->problem.streams && status == SLC_OK; s++) {
+        struct slc_gpu_slot *slot = &gpu->slots[s];
+        bool reached = false;
+
+        if (slot->state == SLC_GPU_SLOT_LAUNCHED) {
+            status = slc_gpu_reached(slot->computing.end, &reached, err);
+            if (status == SLC_OK && reached) {
+                status = slc_gpu_slot_retire(gpu, slot, err);
+            }
+        }
+    }
+    return status == SLC_OK ? slc_gpu_residents_look(gpu, false, err) : status;
+}
+
+/* A free slot, one that has just become so, or the one whose batch began first. */
+static enum slc_status
+choose_slot(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
+{
+    struct slc_gpu_slot *oldest = nullptr;
+    const enum slc_status status = slc_gpu_slots_look(gpu, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    for (unsigned s = 0; s < gpu->problem.streams; s++) {
+        struct slc_gpu_slot *slot = &gpu->slots[s];
+
+        if (oldest == nullptr ||
+            (slot->state == SLC_GPU_SLOT_FREE) > (oldest->state == SLC_GPU_SLOT_FREE) ||
+            (slot->state == oldest->state && slot->batch < oldest->batch)) {
+            oldest = slot;
+        }
+    }
+    *chosen = oldest;
+    return oldest->state == SLC_GPU_SLOT_FREE ? SLC_OK : slc_gpu_slot_retire(gpu, oldest, err);
+}
+
+enum slc_status
+slc_gpu_slot_fill(struct slc_gpu *gpu, struct slc_gpu_slot **slot, struct slc_error *err)
+{
+    if (gpu->filling == nullptr) {
+        struct slc_gpu_slot *chosen = nullptr;
+        const enum slc_status status = choose_slot(gpu, &chosen, err);
+
+        if (status != SLC_OK) {
+            return status;
+        }
+        chosen->state = SLC_GPU_SLOT_FILLING;
+        chosen->batch = ++gpu->batches;
+        chosen->data_used = chosen->expanded_used = 0;
+        chosen->tile_count = 0;
+        chosen->copy_count = chosen->copies_timed = 0;
+        chosen->nnz = 0;
+        chosen->expands = chosen->keeps = false;
+        gpu->filling = chosen;
+        *slot = chosen;
+        SLC_GPU_TRY(cudaStreamWaitEvent(chosen->stream, gpu->times.epoch, 0), err);
+    }
+    *slot = gpu->filling;
+    return SLC_OK;
+}
+
+/* ---- copies of blocks */
+
+static enum slc_status copy(struct slc_gpu_slot *slot,
+                            const struct slc_gpu_span *copy,
+                            void *to,
+                            const void *from,
+                            uint64_t bytes,
+                            struct slc_error *err)
+{
+    SLC_GPU_TRY(cudaEventRecord(copy->begin, slot->stream), err);
+    SLC_GPU_TRY(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, slot->stream), err);
+    SLC_GPU_TRY(cudaEventRecord(copy->end, slot->stream), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
+                                  struct slc_gpu_slot *slot,
+                                  void *to,
+                                  const void *from,
+                                  uint64_t bytes,
+                                  struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    /* The events of a copy are used again when its time is known. */
+    if (slot->copy_count >= SLC_GPU_COPIES) {
+        status = time_copies(gpu, slot, slot->copy_count - SLC_GPU_COPIES + 1, err);
+    }
+    if (status == SLC_OK) {
+        status = copy(slot, &slot->copies[slot->copy_count % SLC_GPU_COPIES], to, from, bytes, err);
+    }
+    if (status == SLC_OK) {
+        slot->copy_count++;
+        gpu->stats.block_bytes += bytes;
+    }
+    return status;
+}
+
+/* ---- launching a batch */
+
+/* Where the chunks of each tile begin. Returns their number. */
+static uint32_t cut_chunks(const struct slc_gpu *gpu, struct slc_gpu_slot *slot)
+{
+    uint32_t *begin = slot->memory.host_chunk_begin;
+    uint32_t tile = 0;
+
+    begin[0] = 0;
+    for (; tile < slot->tile_count; tile++) {
+        begin[tile + 1] = begin[tile] + slc_gpu_chunks_of(slot->memory.host_tiles[tile].tile.nnz,
+                                                          gpu->job.chunk_runs);
+    }
+    return begin[tile];
+}
+
+static enum slc_status
+copy_tables(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
+{
+    const struct slc_gpu_slot_memory *memory = &slot->memory;
+    const uint64_t tile_bytes = slot->tile_count * sizeof *memory->tiles;
+    const uint64_t begin_bytes = ((uint64_t)slot->tile_count + 1) * sizeof *memory->chunk_begin;
+
+    SLC_GPU_TRY(cudaMemcpyAsync(memory->chunk_begin, memory->host_chunk_begin, begin_bytes,
+                                cudaMemcpyHostToDevice, slot->stream),
+                err);
+    SLC_GPU_TRY(cudaMemcpyAsync(memory->tiles, memory->host_tiles, tile_bytes,
+                                cudaMemcpyHostToDevice, slot->stream),
+                err);
+    gpu->stats.bytes_to_device += begin_bytes + tile_bytes;
+    return SLC_OK;
+}
+
+static enum slc_status launch(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
+{
+    struct slc_gpu_batch batch = slc_gpu_batch_of(gpu);
+    enum slc_status status;
+
+    batch.tiles = slot->memory.tiles;
+    batch.chunk_begin = slot->memory.chunk_begin;
+    batch.tile_count = slot->tile_count;
+    batch.chunk_count = cut_chunks(gpu, slot);
+    status = copy_tables(gpu, slot, err);
+    if (status != SLC_OK) {
+        return status;
+    }
+    /* The output's zeros, and whatever the factors come from. */
+    SLC_PLANT(batch_before_begun,
+              SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));
+    SLC_GPU_TRY(cudaEventRecord(slot->computing.begin, slot->stream), err);
+    if (slot->expands) {
+        SLC_GPU_TRY(
+            slc_gpu_expand(slot->memory.tiles, slot->tile_count, gpu->memory.fault, slot->stream),
+            err);
+    }
+    SLC_GPU_TRY(slc_gpu_job_batch(gpu, &batch, slot->stream), err);
+    SLC_GPU_TRY(cudaEventRecord(slot->computing.end, slot->stream), err);
+    slot->state = SLC_GPU_SLOT_LAUNCHED;
+    gpu->filling = nullptr;
+    gpu->stats.launches++;
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_slot_launch(struct slc_gpu *gpu, struct slc_error *err)
+{
+    return gpu->filling == nullptr ? SLC_OK : launch(gpu, gpu->filling, err);
+}

@@ -1,0 +1,374 @@
+/*
+ * Matrices between the device and any memory of the host, through two pieces of registered memory:
+ * one is packed while the other travels. Rows are as long on the host as its kernels like them, and
+ * on the device as its own do.
+ */
+#include "gpu/cuda/check.h"
+#include "gpu/device/state.h"
+
+extern "C" {
+#include "base/memory/checked.h"
+}
+
+#include <cinttypes>
+#include <cstring>
+
+/* Rows on their way: `count` of them from `first` on, between a piece and the host's memory. */
+typedef void (*move_rows)(unsigned char *piece, uint64_t first, uint64_t count, void *context);
+
+static enum slc_status to_device(struct slc_gpu *gpu,
+                                 void *to,
+                                 uint64_t rows,
+                                 uint64_t row_bytes,
+                                 move_rows pack,
+                                 void *context,
+                                 struct slc_error *err)
+{
+    const uint64_t step = SLC_GPU_PIECE_BYTES / row_bytes;
+    unsigned turn = 0;
+
+    for (uint64_t first = 0; first < rows; first += step, turn ^= 1U) {
+        const uint64_t count = slc_min_u64(step, rows - first);
+        unsigned char *piece = gpu->memory.piece[turn];
+
+        SLC_PLANT(piece_overwritten, SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn]), err));
+        pack(piece, first, count, context);
+        SLC_GPU_TRY(cudaMemcpyAsync(static_cast<unsigned char *>(to) + first * row_bytes, piece,
+                                    count * row_bytes, cudaMemcpyHostToDevice, gpu->main),
+                    err);
+        SLC_GPU_TRY(cudaEventRecord(gpu->piece_done[turn], gpu->main), err);
+    }
+    gpu->stats.bytes_to_device += rows * row_bytes;
+    return SLC_OK;
+}
+
+static enum slc_status to_host(struct slc_gpu *gpu,
+                               const void *from,
+                               uint64_t rows,
+                               uint64_t row_bytes,
+                               move_rows unpack,
+                               void *context,
+                               struct slc_error *err)
+{
+    const uint64_t step = SLC_GPU_PIECE_BYTES / row_bytes;
+    const uint64_t pieces = slc_div_up_u64(rows, step);
+
+    /* Piece p is on its way while piece p - 1 is unpacked. */
+    for (uint64_t p = 0; p <= pieces; p++) {
+        const unsigned turn = p % 2;
+
+        if (p < pieces) {
+            const uint64_t count = slc_min_u64(step, rows - p * step);
+
+            /* A copy to the device may still be reading it. */
+            SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn]), err);
+            SLC_GPU_TRY(
+                cudaMemcpyAsync(gpu->memory.piece[turn],
+                                static_cast<const unsigned char *>(from) + p * step * row_bytes,
+                                count * row_bytes, cudaMemcpyDeviceToHost, gpu->main),
+                err);
+            SLC_GPU_TRY(cudaEventRecord(gpu->piece_done[turn], gpu->main), err);
+        }
+        if (p > 0) {
+            const uint64_t first = (p - 1) * step;
+
+            SLC_GPU_TRY(cudaEventSynchronize(gpu->piece_done[turn ^ 1U]), err);
+            unpack(gpu->memory.piece[turn ^ 1U], first, slc_min_u64(step, rows - first), context);
+        }
+    }
+    gpu->stats.bytes_to_host += rows * row_bytes;
+    return SLC_OK;
+}
+
+/* ---- matrices */
+
+struct matrix_rows {
+    struct slc_matrix *host;
+    enum slc_value_type type; /* of the device's elements */
+    uint32_t pitch;           /* of the device's rows */
+};
+
+static uint64_t row_bytes(const struct matrix_rows *rows)
+{
+    return (uint64_t)rows->pitch * slc_value_bytes(rows->type);
+}
+
+static unsigned char *host_row(const struct slc_matrix *host, uint64_t row)
+{
+    return static_cast<unsigned char *>(host->buffer.data) +
+           row * host->pitch * slc_value_bytes(host->type);
+}
+
+/* A device has sums in f64, and so has a host, or it has rounded them to f32. */
+static void widen_row(const struct slc_matrix *host, uint64_t row, double *to)
+{
+    const float *from = slc_matrix_row_f32(host, row);
+
+    for (uint32_t r = 0; r < host->cols; r++) {
+        to[r] = (double)from[r];
+    }
+}
+
+static void narrow_row(struct slc_matrix *host, uint64_t row, const double *from)
+{
+    float *to = slc_matrix_row_f32(host, row);
+
+    for (uint32_t r = 0; r < host->cols; r++) {
+        to[r] = (float)from[r];
+    }
+}
+
+static void pack_matrix(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct matrix_rows *rows = static_cast<const struct matrix_rows *>(context);
+    const uint64_t bytes = row_bytes(rows);
+    const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (rows->host->type == rows->type) {
+            memcpy(piece + i * bytes, host_row(rows->host, first + i), used);
+        } else {
+            widen_row(rows->host, first + i, reinterpret_cast<double *>(piece + i * bytes));
+        }
+        memset(piece + i * bytes + used, 0, bytes - used);
+    }
+}
+
+static void unpack_matrix(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct matrix_rows *rows = static_cast<const struct matrix_rows *>(context);
+    const uint64_t bytes = row_bytes(rows);
+    const uint64_t used = (uint64_t)rows->host->cols * slc_value_bytes(rows->type);
+
+    for (uint64_t i = 0; i < count; i++) {
+        if (rows->host->type == rows->type) {
+            memcpy(host_row(rows->host, first + i), piece + i * bytes, used);
+        } else {
+            narrow_row(rows->host, first + i, reinterpret_cast<double *>(piece + i * bytes));
+        }
+    }
+}
+
+/* Work that is left under way after an error would read or write pieces later. */
+static enum slc_status settled(struct slc_gpu *gpu, enum slc_status status)
+{
+    if (status != SLC_OK) {
+        slc_gpu_settle(gpu);
+    }
+    return status;
+}
+
+static enum slc_status matrix_to_host(struct slc_gpu *gpu,
+                                      const void *from,
+                                      uint64_t count,
+                                      struct matrix_rows *rows,
+                                      struct slc_error *err)
+{
+    gpu->stats.factor_bytes_to_host += count * row_bytes(rows);
+    return to_host(gpu, from, count, row_bytes(rows), unpack_matrix, rows, err);
+}
+
+/* What both directions need of a factor. */
+static enum slc_status enter_factor(const struct slc_gpu *gpu,
+                                    unsigned mode,
+                                    const struct slc_matrix *host,
+                                    struct slc_error *err)
+{
+    const enum slc_status status = slc_gpu_enter(gpu, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (gpu->job.active || mode >= gpu->problem.order || host->type != gpu->problem.precision ||
+        host->rows != gpu->problem.dims[mode] || host->cols != gpu->problem.rank) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a matrix of %" PRIu64 " x %" PRIu32 " is no factor of mode %u on device "
+                        "%d, or an MTTKRP is under way there",
+                        host->rows, host->cols, mode, gpu->ordinal);
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_factor_write(struct slc_device *device,
+                                     unsigned mode,
+                                     const struct slc_matrix *from,
+                                     struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    struct slc_matrix host = *from;
+    enum slc_status status = enter_factor(gpu, mode, from, err);
+
+    if (status == SLC_OK) {
+        const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
+        struct matrix_rows rows = {&host, from->type, factor->pitch};
+
+        gpu->largest_known[mode] = false;
+        status = settled(gpu, to_device(gpu, factor->data, factor->rows, row_bytes(&rows),
+                                        pack_matrix, &rows, err));
+    }
+    return status;
+}
+
+enum slc_status slc_gpu_factor_read(struct slc_device *device,
+                                    unsigned mode,
+                                    struct slc_matrix *to,
+                                    struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter_factor(gpu, mode, to, err);
+
+    if (status == SLC_OK) {
+        const struct slc_gpu_matrix *factor = &gpu->memory.factor[mode];
+        struct matrix_rows rows = {to, to->type, factor->pitch};
+
+        status = settled(gpu, matrix_to_host(gpu, factor->data, factor->rows, &rows, err));
+    }
+    return status;
+}
+
+/* What reading an output needs. */
+static enum slc_status
+enter_output(struct slc_gpu *gpu, const struct slc_matrix *to, struct slc_error *err)
+{
+    const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
+    const enum slc_status status = slc_gpu_enter(gpu, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    if (!gpu->job.has_output || to->rows != output->rows || to->cols != output->cols) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a matrix of %" PRIu64 " x %" PRIu32 " is not the output of an MTTKRP that "
+                        "has ended on device %d",
+                        to->rows, to->cols, gpu->ordinal);
+    }
+    return settled(gpu, slc_gpu_output_finish(gpu, err));
+}
+
+enum slc_status slc_gpu_output_rows(struct slc_device *device,
+                                    const struct slc_row_span *rows,
+                                    uint64_t count,
+                                    struct slc_matrix *to,
+                                    struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
+    enum slc_status status = enter_output(gpu, to, err);
+
+    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+        struct slc_matrix part = *to;
+        struct matrix_rows moved = {&part, SLC_F64, output->pitch};
+
+        part.buffer.data = host_row(to, rows[i].first);
+        part.rows = rows[i].end - rows[i].first;
+        status = settled(gpu, matrix_to_host(gpu,
+                                             static_cast<unsigned char *>(output->data) +
+                                                 rows[i].first * row_bytes(&moved),
+                                             part.rows, &moved, err));
+    }
+    return status;
+}
+
+enum slc_status
+slc_gpu_output_read(struct slc_device *device, struct slc_matrix *to, struct slc_error *err)
+{
+    const struct slc_row_span all = {0, to->rows};
+
+    return slc_gpu_output_rows(device, &all, 1, to, err);
+}
+
+/* Adds some rows, which have room where rows arrive, from row `first` on. */
+static enum slc_status
+add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct slc_error *err)
+{
+    const uint64_t bytes = row_bytes(rows);
+    const enum slc_status status =
+        to_device(gpu, gpu->memory.arrival, rows->host->rows, bytes, pack_matrix, rows, err);
+
+    if (status != SLC_OK) {
+        return status;
+    }
+    SLC_GPU_TRY(slc_gpu_output_add_arrived(gpu, first * bytes, rows->host->rows * bytes), err);
+    return SLC_OK;
+}
+
+enum slc_status slc_gpu_output_add_host(struct slc_device *device,
+                                        const struct slc_matrix *from,
+                                        struct slc_error *err)
+{
+    struct slc_gpu *gpu = slc_gpu_of(device);
+    enum slc_status status = enter_output(gpu, from, err);
+
+    if (status == SLC_OK && (!gpu->problem.adds_host || gpu->problem.deterministic)) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "device %d was not opened to have sums of the host added to its own",
+                          gpu->ordinal);
+    }
+    if (status != SLC_OK) {
+        return status;
+    }
+    struct slc_matrix part = *from;
+    struct matrix_rows rows = {&part, SLC_F64, gpu->job.mttkrp.output.pitch};
+    const uint64_t step = SLC_GPU_ARRIVAL_BYTES / row_bytes(&rows);
+
+    for (uint64_t first = 0; first < from->rows && status == SLC_OK; first += step) {
+        part.buffer.data = host_row(from, first);
+        part.rows = slc_min_u64(step, from->rows - first);
+        status = settled(gpu, add_rows(gpu, first, &rows, err));
+    }
+    return status;
+}
+
+/* ---- plain rows */
+
+/* Where they are in the host's memory. */
+struct plain_rows {
+    unsigned char *host;
+    uint64_t row_bytes;
+};
+
+static void pack_plain(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct plain_rows *rows = static_cast<const struct plain_rows *>(context);
+
+    memcpy(piece, rows->host + first * rows->row_bytes, count * rows->row_bytes);
+}
+
+static void unpack_plain(unsigned char *piece, uint64_t first, uint64_t count, void *context)
+{
+    const struct plain_rows *rows = static_cast<const struct plain_rows *>(context);
+
+    memcpy(rows->host + first * rows->row_bytes, piece, count * rows->row_bytes);
+}
+
+enum slc_status slc_gpu_rows_send(struct slc_gpu *gpu,
+                                  void *to,
+                                  const void *from,
+                                  uint64_t rows,
+                                  uint64_t row_bytes,
+                                  struct slc_error *err)
+{
+    struct plain_rows plain = {static_cast<unsigned char *>(const_cast<void *>(from)), row_bytes};
+
+    return to_device(gpu, to, rows, row_bytes, pack_plain, &plain, err);
+}
+
+enum slc_status slc_gpu_rows_receive(struct slc_gpu *gpu,
+                                     void *to,
+                                     const void *from,
+                                     uint64_t rows,
+                                     uint64_t row_bytes,
+                                     struct slc_error *err)
+{
+    struct plain_rows plain = {static_cast<unsigned char *>(to), row_bytes};
+
+    return to_host(gpu, from, rows, row_bytes, unpack_plain, &plain, err);
+}
+
+enum slc_status slc_gpu_layouts_write(struct slc_gpu *gpu,
+                                      const struct slc_encoded_layout *layouts,
+                                      struct slc_error *err)
+{
+    return slc_gpu_rows_send(gpu, gpu->memory.layouts, layouts, gpu->problem.layout_count,
+                             sizeof *layouts, err);
+}

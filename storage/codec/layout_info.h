@@ -1,0 +1,81 @@
+/*
+ * What a block file says of itself, in memory: its header (struct slc_layout_info), an entry of its
+ * index (struct slc_block_entry), and an encoded block (struct slc_block_view). storage/block/
+ * reads and checks them; decoders rely on them.
+ */
+#ifndef SLC_STORAGE_LAYOUT_INFO_H
+#define SLC_STORAGE_LAYOUT_INFO_H
+
+#include "base/key.h"
+#include "base/matrix.h"
+#include "base/memory/limits.h"
+#include "storage/codec/codec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum slc_layout_kind { SLC_LAYOUT_BLCO = 1, SLC_LAYOUT_SORTED = 2, SLC_LAYOUT_FIBER = 3 };
+
+/* The header of a block file. */
+struct slc_layout_info {
+    enum slc_layout_kind layout;
+    unsigned layout_mode; /* 0-based mode of sorted-n and fiber-n; 0 for blco */
+    enum slc_codec codec; /* of new blocks; each block records its own */
+    enum slc_value_type value_type;
+    unsigned order;
+    uint64_t dims[SLC_MAX_ORDER];
+    uint64_t relabelled_modes; /* bit n: indices of mode n are those of the store's permutation */
+    struct slc_key_layout keys;
+    /*
+     * What the content sum is taken over: keys of the same coordinates with the run of the store's
+     * `blco`, so that all layouts of a store have one sum whatever their own runs are.
+     */
+    struct slc_key_layout content_keys;
+    uint64_t nnz;
+    double sum_of_squares;
+    uint64_t content_sum;
+    uint64_t block_count;
+    uint64_t tile_count;
+    uint64_t file_bytes;
+    uint64_t header_hash;
+    uint64_t max_block_bytes; /* largest padded block, from the index */
+    uint64_t max_block_nnz;
+    uint64_t fiber_count;         /* of fiber-n: all that are not empty; 0 for other layouts */
+    uint64_t partition_count;     /* of sorted-n; 0 for other layouts */
+    uint64_t max_partition_bytes; /* padded bytes of the blocks of the largest partition */
+    uint64_t max_partition_nnz;
+};
+
+/* One entry of the index. */
+struct slc_block_entry {
+    uint64_t offset;       /* in the file, a multiple of SLC_PAGE_BYTES */
+    uint64_t bytes;        /* payload without padding */
+    uint64_t padded_bytes; /* what is read and checksummed: a multiple of SLC_PAGE_BYTES */
+    uint64_t nnz;
+    uint64_t hash; /* xxh3-64 of the padded bytes */
+    uint64_t first_tile;
+    uint32_t tile_count;
+    enum slc_codec codec;
+    uint64_t first_key_lo, first_key_hi;
+    double sum_of_squares;
+    uint64_t content_sum;
+    /* Of sorted-n: ordinal of the partition it belongs to, from 0. Of fiber-n: fibers whose last
+       nonzero it holds. */
+    uint32_t partition;
+    bool continued; /* the partition's row began in the one before */
+    uint64_t min[SLC_MAX_ORDER];
+    uint64_t max[SLC_MAX_ORDER];
+};
+
+struct slc_reader; /* storage/block/reader.h */
+
+/* An encoded block in memory, found sound. Borrows `data` and `path`. */
+struct slc_block_view {
+    const struct slc_reader *reader;
+    const char *path; /* the reader's, for error messages; may be NULL */
+    uint64_t block;
+    struct slc_block_entry entry;
+    const uint8_t *data;
+};
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * See storage/manifest/path_guard.h. From the innermost folder of the path that is looked at, the
+ * way up goes by "FOLDER/..", which the system resolves as it does the path itself: links need no
+ * care.
+ */
+#include "storage/manifest/path_guard.h"
+
+#include "base/memory/memory.h"
+#include "storage/manifest/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* Paths have at most 4,096 bytes, and a folder takes two of them. */
+enum { LEVELS_MAX = 2048 };
+
+/* 1 and *stat where something is at `path`; 0 where nothing is, or it may not be known; else the
+ * negated errno. */
+static int find_path(const struct slc_files *files, const char *path, struct slc_file_stat *stat)
+{
+    const int code = files->stat_path(files->self, path, stat);
+
+    if (code >= 0) {
+        return 1;
+    }
+    return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ENAMETOOLONG ? 0
+                                                                                           : code;
+}
+
+/* 1 where `folder` has all that makes it a store; 0 or a negated errno as above. */
+static int is_store(const struct slc_files *files, const char *folder)
+{
+    static const char *const names[] = {SLC_MANIFEST_NAME, SLC_BLCO_NAME};
+    int found = 1;
+
+    for (unsigned i = 0; i < sizeof names / sizeof names[0] && found == 1; i++) {
+        struct slc_file_stat stat;
+        char *path = slc_path_join(folder, names[i]);
+
+        found = path == NULL ? -ENOMEM : find_path(files, path, &stat);
+        slc_free(path);
+    }
+    return found;
+}
+
+static enum slc_status refuse(const char *path, int found, bool itself, struct slc_error *err)
+{
+    enum slc_status status;
+
+    if (found == -ENOMEM) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    if (found < 0) {
+        return slc_fail_errno(err, -found, path, "looking whether it lies in a store");
+    }
+    status = slc_fail(err, SLC_ERR_USAGE,
+                      itself ? "it is a store, which holds nothing but its own files: name another "
+                               "output"
+                             : "it lies in the folder of a store, which holds nothing but its own "
+                               "files: name an output outside");
+    slc_error_locate_file(err, path);
+    return status;
+}
+
+/* `folder` and what it lies in; frees it. */
+static enum slc_status climb(const struct slc_files *files,
+                             char *folder,
+                             const char *path,
+                             bool itself,
+                             struct slc_error *err)
+{
+    struct slc_file_stat here, above;
+    int found = find_path(files, folder, &here);
+
+    for (unsigned level = 0; found == 1 && level < LEVELS_MAX; level++) {
+        char *next;
+
+        found = is_store(files, folder);
+        if (found != 0) {
+            slc_free(folder);
+            return refuse(path, found, itself && level == 0, err);
+        }
+        next = slc_path_join(folder, "..");
+        slc_free(folder);
+        folder = next;
+        found = next == NULL ? -ENOMEM : find_path(files, next, &above);
+        if (found == 1) {
+            if (above.inode == here.inode && above.device == here.device) {
+                break; /* the root lies in itself */
+            }
+            here = above;
+        }
+    }
+    slc_free(folder);
+    return found < 0 ? refuse(path, found, false, err) : SLC_OK;
+}
+
+enum slc_status slc_check_parent_outside_stores(const struct slc_files *files,
+                                                const char *path,
+                                                struct slc_error *err)
+{
+    char *folder = slc_path_parent(path);
+
+    if (folder == NULL) {
+        return refuse(path, -ENOMEM, false, err);
+    }
+    return climb(slc_files_or_system(files), folder, path, false, err);
+}
+
+enum slc_status
+slc_check_outside_stores(const struct slc_files *files, const char *path, struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    int found;
+
+    files = slc_files_or_system(files);
+    found = find_path(files, path, &stat);
+    if (found < 0) {
+        return refuse(path, found, false, err);
+    }
+    if (found == 1 && stat.kind == 'd') {
+        char *folder = slc_strdup(path);
+
+        return folder == NULL ? refuse(path, -ENOMEM, false, err)
+                              : climb(files, folder, path, true, err);
+    }
+    return slc_check_parent_outside_stores(files, path, err);
+}
+
+enum slc_status slc_check_own_form(const struct slc_files *files,
+                                   const char *path,
+                                   const char *begin,
+                                   const char *what,
+                                   struct slc_error *err)
+{
+    char found[64];
+    struct slc_file_stat stat;
+    int64_t got;
+    int fd;
+
+    files = slc_files_or_system(files);
+    if (files->stat_path(files->self, path, &stat) < 0 || stat.kind != 'f') {
+        return SLC_OK;
+    }
+    fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0);
+    got = fd < 0 ? fd : files->read_at(files->self, fd, found, strlen(begin), 0);
+    if (fd >= 0) {
+        (void)files->close(files->self, fd);
+    }
+    if (got < 0) {
+        return slc_fail_errno(err, (int)-got, path, "looking at what is to be replaced");
+    }
+    if (memcmp(found, begin, (size_t)got) != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "%s: the file is there and is not %s, so it is left alone: remove it, or "
+                        "name another one",
+                        path, what);
+    }
+    return SLC_OK;
+}
