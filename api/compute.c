@@ -93,8 +93,11 @@ enum slc_status api_device_wish(const struct sluice_compute_options *options,
 
 void api_log_refused(const struct slc_error *refused)
 {
+    char why[sizeof *refused];
+
     if (refused->status != SLC_OK) {
-        slc_log(SLC_LOG_NOTE, "GPU not used: %s", refused->message);
+        (void)slc_error_format(refused, sluice_field_name, why, sizeof why);
+        slc_log(SLC_LOG_NOTE, "GPU not used: %s", why);
     }
 }
 

@@ -6,7 +6,6 @@
  */
 #include "api/internal.h"
 #include "base/error/log.h"
-#include "base/error/words.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "convert/build/builder.h"
@@ -224,24 +223,52 @@ void api_tell_blocks(void *blocks, uint64_t done, uint64_t total, uint64_t bytes
     to->progress(to->context, to->phase, done, total);
 }
 
-/* Before main, and so before any call: messages name fields where the command's name options. */
-__attribute__((constructor)) static void name_fields(void)
+const char *sluice_field_name(enum slc_error_field field)
 {
-    static const struct slc_word words[] = {
-        {"the same command line", "the same call"},
-        {"--memory", "memory_bytes"},
-        {"--max-temp", "max_temp_bytes"},
-        {"--temp-dir", "temp_folder"},
-        {"--device-memory", "device_memory_bytes"},
-        {"--device-name", "device_name"},
-        {"--checkpoint DIR", "checkpoint_folder"},
-        {"--checkpoint none", "no checkpoint_folder"},
-        {"--checkpoint", "checkpoint_folder"},
-        {"--grow-modes", "fixed_modes"},
-        {"--fast", "fast"},
+    static const char *const names[] = {
+        [SLC_FIELD_MEMORY] = "memory_bytes",
+        [SLC_FIELD_THREADS] = "threads",
+        [SLC_FIELD_OVERWRITE] = "overwrite",
+        [SLC_FIELD_RESTART] = "restart",
+        [SLC_FIELD_MAX_TEMP] = "max_temp_bytes",
+        [SLC_FIELD_DUPLICATES] = "duplicates",
+        [SLC_FIELD_INDEX_BASE] = "index_base",
+        [SLC_FIELD_DIMS] = "dims",
+        [SLC_FIELD_NNZ] = "nnz",
+        [SLC_FIELD_VALUE] = "value",
+        [SLC_FIELD_VALUE_COLUMN] = "value_column",
+        [SLC_FIELD_TRANSFORM] = "transform",
+        [SLC_FIELD_COLUMNS] = "columns",
+        [SLC_FIELD_DELIMITER] = "delimiter",
+        [SLC_FIELD_MISSING] = "missing",
+        [SLC_FIELD_DIALECT] = "dialect",
+        [SLC_FIELD_FORM] = "form",
+        [SLC_FIELD_FIXED_MODES] = "fixed_modes",
+        [SLC_FIELD_IO] = "io",
+        [SLC_FIELD_SLOTS] = "slots",
+        [SLC_FIELD_LAYOUTS] = "layouts",
+        [SLC_FIELD_COPIES] = "copies",
+        [SLC_FIELD_PASSES] = "passes",
+        [SLC_FIELD_DETERMINISTIC] = "deterministic",
+        [SLC_FIELD_DEVICE] = "device",
+        [SLC_FIELD_DEVICES] = "devices",
+        [SLC_FIELD_DEVICE_MEMORY] = "device_memory_bytes",
+        [SLC_FIELD_DEVICE_NAME] = "device_name",
+        [SLC_FIELD_STREAMS] = "streams",
+        [SLC_FIELD_SPLIT] = "split",
+        [SLC_FIELD_CHECKPOINT] = "checkpoint_folder",
+        [SLC_FIELD_HOLDOUT] = "holdout",
+        [SLC_FIELD_HOLDOUT_SEED] = "holdout_seed",
+        [SLC_FIELD_RANKS] = "ranks",
+        [SLC_FIELD_SEED] = "seed",
+        [SLC_FIELD_SWEEP_FOLDER] = "folder",
+        [SLC_FIELD_SORTED_LAYOUT] = "sluice_layout_add",
+        [SLC_FIELD_FIBER_LAYOUT] = "sluice_layout_add",
+        [SLC_FIELD_GATHER_LAYOUT] = "sluice_layout_gather",
     };
 
-    slc_words_set(words, sizeof words / sizeof words[0]);
+    return (unsigned)field < sizeof names / sizeof names[0] && names[field] != NULL ? names[field]
+                                                                                    : "";
 }
 
 uint64_t api_memory_bytes(uint64_t bytes)

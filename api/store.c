@@ -43,7 +43,7 @@ void sluice_log_to(void (*message)(void *context, enum sluice_log_level level, c
 
 int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes)
 {
-    return slc_error_format(err, text, text_bytes);
+    return slc_error_format(err, sluice_field_name, text, text_bytes);
 }
 
 enum slc_status sluice_parse_size(const char *text, uint64_t *ret_bytes, struct slc_error *err)

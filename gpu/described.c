@@ -118,7 +118,8 @@ static const struct chip *find_chip(const char *name, struct slc_error *err)
         }
         (void)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", chips[i].name);
     }
-    (void)slc_fail(err, SLC_ERR_USAGE, "--device-name: '%s' is none of %s", name, known);
+    (void)slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME, "the device '%s' is none of %s",
+                         name, known);
     return NULL;
 }
 
@@ -136,11 +137,11 @@ enum slc_status slc_gpu_describe(const char *name,
         return SLC_ERR_USAGE;
     }
     if (budget_bytes > chip->memory_gb * gib) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--device-memory asks for %" PRIu64
-                        " MiB, but %s has %u GB: ask for less, or "
-                        "name another chip (--device-name)",
-                        slc_div_up_u64(budget_bytes, UINT64_C(1) << 20), name, chip->memory_gb);
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_MEMORY, SLC_FIELD_DEVICE_NAME,
+                               "%" PRIu64 " MiB of device memory are asked for, but %s has %u GB: "
+                               "ask for less, or name another chip",
+                               slc_div_up_u64(budget_bytes, UINT64_C(1) << 20), name,
+                               chip->memory_gb);
     }
     made = slc_calloc(1, sizeof *made);
     if (made == NULL) {

@@ -143,12 +143,13 @@ learn(struct slc_gpu *gpu, const struct slc_gpu_options *options, struct slc_err
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     SLC_GPU_TRY(cudaMemGetInfo(&free_bytes, &total_bytes), err);
     if (options->memory_bytes > free_bytes) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--device-memory asks for %" PRIu64 " MiB, but %" PRIu64 " of the %" PRIu64
-                        " MiB of device %d (%s) are free: ask for less, or leave it out for nine "
-                        "tenths of these",
-                        slc_div_up_u64(options->memory_bytes, mib), (uint64_t)free_bytes / mib,
-                        (uint64_t)total_bytes / mib, gpu->ordinal, properties.name);
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_MEMORY,
+                              "%" PRIu64 " MiB of device memory are asked for, but %" PRIu64
+                              " of the %" PRIu64 " MiB of device %d (%s) are free: ask for less, "
+                              "or leave it out for nine tenths of these",
+                              slc_div_up_u64(options->memory_bytes, mib),
+                              (uint64_t)free_bytes / mib, (uint64_t)total_bytes / mib, gpu->ordinal,
+                              properties.name);
     }
     (void)snprintf(gpu->name, sizeof gpu->name, "%.*s", (int)sizeof gpu->name - 1, properties.name);
     gpu->total_bytes = total_bytes;

@@ -26,12 +26,12 @@ static enum slc_status check_problem(const struct slc_gpu *gpu,
     }
     need = slc_gpu_memory_bytes(&gpu->device, problem);
     if (need > gpu->cap_bytes) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "factors, output, %u slots and resident blocks on device %d need "
-                        "--device-memory %" PRIu64 "MiB or more; %" PRIu64 ".%" PRIu64
-                        " MiB of it may be used",
-                        problem->streams, gpu->ordinal, need / mib + (need % mib != 0),
-                        gpu->cap_bytes / mib, gpu->cap_bytes % mib * 10 / mib);
+        return slc_fail_field(
+            err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
+            "factors, output, %u slots and resident blocks on device %d need %" PRIu64
+            " MiB of device memory or more; %" PRIu64 ".%" PRIu64 " MiB of it may be used",
+            problem->streams, gpu->ordinal, need / mib + (need % mib != 0), gpu->cap_bytes / mib,
+            gpu->cap_bytes % mib * 10 / mib);
     }
     return SLC_OK;
 }

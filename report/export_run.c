@@ -100,11 +100,11 @@ static enum slc_status name_outputs(struct exported *exported, struct slc_error 
         exported->path_count = f + 1;
         if (files->stat_path(files->self, path, &stat) >= 0 &&
             (!options->overwrite || stat.kind != 'f')) {
-            status = slc_fail(err, SLC_ERR_IO,
-                              stat.kind == 'f' ? "the output exists: remove it, or replace it with "
-                                                 "--overwrite"
-                                               : "there is a folder or a device by the name of the "
-                                                 "output: name a file");
+            status = slc_fail_field(
+                err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
+                stat.kind == 'f'
+                    ? "the output exists: remove it, or replace it"
+                    : "there is a folder or a device by the name of the output: name a file");
             slc_error_locate_file(err, path);
         }
     }

@@ -211,11 +211,11 @@ static enum slc_status check_output(const struct slc_report_options *options, st
 
     if (status == SLC_OK && files->stat_path(files->self, options->output, &stat) >= 0 &&
         (!options->overwrite || stat.kind != 'f')) {
-        status = slc_fail(err, SLC_ERR_IO,
-                          stat.kind == 'f'
-                              ? "the output exists: remove it, or ask for it to be overwritten"
-                              : "there is a folder or a device by the name of the output: name a "
-                                "file");
+        status = slc_fail_field(
+            err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
+            stat.kind == 'f'
+                ? "the output exists: remove it, or replace it"
+                : "there is a folder or a device by the name of the output: name a file");
         slc_error_locate_file(err, options->output);
     }
     return status;

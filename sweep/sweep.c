@@ -56,14 +56,14 @@ static enum slc_status check(const struct slc_sweep_options *options, struct slc
                         SLC_SWEEP_RUNS_MAX);
     }
     if (options->seed > (uint64_t)INT64_MAX - options->runs) {
-        return slc_fail(err, SLC_ERR_USAGE, "--seed %" PRIu64 ": the last seed is too large",
-                        options->seed);
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SEED,
+                              "seed %" PRIu64 ": the last seed is too large", options->seed);
     }
     for (unsigned i = 0; i < options->rank_count; i++) {
         for (unsigned j = 0; j < i; j++) {
             if (options->ranks[i] == options->ranks[j]) {
-                return slc_fail(err, SLC_ERR_USAGE, "--rank names %" PRIu32 " twice",
-                                options->ranks[i]);
+                return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_RANKS,
+                                      "rank %" PRIu32 " is named twice", options->ranks[i]);
             }
         }
     }

@@ -56,9 +56,9 @@ read_lambda(const struct judging *judging, uint64_t seed, double *lambda, struct
     run_folder(judging, seed, path);
     status = slc_model_read_lambda(slc_files_system(), path, judging->rank, lambda, &found, err);
     if (status == SLC_OK && !found) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "a run of this sweep has no lambda.npy any more: begin the sweep anew "
-                          "with --restart");
+        status =
+            slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_RESTART,
+                           "a run of this sweep has no lambda.npy any more: begin the sweep anew");
         slc_error_locate_file(err, path);
     }
     return status;
@@ -240,13 +240,13 @@ static bool wants_core(const struct judging *judging, struct slc_sweep_rank *res
     const double work = (double)manifest->nnz * pow(judging->rank, manifest->order);
 
     if (judging->judge->consistency == SLC_CONSISTENCY_NEVER) {
-        (void)snprintf(result->note, sizeof result->note, "not asked for (--consistency never)");
+        (void)snprintf(result->note, sizeof result->note, "not asked for (never)");
         return false;
     }
     if (judging->judge->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
         (void)snprintf(result->note, sizeof result->note,
                        "core consistency takes %.1e multiply-adds (nonzeros times %" PRIu32
-                       "^%u): ask for it with --consistency always",
+                       "^%u): ask for always to compute it",
                        work, judging->rank, manifest->order);
         return false;
     }
@@ -304,10 +304,9 @@ enum slc_status slc_sweep_judge_rank(const struct slc_sweep_judge *judge,
     enum slc_status status;
 
     if (result == NULL) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "a sweep has %d ranks at most: name another "
-                        "folder (-o)",
-                        SLC_SWEEP_RANKS_MAX);
+        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_SWEEP_FOLDER,
+                              "a sweep has %d ranks at most: name another folder",
+                              SLC_SWEEP_RANKS_MAX);
     }
     status = slc_store_open_within(slc_files_system(), judge->store, budget, &store, err);
     if (status != SLC_OK) {

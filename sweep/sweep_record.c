@@ -55,9 +55,9 @@ enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
         struct slc_sweep_run *more;
 
         if (record->run_count >= SLC_SWEEP_RUNS_MAX) {
-            return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                            "a sweep has %d runs at most: name another folder (-o)",
-                            SLC_SWEEP_RUNS_MAX);
+            return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_SWEEP_FOLDER,
+                                  "a sweep has %d runs at most: name another folder",
+                                  SLC_SWEEP_RUNS_MAX);
         }
         more = slc_realloc(record->runs, room * sizeof *more);
         if (more == NULL) {
@@ -433,10 +433,10 @@ enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
         const char *theirs = json_string_value(json_object_get(record->identity, name));
 
         if (theirs == NULL || strcmp(mine, theirs) != 0) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "%s is %.200s, that of the sweep in this folder %.200s: begin it anew "
-                            "with --restart, or name another folder (-o)",
-                            name, mine, theirs != NULL ? theirs : "none");
+            return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_RESTART, SLC_FIELD_SWEEP_FOLDER,
+                                   "%s is %.200s, that of the sweep in this folder %.200s: begin "
+                                   "it anew, or name another folder",
+                                   name, mine, theirs != NULL ? theirs : "none");
         }
     }
     return SLC_OK;

@@ -1,8 +1,6 @@
 /* The error record: first fault wins, messages are cut rather than lost. */
 #include "base/error/error.h"
 
-#include "base/error/words.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -72,17 +70,66 @@ static void copy_path(char *target, size_t target_bytes, const char *path)
     }
 }
 
-enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const char *format, ...)
+static enum slc_status record(struct slc_error *err,
+                              enum slc_status status,
+                              enum slc_error_field field,
+                              enum slc_error_field other,
+                              const char *format,
+                              va_list args) SLC_PRINTF(5, 0);
+
+static enum slc_status record(struct slc_error *err,
+                              enum slc_status status,
+                              enum slc_error_field field,
+                              enum slc_error_field other,
+                              const char *format,
+                              va_list args)
 {
     if (err && err->status == SLC_OK) {
-        va_list args;
-
         slc_error_clear(err);
         err->status = status;
-        va_start(args, format);
-        slc_words_format(err->message, sizeof err->message, format, args);
-        va_end(args);
+        err->field = field;
+        err->other_field = other;
+        (void)vsnprintf(err->message, sizeof err->message, format, args);
     }
+    return status;
+}
+
+enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)record(err, status, SLC_FIELD_NONE, SLC_FIELD_NONE, format, args);
+    va_end(args);
+    return status;
+}
+
+enum slc_status slc_fail_field(struct slc_error *err,
+                               enum slc_status status,
+                               enum slc_error_field field,
+                               const char *format,
+                               ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)record(err, status, field, SLC_FIELD_NONE, format, args);
+    va_end(args);
+    return status;
+}
+
+enum slc_status slc_fail_fields(struct slc_error *err,
+                                enum slc_status status,
+                                enum slc_error_field field,
+                                enum slc_error_field other,
+                                const char *format,
+                                ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)record(err, status, field, other, format, args);
+    va_end(args);
     return status;
 }
 
@@ -101,12 +148,10 @@ slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const 
         size_t length;
         va_list args;
 
-        slc_error_clear(err);
-        err->status = status;
-        err->system_errno = system_errno;
         va_start(args, format);
-        slc_words_format(err->message, sizeof err->message, format, args);
+        (void)record(err, status, SLC_FIELD_NONE, SLC_FIELD_NONE, format, args);
         va_end(args);
+        err->system_errno = system_errno;
         length = strlen(err->message);
         /* The GNU form: returns the text, which may or may not lie in `reason`. */
         (void)snprintf(err->message + length, sizeof err->message - length, ": %s",
@@ -124,7 +169,7 @@ enum slc_status slc_fail_budget(
     va_list args;
 
     va_start(args, format);
-    slc_words_format(what, sizeof what, format, args);
+    (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
     if (budget_bytes >= mib) {
         (void)snprintf(budget, sizeof budget, "%" PRIu64 ".%" PRIu64 " MiB", budget_bytes / mib,
@@ -133,9 +178,9 @@ enum slc_status slc_fail_budget(
         /* Most likely a number of MiB or GiB without its unit. */
         (void)snprintf(budget, sizeof budget, "%" PRIu64 " bytes", budget_bytes);
     }
-    return slc_fail(err, SLC_ERR_BUDGET,
-                    "%s needs --memory %" PRIu64 "MiB or more; the budget is %s", what,
-                    need_bytes / mib + (need_bytes % mib != 0), budget);
+    return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,
+                          "%s needs %" PRIu64 " MiB of memory or more; the budget is %s", what,
+                          need_bytes / mib + (need_bytes % mib != 0), budget);
 }
 
 void slc_error_locate_file(struct slc_error *err, const char *file)
@@ -176,8 +221,21 @@ void slc_error_locate_block(struct slc_error *err,
     }
 }
 
-int slc_error_format(const struct slc_error *err, char *text, uint64_t text_bytes)
+void slc_error_set_field(struct slc_error *err, enum slc_error_field field)
 {
+    if (err && err->field == SLC_FIELD_NONE) {
+        err->field = field;
+    }
+}
+
+int slc_error_format(const struct slc_error *err,
+                     slc_field_name_fn *name,
+                     char *text,
+                     uint64_t text_bytes)
+{
+    const char *field = name != NULL ? name(err->field) : "";
+    const char *other = name != NULL ? name(err->other_field) : "";
+    const bool named = field[0] != '\0' || other[0] != '\0';
     char where[160] = "";
     int used = 0;
     const char *separator = err->file[0] != '\0' ? ": " : "";
@@ -197,5 +255,7 @@ int slc_error_format(const struct slc_error *err, char *text, uint64_t text_byte
     if (used > 0 && separator[0] == '\0') {
         separator = ": ";
     }
-    return snprintf(text, text_bytes, "%s%s%s%s", err->file, where, separator, err->message);
+    return snprintf(text, text_bytes, "%s%s%s%s%s%s%s%s%s", err->file, where, separator,
+                    err->message, named ? " (" : "", field,
+                    field[0] != '\0' && other[0] != '\0' ? ", " : "", other, named ? ")" : "");
 }

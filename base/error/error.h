@@ -17,15 +17,39 @@
 /* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
 const char *slc_status_name(enum slc_status status);
 
+/* How an interface spells a field, such as "--memory"; "" for SLC_FIELD_NONE and unknown ones. */
+typedef const char *slc_field_name_fn(enum slc_error_field field);
+
 /*
- * Writes "FILE:LINE:COLUMN: MESSAGE" or "FILE: block B, offset O: MESSAGE" (the parts that apply)
- * into `text`, always terminated. Returns the length it wanted, like snprintf.
+ * Writes "FILE:LINE:COLUMN: MESSAGE (FIELD)" or "FILE: block B, offset O: MESSAGE" (the parts that
+ * apply) into `text`, always terminated. `name` NULL: without fields. Returns the length it wanted,
+ * like snprintf.
  */
-int slc_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
+int slc_error_format(const struct slc_error *err,
+                     slc_field_name_fn *name,
+                     char *text,
+                     uint64_t text_bytes);
 
 /* Records `status` with a printf-style message. `err` may be NULL. Returns `status`. */
 enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const char *format, ...)
     SLC_PRINTF(3, 4);
+
+/*
+ * The same for a fault that an option or argument caused or can cure. The message says what to do
+ * in words that suit every interface, each of which adds the name of the field: "cannot start 8
+ * threads: use fewer" becomes "cannot start 8 threads: use fewer (-t)".
+ */
+enum slc_status slc_fail_field(struct slc_error *err,
+                               enum slc_status status,
+                               enum slc_error_field field,
+                               const char *format,
+                               ...) SLC_PRINTF(4, 5);
+enum slc_status slc_fail_fields(struct slc_error *err,
+                                enum slc_status status,
+                                enum slc_error_field field,
+                                enum slc_error_field other,
+                                const char *format,
+                                ...) SLC_PRINTF(5, 6);
 
 /*
  * Records a failed system call on `file`: SLC_ERR_NOSPACE for ENOSPC and EDQUOT, SLC_ERR_MEMORY for
@@ -36,8 +60,9 @@ slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const 
     SLC_PRINTF(4, 5);
 
 /*
- * Records SLC_ERR_BUDGET: "WHAT needs --memory NMiB or more; the budget is M", the need rounded up
- * to a MiB that is enough. `format` says what needs it and where the memory goes.
+ * Records SLC_ERR_BUDGET: "WHAT needs N MiB of memory or more; the budget is M" and
+ * SLC_FIELD_MEMORY, the need rounded up to a MiB that is enough. `format` says what needs it and
+ * where the memory goes.
  */
 enum slc_status slc_fail_budget(struct slc_error *err,
                                 uint64_t budget_bytes,
@@ -52,6 +77,9 @@ void slc_error_locate_block(struct slc_error *err,
                             const char *file,
                             uint64_t block,
                             uint64_t offset);
+
+/* The same for the field that the fault is about. */
+void slc_error_set_field(struct slc_error *err, enum slc_error_field field);
 
 /* Makes `err` (may be NULL) an empty record again. */
 void slc_error_clear(struct slc_error *err);

@@ -1,8 +1,6 @@
 /* The message sink. A mutex keeps lines whole when several threads speak. */
 #include "base/error/log.h"
 
-#include "base/error/words.h"
-
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +23,7 @@ void slc_log(enum slc_log_level level, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    slc_words_format(message, sizeof message, format, args);
+    (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
     pthread_mutex_lock(&lock);
     if (sink) {

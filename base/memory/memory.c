@@ -118,8 +118,9 @@ enum slc_status slc_buffer_create(struct slc_buffer *buffer,
         }
     }
     if (!data) {
-        return slc_fail(err, SLC_ERR_MEMORY,
-                        "cannot map %zu bytes of memory: lower --memory or free some", bytes);
+        return slc_fail_field(err, SLC_ERR_MEMORY, SLC_FIELD_MEMORY,
+                              "cannot map %zu bytes of memory: free some, or lower the budget",
+                              bytes);
     }
     buffer->data = data;
     buffer->bytes = footprint;

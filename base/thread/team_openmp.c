@@ -41,7 +41,8 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
         return SLC_OK;
     }
     if (workers > SLC_MAX_THREADS || slc_fault_hit(SLC_FAULT_THREAD)) {
-        return slc_fail(err, SLC_ERR_SYSTEM, "cannot start %u threads: use fewer (-t)", workers);
+        return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
+                              "cannot start %u threads: use fewer", workers);
     }
     omp_set_dynamic(0);
     /* Fewer threads than asked may come (thread limits): the size is checked before anybody starts.
@@ -56,10 +57,10 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
         }
     }
     if (!complete) {
-        return slc_fail(err, SLC_ERR_SYSTEM,
-                        "OpenMP gave fewer than the %u threads asked for: use fewer (-t) or raise "
-                        "OMP_THREAD_LIMIT",
-                        workers);
+        return slc_fail_field(
+            err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
+            "OpenMP gave fewer than the %u threads asked for: raise OMP_THREAD_LIMIT or use fewer",
+            workers);
     }
     return SLC_OK;
 }

@@ -163,8 +163,9 @@ static enum slc_status grow(unsigned threads, struct slc_error *err)
 
         if (i < pool.threads) {
             if (slc_fault_hit(SLC_FAULT_THREAD)) {
-                status = slc_fail(err, SLC_ERR_SYSTEM,
-                                  "thread %u of a team does not wake: use fewer (-t)", i + 2);
+                status =
+                    slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
+                                   "thread %u of a team does not wake: use fewer threads", i + 2);
             }
         } else {
             status = slc_thread_start(&pool.thread[i], pool_thread, (void *)(uintptr_t)(i + 1),
@@ -270,8 +271,9 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
         return SLC_OK;
     }
     if (workers > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_SYSTEM, "cannot start %u threads: use at most %d (-t)",
-                        workers, (int)SLC_MAX_THREADS);
+        return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
+                              "cannot start %u threads: use at most %d", workers,
+                              (int)SLC_MAX_THREADS);
     }
     (void)pthread_once(&fork_handler, handle_forks);
     (void)pthread_mutex_lock(&pool.lock);

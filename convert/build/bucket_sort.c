@@ -147,10 +147,10 @@ enum slc_status slc_sort_combine(const struct slc_sort_plan *plan,
         break;
     }
     describe_key(plan, key_lo, key_hi, text);
-    return slc_fail(err, SLC_ERR_INPUT,
-                    "coordinate %s (counting from 1) occurs more than once: choose "
-                    "--duplicates sum, keep-first or keep-last to accept duplicates",
-                    text);
+    return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
+                          "coordinate %s (counting from 1) occurs more than once: choose sum, "
+                          "keep-first or keep-last to accept duplicates",
+                          text);
 }
 
 enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
@@ -165,10 +165,10 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
 
     if (!isfinite(*value)) {
         describe_key(plan, key_lo, key_hi, text);
-        return slc_fail(err, SLC_ERR_INPUT,
-                        "the duplicates of coordinate %s (counting from 1) sum to %g, beyond the "
-                        "range of f64: scale the values, or choose another --duplicates",
-                        text, *value);
+        return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DUPLICATES,
+                              "the duplicates of coordinate %s (counting from 1) sum to %g, beyond "
+                              "the range of f64: scale the values, or take them otherwise",
+                              text, *value);
     }
     if (plan->transforms != NULL) {
         const double before = *value;
@@ -176,20 +176,21 @@ enum slc_status slc_sort_settle(const struct slc_sort_plan *plan,
         *value = slc_transforms_apply(plan->transforms, before);
         if (!isfinite(*value)) {
             describe_key(plan, key_lo, key_hi, text);
-            return slc_fail(err, SLC_ERR_INPUT,
-                            "--transform makes %g of the value %.17g at coordinate %s (counting "
-                            "from 1): log1p needs values above -1, and scale a smaller factor",
-                            *value, before, text);
+            return slc_fail_field(
+                err, SLC_ERR_INPUT, SLC_FIELD_TRANSFORM,
+                "the transform makes %g of the value %.17g at coordinate %s (counting from 1): "
+                "log1p needs values above -1, and scale a smaller factor",
+                *value, before, text);
         }
     }
     if (plan->value == SLC_VALUE_F32) {
         /* The largest value that rounds to a finite float: halfway to the next power of two. */
         if (fabs(*value) >= 0x1.ffffffp127) {
             describe_key(plan, key_lo, key_hi, text);
-            return slc_fail(err, SLC_ERR_INPUT,
-                            "the value %.17g at coordinate %s (counting from 1) is beyond the "
-                            "range of f32: use --value f64, or scale the values",
-                            *value, text);
+            return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_VALUE,
+                                  "the value %.17g at coordinate %s (counting from 1) is beyond "
+                                  "the range of f32: scale the values, or use f64",
+                                  *value, text);
         }
         counts->rounded_values += (double)(float)*value != *value;
         *value = (double)(float)*value;

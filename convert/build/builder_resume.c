@@ -16,7 +16,6 @@
 
 #include "base/error/clock.h"
 #include "base/error/log.h"
-#include "base/error/words.h"
 #include "base/hash.h"
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
@@ -399,7 +398,7 @@ take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
     bool sound;
 
     if (builder->options.restart) {
-        *why = "as --restart says";
+        *why = "as was asked for";
         return SLC_OK;
     }
     /* One of a complete store that is sound does not come to here. */
@@ -408,8 +407,9 @@ take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
         return status;
     }
     if (!builder->options.resumable) {
-        *why = builder->options.completable ? "its store was not complete"
-                                            : "with --temp-dir nothing is gone on with";
+        *why = builder->options.completable
+                   ? "its store was not complete"
+                   : "with temporary files elsewhere nothing is gone on with";
         return SLC_OK;
     }
     status = slc_state_load(&builder->note, builder->options.files, builder->folder.part,
@@ -458,7 +458,7 @@ enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_er
     builder->options.assumed_base = assumed_base;
     if (status == SLC_OK) {
         slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish: %s",
-                builder->folder.part, SLC_SAID(why));
+                builder->folder.part, why);
         status = slc_build_folder_empty(&builder->folder, err);
     }
     return status;
@@ -485,7 +485,7 @@ bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status)
 void slc_builder_end(struct slc_builder *builder, enum slc_status status)
 {
     if (builder != NULL && slc_build_keeps(builder, status)) {
-        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same command line goes on with it",
+        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same run goes on with it",
                 builder->folder.made ? builder->folder.part : builder->folder.output);
     } else if (builder != NULL) {
         builder->folder.keep = false;

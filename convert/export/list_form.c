@@ -248,10 +248,10 @@ enum slc_status slc_list_file_plan(struct slc_list_file *file,
     file->index_base = form == SLC_LISTS_MATLAB ? 1 : 0;
     file->checked = form == SLC_LISTS_NPZ || form == SLC_LISTS_SCIPY;
     if (form == SLC_LISTS_SCIPY && manifest->order != 2) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "scipy.sparse has matrices, and this tensor has %u modes: write it with "
-                        "--format npz, for pydata/sparse",
-                        manifest->order);
+        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_FORM,
+                              "scipy.sparse has matrices, and this tensor has %u modes: write it "
+                              "as npz, for pydata/sparse",
+                              manifest->order);
     }
     if (!slc_mul_u64(manifest->nnz, 8 * (SLC_MAX_ORDER + 1), &bytes) || bytes > INT64_MAX / 2) {
         return fail_form(err, "the tensor is larger than any file");

@@ -39,10 +39,9 @@ open_file(struct slc_text_output *output, const char *path, bool overwrite, stru
     }
     if (code >= 0 && !device && (!overwrite || stat.kind == 'd')) {
         enum slc_status status =
-            slc_fail(err, SLC_ERR_IO,
-                     stat.kind == 'd' ? "the output is a folder: name a file"
-                                      : "the output exists: remove it, or replace it with "
-                                        "--overwrite");
+            slc_fail_field(err, SLC_ERR_IO, stat.kind == 'd' ? SLC_FIELD_NONE : SLC_FIELD_OVERWRITE,
+                           stat.kind == 'd' ? "the output is a folder: name a file"
+                                            : "the output exists: remove it, or replace it");
 
         slc_error_locate_file(err, path);
         return status;

@@ -99,10 +99,10 @@ static enum slc_status check_options(const struct slc_generate_options *options,
 
 static enum slc_status fail_places(uint64_t nnz, uint64_t places, struct slc_error *err)
 {
-    return slc_fail(err, SLC_ERR_USAGE,
-                    "%" PRIu64 " distinct nonzeros do not fit a tensor with %" PRIu64
-                    " places: lower --nnz or raise --dims",
-                    nnz, places);
+    return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_NNZ, SLC_FIELD_DIMS,
+                           "%" PRIu64 " distinct nonzeros do not fit a tensor with %" PRIu64
+                           " places: take fewer or longer modes",
+                           nnz, places);
 }
 
 static enum slc_status
@@ -144,10 +144,10 @@ check_worst(const struct slc_random_tensor *tensor, uint64_t nnz, struct slc_err
 {
     for (unsigned mode = 0; mode < tensor->order; mode++) {
         if (tensor->dims[mode] < nnz) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "mode %u of length %" PRIu64 " is too short for %" PRIu64
-                            " nonzeros that share no index: lower --nnz or raise --dims",
-                            mode + 1, tensor->dims[mode], nnz);
+            return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_NNZ, SLC_FIELD_DIMS,
+                                   "mode %u of length %" PRIu64 " is too short for %" PRIu64
+                                   " nonzeros that share no index: take fewer or longer modes",
+                                   mode + 1, tensor->dims[mode], nnz);
         }
     }
     return SLC_OK;

@@ -14,7 +14,6 @@
 
 #include "base/error/clock.h"
 #include "base/error/log.h"
-#include "base/error/words.h"
 #include "base/key.h"
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -46,24 +45,25 @@ static enum slc_status settle_dims(struct slc_conversion *c, struct slc_error *e
         if (options->dims_order == 0) {
             return slc_conversion_blame(
                 c,
-                slc_fail(err, SLC_ERR_INPUT,
-                         "no entries and no lengths: the input is empty or holds "
-                         "only comments (--dims makes it an empty tensor)"),
+                slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIMS,
+                               "no entries and no lengths: the input is empty or holds only "
+                               "comments; with lengths it is an empty tensor"),
                 err);
         }
         header->order = options->dims_order;
     }
     if (options->dims_order > 0) {
         if (options->dims_order != header->order) {
-            return slc_fail(err, SLC_ERR_USAGE, "--dims gives %u lengths, but %s has %u modes",
-                            options->dims_order, c->info.name, header->order);
+            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DIMS,
+                                  "%u lengths are given, but %s has %u modes", options->dims_order,
+                                  c->info.name, header->order);
         }
         dims = options->dims;
     }
     if (dims && header->symmetry != 0 && dims[0] != dims[1]) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--dims %" PRIu64 "x%" PRIu64 ": a symmetric matrix is square", dims[0],
-                        dims[1]);
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DIMS,
+                              "%" PRIu64 "x%" PRIu64 ": a symmetric matrix is square", dims[0],
+                              dims[1]);
     }
     c->job.dims_declared = dims != NULL;
     for (unsigned m = 0; m < header->order; m++) {
@@ -81,7 +81,7 @@ static void settle_stated_base(struct slc_conversion *c)
 
     c->job.index_base = c->options->index_base >= 0 ? c->options->index_base : header->index_base;
     if (c->options->index_base >= 0) {
-        snprintf(c->reason, sizeof c->reason, "%s", SLC_SAID("as --index-base says"));
+        snprintf(c->reason, sizeof c->reason, "as was given");
     } else if (header->dialect == SLC_DIALECT_GENTEN ||
                header->dialect == SLC_DIALECT_TENSORTOOLBOX) {
         snprintf(c->reason, sizeof c->reason, "stated by the header");
@@ -208,11 +208,10 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
     } else if (c->header.ambiguous_base && job->row_count > 0) {
         return slc_conversion_blame(
             c,
-            slc_fail(
-                err, SLC_ERR_INPUT,
-                "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does not "
-                "say it and no index is 0 or equal to its length; please give --index-base 0 "
-                "or --index-base 1"),
+            slc_fail_field(
+                err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
+                "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does not say "
+                "it and no index is 0 or equal to its length; please give the index base, 0 or 1"),
             err);
     } else {
         job->index_base = (int)slc_dialect_base(c->header.dialect);

@@ -128,10 +128,10 @@ enum slc_status slc_conversion_fit_old(struct slc_conversion *c, struct slc_erro
     for (unsigned n = 0; n < info->order; n++) {
         if (c->options->fixed_modes[n] && c->job.dims_declared &&
             c->job.lengths[n] > info->dims[n]) {
-            return slc_fail(err, SLC_ERR_INPUT,
-                            "mode %u has %" PRIu64 " indices here, but %" PRIu64
-                            " in %s, and is not to grow: see --grow-modes",
-                            n + 1, c->job.lengths[n], info->dims[n], c->options->output);
+            return slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
+                                  "mode %u has %" PRIu64 " indices here, but %" PRIu64
+                                  " in %s, and is not to grow",
+                                  n + 1, c->job.lengths[n], info->dims[n], c->options->output);
         }
         if (c->options->fixed_modes[n]) {
             c->job.lengths[n] = slc_min_u64(c->job.lengths[n], info->dims[n]);
@@ -328,13 +328,13 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
 
     for (unsigned n = 0; n < c->header.order && status == SLC_OK; n++) {
         if (c->options->fixed_modes[n] && dims[n] > a->push.info->dims[n]) {
-            return slc_conversion_blame(
-                c,
-                slc_fail(err, SLC_ERR_INPUT,
-                         "mode %u has %" PRIu64 " indices here, but %" PRIu64
-                         " in the store, and is not to grow: see --grow-modes",
-                         n + 1, dims[n], a->push.info->dims[n]),
-                err);
+            return slc_conversion_blame(c,
+                                        slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
+                                                       "mode %u has %" PRIu64
+                                                       " indices here, but %" PRIu64
+                                                       " in the store, and is not to grow",
+                                                       n + 1, dims[n], a->push.info->dims[n]),
+                                        err);
         }
         dims[n] = slc_max_u64(dims[n], a->push.info->dims[n]);
         c->report->dims[n] = dims[n];

@@ -115,9 +115,9 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
         if (dialect == SLC_DIALECT_AUTO && slc_binary_unmarked(head, head_bytes)) {
             return slc_conversion_blame(
                 c,
-                slc_fail(err, SLC_ERR_INPUT,
-                         "neither text nor a binary tensor that tells its format; "
-                         "one of ALTO is read with --format alto-bin"),
+                slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
+                               "neither text nor a binary tensor that tells its format; one of "
+                               "ALTO is read if its format is given, alto-bin"),
                 err);
         }
     }

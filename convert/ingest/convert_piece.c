@@ -173,10 +173,10 @@ bounds_fault(const struct slc_parse_job *job, const struct slc_mark *place, stru
         (void)slc_fail(err, SLC_ERR_INPUT, "index 0 of mode %u, but indices start at 1 (%s)", mode,
                        job->base_reason);
     } else if (!job->dims_declared && length < SLC_MAX_MODE_LENGTH) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "index %" PRIu64 " of mode %u is beyond its length %" PRIu64
-                       " in the store, and the mode is not to grow: see --grow-modes",
-                       place->index, mode, length);
+        (void)slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_FIXED_MODES,
+                             "index %" PRIu64 " of mode %u is beyond its length %" PRIu64
+                             " in the store, and the mode is not to grow",
+                             place->index, mode, length);
     } else if (!job->dims_declared) {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "index %" PRIu64 " of mode %u is too large: lengths end at %" PRIu64,

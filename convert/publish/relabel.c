@@ -244,10 +244,10 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
     }
     if (build.max_temp > 0) {
         if (r->report->summary.file_bytes >= build.max_temp) {
-            return slc_fail(err, SLC_ERR_BUDGET,
-                            "renumbering modes keeps two block files for a while, of %" PRIu64
-                            " bytes the first: --max-temp has to be larger than that",
-                            r->report->summary.file_bytes);
+            return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP,
+                                  "renumbering modes keeps two block files for a while, of %" PRIu64
+                                  " bytes the first: more than that has to be allowed",
+                                  r->report->summary.file_bytes);
         }
         build.max_temp -= r->report->summary.file_bytes;
     }

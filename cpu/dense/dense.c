@@ -60,10 +60,11 @@ static enum slc_status find_blas_room(unsigned workers, struct slc_error *err)
     room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                 -1, 0);
     if (room == MAP_FAILED) {
-        return slc_fail(err, SLC_ERR_MEMORY,
-                        "OpenBLAS needs an address space of %" PRIu64 " MiB beside all else, for "
-                        "%u threads: raise the limit (ulimit -v, h_vmem of a queue) or take fewer",
-                        (uint64_t)bytes >> 20, workers);
+        return slc_fail_field(err, SLC_ERR_MEMORY, SLC_FIELD_THREADS,
+                              "OpenBLAS needs an address space of %" PRIu64
+                              " MiB beside all else, for %u threads: raise the limit (ulimit -v, "
+                              "h_vmem of a queue) or take fewer",
+                              (uint64_t)bytes >> 20, workers);
     }
     (void)munmap(room, bytes);
     atomic_store(&found, workers);

@@ -76,20 +76,22 @@ slc_hybrid_parse(const char *text, struct slc_hybrid_wish *wish, struct slc_erro
 
     if (strncmp(text, static_word, length) == 0 && (text[length] == '=' || text[length] == '\0')) {
         if (text[length] == '\0' || !parse_fraction(text + length + 1, &found.fraction)) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "'%s' does not say the device's fraction of the nonzeros: static=F, "
-                            "with F from 0 to 1 and at most %d digits, as static=0.7",
-                            text, (int)DIGITS_MOST);
+            return slc_fail_field(
+                err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
+                "the split '%s' does not say the device's fraction of the nonzeros: static=F, with "
+                "F from 0 to 1 and at most %d digits, as static=0.7",
+                text, (int)DIGITS_MOST);
         }
     } else if (strcmp(text, slc_hybrid_kind_name(SLC_HYBRID_ADAPTIVE)) == 0) {
         found.kind = SLC_HYBRID_ADAPTIVE;
     } else if (strcmp(text, slc_hybrid_kind_name(SLC_HYBRID_QUEUE)) == 0) {
         found.kind = SLC_HYBRID_QUEUE;
     } else {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "'%s' is not a way to share work between CPU and GPU: static=F (F from 0 "
-                        "to 1, the fraction of the nonzeros that the GPU gets), adaptive or queue",
-                        text);
+        return slc_fail_field(
+            err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
+            "the split '%s' is not a way to share work between CPU and GPU: static=F (F from 0 to "
+            "1, the fraction of the nonzeros that the GPU gets), adaptive or queue",
+            text);
     }
     *wish = found;
     return SLC_OK;

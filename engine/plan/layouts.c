@@ -66,10 +66,10 @@ enum slc_status slc_layouts_open(const struct slc_store *store,
         if (slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) != NULL) {
             status = open_sorted(store, n, &room, layouts, err);
         } else if (choice == SLC_LAYOUTS_SORTED) {
-            status = slc_fail(err, SLC_ERR_USAGE,
-                              "the store has no layout sorted by mode %u: make it (sluice layout "
-                              "%s --sorted %u), or ask for the layouts auto or blco",
-                              n + 1, store->path, n + 1);
+            status = slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_LAYOUTS,
+                                     "the store has no layout sorted by mode %u: make it, or ask "
+                                     "for the layouts auto or blco",
+                                     n + 1);
         }
     }
     if (status != SLC_OK) {

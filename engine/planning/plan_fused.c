@@ -269,14 +269,14 @@ static enum slc_status fail_no_ranges(const struct slc_layouts *layouts,
     unsigned by_length[SLC_MAX_ORDER];
 
     order_by_length(info, by_length);
-    return slc_fail(err, SLC_ERR_USAGE,
-                    "no pass can update two modes (--passes fused): %s; make the layout sorted by "
-                    "the longest mode (sluice layout --sorted %u), or ask for plain passes",
-                    request->deterministic
-                        ? "deterministic ones need a layout sorted by one of them"
-                        : "no layout closes the rows of one before it has gone on by as many "
-                          "blocks as the ring may have slots",
-                    by_length[0] + 1);
+    return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_PASSES,
+                           "no pass can update two modes: %s; make the layout sorted by the "
+                           "longest mode, %u, or ask for plain passes",
+                           request->deterministic
+                               ? "deterministic ones need a layout sorted by one of them"
+                               : "no layout closes the rows of one before it has gone on by as "
+                                 "many blocks as the ring may have slots",
+                           by_length[0] + 1);
 }
 
 enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,

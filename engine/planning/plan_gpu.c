@@ -191,11 +191,11 @@ static enum slc_status fail_accelerator(const struct slc_plan *plan, struct slc_
                         "the factors of this rank need more memory than a device can have; use a "
                         "smaller rank");
     }
-    return slc_fail(err, SLC_ERR_BUDGET,
-                    "rank %" PRIu32 " with slots of %" PRIu64 " KiB on %s needs --device-memory "
-                    "%" PRIu64 "MiB or more; %" PRIu64 " MiB may be used",
-                    plan->request.rank, slc_div_up_u64(gpu->slot_bytes, 1024), gpu->name,
-                    slc_div_up_u64(gpu->minimum_bytes, mib), gpu->budget_bytes / mib);
+    return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
+                          "rank %" PRIu32 " with slots of %" PRIu64 " KiB on %s needs %" PRIu64
+                          " MiB of device memory or more; %" PRIu64 " MiB may be used",
+                          plan->request.rank, slc_div_up_u64(gpu->slot_bytes, 1024), gpu->name,
+                          slc_div_up_u64(gpu->minimum_bytes, mib), gpu->budget_bytes / mib);
 }
 
 /* What there is; where there are several devices each gets what the smallest has room for. */

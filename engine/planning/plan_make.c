@@ -258,10 +258,9 @@ fail_budget(const struct slc_layouts *layouts, const struct slc_plan *plan, stru
     const uint64_t mib = UINT64_C(1) << 20;
 
     if (wants_copies(plan) && copies == UINT64_MAX) {
-        return slc_fail(
-            err, SLC_ERR_UNSUPPORTED,
-            "copies per mode (--copies always) are for tensors of 2 modes and more, none "
-            "longer than 2^32 - 1, in stores whose tiles are full: use --copies auto");
+        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_COPIES,
+                              "copies per mode are for tensors of 2 modes and more, none longer "
+                              "than 2^32 - 1, in stores whose tiles are full: ask for auto");
     }
     if (plan->minimum_bytes == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_BUDGET,

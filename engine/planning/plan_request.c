@@ -1,5 +1,4 @@
 /* What a user asks of a plan: names of choices, and what cannot be asked for. */
-#include "base/error/words.h"
 #include "engine/planning/planning_impl.h"
 
 #include <inttypes.h>
@@ -19,10 +18,10 @@ static enum slc_status check_devices(const struct slc_plan_request *request, str
                         request->cpu_groups, request->threads, (int)SLC_MAX_THREADS);
     }
     if (request->cpu_groups > 0 && request->split == SLC_SPLIT_NNZ && request->deterministic) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "equal shares of nonzeros are added up by device, so that bits depend on "
-                        "their number: divide partitions (--split partitions), or do not ask for "
-                        "deterministic");
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
+            "equal shares of nonzeros are added up by device, so that bits depend on their number: "
+            "divide partitions, or do not ask for deterministic");
     }
     if (request->cpu_groups > 0 && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -73,22 +72,22 @@ static enum slc_status check_accelerator(const struct slc_plan_request *request,
     }
     if (request->gpu_count > 0 && request->split == SLC_SPLIT_PARTITIONS &&
         request->layouts != SLC_LAYOUTS_SORTED) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "devices divide the partitions of sorted layouts: ask for these, or for "
-                        "equal shares of nonzeros (--split nnz)");
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_LAYOUTS, SLC_FIELD_SPLIT,
+                               "devices divide the partitions of sorted layouts: ask for these, or "
+                               "for equal shares of nonzeros");
     }
     if (request->cpu_groups > 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "work is divided between devices of the CPU alone: leave --devices out, or "
-                        "ask for --device cpu");
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
+                               "work is divided between devices of the CPU alone: name none, or "
+                               "ask for the device cpu");
     }
     if (request->copies == SLC_COPIES_ALWAYS || request->passes == SLC_PASSES_FUSED) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%s are made by the CPU alone: ask for %s auto, or for --device cpu",
-                        request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
-                                                             : "passes that update two modes",
-                        request->copies == SLC_COPIES_ALWAYS ? SLC_SAID("--copies")
-                                                             : SLC_SAID("--passes"));
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE,
+            request->copies == SLC_COPIES_ALWAYS ? SLC_FIELD_COPIES : SLC_FIELD_PASSES,
+            SLC_FIELD_DEVICE, "%s are made by the CPU alone: ask for auto, or for the device cpu",
+            request->copies == SLC_COPIES_ALWAYS ? "copies per mode"
+                                                 : "passes that update two modes");
     }
     return SLC_OK;
 }
@@ -115,9 +114,9 @@ static enum slc_status check_choices(const struct slc_plan_request *request, str
         return slc_fail(err, SLC_ERR_USAGE, "passes can be asked for as auto, plain or fused");
     }
     if (request->passes == SLC_PASSES_FUSED && request->cpu_groups > 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "passes that update two modes are for one device: leave --devices out, or "
-                        "ask for --passes plain or auto");
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_PASSES,
+                               "passes that update two modes are for one device: name none, or ask "
+                               "for passes plain or auto");
     }
     if (request->passes == SLC_PASSES_FUSED && request->copies == SLC_COPIES_ALWAYS) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -147,9 +146,9 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     }
     if (request->slots != 0 &&
         (request->slots < SLC_PLAN_SLOTS_MIN || request->slots > SLC_PLAN_SLOTS_MAX)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%u slots are asked for (--slots); the ring has %d to %d", request->slots,
-                        (int)SLC_PLAN_SLOTS_MIN, (int)SLC_PLAN_SLOTS_MAX);
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SLOTS,
+                              "%u slots are asked for; the ring has %d to %d", request->slots,
+                              (int)SLC_PLAN_SLOTS_MIN, (int)SLC_PLAN_SLOTS_MAX);
     }
     if (request->precision != SLC_F32 && request->precision != SLC_F64) {
         return slc_fail(err, SLC_ERR_USAGE, "the precision has to be f32 or f64");

@@ -46,10 +46,10 @@ enum slc_status
 slc_fiber_order_check(const struct slc_store *store, unsigned mode, struct slc_error *err)
 {
     if (slc_bits_for_length(store->manifest.dims[mode]) > SLC_FIBER_BITS_MAX) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%s keeps no fibers of mode %u together, which has more than 2^%d indices: "
-                        "add the layout first (sluice layout %s --fiber %u)",
-                        store->path, mode + 1, SLC_FIBER_BITS_MAX, store->path, mode + 1);
+        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_FIBER_LAYOUT,
+                              "%s keeps no fibers of mode %u together, which has more than 2^%d "
+                              "indices: add the layout first",
+                              store->path, mode + 1, SLC_FIBER_BITS_MAX);
     }
     return SLC_OK;
 }

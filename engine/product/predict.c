@@ -2,7 +2,6 @@
 #include "engine/product/predict.h"
 
 #include "base/error/stop.h"
-#include "base/error/words.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
@@ -215,10 +214,10 @@ static enum slc_status settle_by_indices(struct predict *predict, struct slc_err
         return SLC_OK;
     }
     if (predict->header.ambiguous_base && !zero && !at_length) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does "
-                       "not say it and no index is 0 or equal to its length; please give "
-                       "--index-base 0 or --index-base 1");
+        (void)slc_fail_field(
+            err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
+            "indices may start at 0 (GenTen) or at 1 (Tensor Toolbox): the header does not say it "
+            "and no index is 0 or equal to its length; please give the index base, 0 or 1");
         return blame_input(predict, SLC_ERR_INPUT, err);
     }
     predict->report->index_base = zero        ? 0
@@ -242,7 +241,7 @@ static enum slc_status settle_base(struct predict *predict, struct slc_error *er
     }
     report->index_base = (unsigned)(given >= 0 ? given : predict->header.index_base);
     (void)snprintf(report->base_reason, sizeof report->base_reason, "%s",
-                   given >= 0 ? SLC_SAID("as --index-base says") : "stated by the header");
+                   given >= 0 ? "as was given" : "stated by the header");
     return SLC_OK;
 }
 
@@ -265,10 +264,10 @@ static enum slc_status bad_index(struct predict *predict,
                        "these and its value",
                        predict->rows.values[row], predict->model->order);
     } else if (index == 0 && predict->report->index_base == 1) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "index 0 of mode %u, but indices start at 1 (%s): if they start at 0, give "
-                       "--index-base 0",
-                       mode + 1, predict->report->base_reason);
+        (void)slc_fail_field(
+            err, SLC_ERR_INPUT, SLC_FIELD_INDEX_BASE,
+            "index 0 of mode %u, but indices start at 1 (%s): if they start at 0, say so", mode + 1,
+            predict->report->base_reason);
     } else {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "index %" PRIu64 " of mode %u is beyond the model, which has %" PRIu64

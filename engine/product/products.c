@@ -108,12 +108,12 @@ enum slc_status slc_products_plan(const struct slc_device *device,
                         " columns needs more memory than a device can have; use fewer columns",
                         shape->columns);
     }
-    return slc_fail(err, SLC_ERR_BUDGET,
-                    "products of %" PRIu32 " column%s with tiles of %" PRIu64 " KiB on %s need "
-                    "--device-memory %" PRIu64 "MiB or more; %" PRIu64 " MiB may be used",
-                    shape->columns, shape->columns == 1 ? "" : "s",
-                    slc_div_up_u64(plan->slot_bytes, 1024), plan->name,
-                    slc_div_up_u64(plan->minimum_bytes, mib), plan->budget_bytes / mib);
+    return slc_fail_field(
+        err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
+        "products of %" PRIu32 " column%s with tiles of %" PRIu64 " KiB on %s need %" PRIu64
+        " MiB of device memory or more; %" PRIu64 " MiB may be used",
+        shape->columns, shape->columns == 1 ? "" : "s", slc_div_up_u64(plan->slot_bytes, 1024),
+        plan->name, slc_div_up_u64(plan->minimum_bytes, mib), plan->budget_bytes / mib);
 }
 
 void slc_products_widen(const struct slc_device *device,

@@ -1,7 +1,6 @@
 /* See device_choice.h. */
 #include "engine/session/device_choice.h"
 
-#include "base/error/words.h"
 #include "base/memory/checked.h"
 
 #include <string.h>
@@ -11,31 +10,33 @@ enum slc_status slc_device_wish_hybrid(const struct slc_device_wish *wish,
                                        struct slc_hybrid_wish *hybrid,
                                        struct slc_error *err)
 {
-    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
 
     *hybrid = (struct slc_hybrid_wish){SLC_HYBRID_NONE, 0};
     if (wish->split == NULL || !slc_hybrid_known(wish->split)) {
         return SLC_OK;
     }
-    if (slc_hybrid_parse(wish->split, hybrid, &refused) != SLC_OK) {
-        return slc_fail(err, SLC_ERR_USAGE, "--split: %s", refused.message);
+    status = slc_hybrid_parse(wish->split, hybrid, err);
+    if (status != SLC_OK) {
+        return status;
     }
     if (wish->kind == SLC_DEVICE_CPU) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--split %s shares the work between the CPU and a GPU: add --device gpu",
-                        wish->split);
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICE,
+            "the split %s shares the work between the CPU and a GPU: ask for the device gpu",
+            wish->split);
     }
     if (wish->count > 1 || (wish->count == 1 && wish->kind != SLC_DEVICE_GPU)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--split %s shares the work between the CPU and one GPU: leave --devices "
-                        "out, or divide partitions or nnz between several",
-                        wish->split);
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
+                               "the split %s shares the work between the CPU and one GPU: name no "
+                               "devices, or divide partitions or nnz between several",
+                               wish->split);
     }
     if (deterministic) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--split %s has CPU and GPU add up parts of the same sums, whose bits "
-                        "depend on who had which: leave it or --deterministic out",
-                        wish->split);
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
+                               "the split %s has CPU and GPU add up parts of the same sums, whose "
+                               "bits depend on who had which: leave one of the two out",
+                               wish->split);
     }
     return SLC_OK;
 }
@@ -47,11 +48,11 @@ check_partitions(const struct slc_store *store, uint32_t modes, struct slc_error
     for (unsigned n = 0; n < store->manifest.order; n++) {
         if ((modes >> n & 1U) != 0 &&
             slc_manifest_find(&store->manifest, SLC_LAYOUT_SORTED, n) == NULL) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "devices divide the partitions of sorted layouts, and the store has "
-                            "none sorted by mode %u: make it (sluice layout %s --sorted %u), or "
-                            "divide nonzeros (--split nnz)",
-                            n + 1, store->path, n + 1);
+            return slc_fail_fields(
+                err, SLC_ERR_USAGE, SLC_FIELD_SORTED_LAYOUT, SLC_FIELD_SPLIT,
+                "devices divide the partitions of sorted layouts, and the store has none sorted by "
+                "mode %u: make it, or divide nonzeros, the split nnz",
+                n + 1);
         }
     }
     return SLC_OK;
@@ -66,10 +67,11 @@ static enum slc_status choose_layouts(const struct slc_device_wish *wish,
         request->split == SLC_SPLIT_PARTITIONS ? SLC_LAYOUTS_SORTED : SLC_LAYOUTS_BLCO;
 
     if (!wish->any_layouts && request->layouts != SLC_LAYOUTS_AUTO && request->layouts != wanted) {
-        return slc_fail(err, SLC_ERR_USAGE, "devices divide %s (--split %s): ask for --layouts %s",
-                        wanted == SLC_LAYOUTS_SORTED ? "the partitions of sorted layouts"
-                                                     : "the blocks of blco",
-                        slc_split_name(request->split), slc_layout_choice_name(wanted));
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_LAYOUTS,
+                               "devices divide %s (the split %s): ask for the layouts %s",
+                               wanted == SLC_LAYOUTS_SORTED ? "the partitions of sorted layouts"
+                                                            : "the blocks of blco",
+                               slc_split_name(request->split), slc_layout_choice_name(wanted));
     }
     request->layouts = wanted;
     request->copies = request->copies == SLC_COPIES_AUTO ? SLC_COPIES_NEVER : request->copies;
@@ -86,10 +88,10 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
     enum slc_status status;
 
     if (!gpu && wish->count > 1) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--devices names %u GPUs, but they are not asked for: add --device gpu, or "
-                        "give the number of devices of the CPU",
-                        wish->count);
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
+                               "%u GPUs are named, but the device gpu is not asked for: ask for "
+                               "it, or give the number of devices of the CPU",
+                               wish->count);
     }
     request->cpu_groups = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
     status = slc_device_wish_hybrid(wish, request->deterministic, &request->hybrid, err);
@@ -99,18 +101,18 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
     request->gpu_count = gpu && request->hybrid.kind == SLC_HYBRID_NONE ? wish->count : 0;
     if (wish->split != NULL && request->hybrid.kind == SLC_HYBRID_NONE &&
         !slc_split_parse(wish->split, &request->split)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--split: '%s' is none of partitions, nnz (between several devices), "
-                        "static=F, adaptive, queue (between the CPU and a GPU)",
-                        wish->split);
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
+                              "the split '%s' is none of partitions, nnz (between several "
+                              "devices), static=F, adaptive, queue (between the CPU and a GPU)",
+                              wish->split);
     }
     if (request->cpu_groups == 0 && request->gpu_count == 0) {
         return wish->split == NULL || request->hybrid.kind != SLC_HYBRID_NONE
                    ? SLC_OK
-                   : slc_fail(err, SLC_ERR_USAGE,
-                              "--split %s divides between devices, and there is one: name several "
-                              "with --devices",
-                              wish->split);
+                   : slc_fail_fields(
+                         err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
+                         "the split %s divides between devices, and there is one: name several",
+                         wish->split);
     }
     status = choose_layouts(wish, request, err);
     return status == SLC_OK && request->layouts == SLC_LAYOUTS_SORTED
@@ -118,26 +120,32 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                : status;
 }
 
-/* What is asked for that the CPU alone can do; NULL: nothing. */
-static const char *wish_for_cpu(const struct slc_device_wish *wish,
-                                const struct slc_plan_request *request)
+/* SLC_ERR_USAGE, recorded in `why`, where something is asked for that the CPU alone can do. */
+static enum slc_status check_gpu_fits(const struct slc_device_wish *wish,
+                                      const struct slc_plan_request *request,
+                                      struct slc_error *why)
 {
     if (wish->count > 0 && wish->number[0] > 0) {
-        return "--devices divides the work between devices of the CPU";
+        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_DEVICES,
+                              "the work is divided between devices of the CPU");
     }
     if (request == NULL) {
-        return NULL;
+        return SLC_OK;
     }
     if (request->copies == SLC_COPIES_ALWAYS) {
-        return "--copies always is for the CPU";
+        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_COPIES,
+                              "copies per mode are for the CPU");
     }
     if (request->passes == SLC_PASSES_FUSED) {
-        return "--passes fused is for the CPU";
+        return slc_fail_field(why, SLC_ERR_USAGE, SLC_FIELD_PASSES,
+                              "passes that update two modes are for the CPU");
     }
     if (request->deterministic) {
-        return "--deterministic gives the bits of the one or the other, so that it has to be named";
+        return slc_fail_field(
+            why, SLC_ERR_USAGE, SLC_FIELD_DETERMINISTIC,
+            "a deterministic run has the bits of the one or the other, so that it has to be named");
     }
-    return NULL;
+    return SLC_OK;
 }
 
 /* One of the machine's devices; or, where a chip is named, a description. */
@@ -231,26 +239,27 @@ static enum slc_status check_wish(const struct slc_device_wish *wish, struct slc
     const bool none = wish->kind == SLC_DEVICE_CPU;
 
     if (none && (wish->streams != 0 || wish->memory_bytes != 0)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%s needs a GPU: add --device gpu or auto, or leave it out",
-                        wish->streams != 0 ? SLC_SAID("--streams") : SLC_SAID("--device-memory"));
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, wish->streams != 0 ? SLC_FIELD_STREAMS : SLC_FIELD_DEVICE_MEMORY,
+            SLC_FIELD_DEVICE, "%s needs a GPU: ask for the device gpu or auto, or leave it out",
+            wish->streams != 0 ? "a number of streams" : "a limit of device memory");
     }
     if (wish->chip != NULL && wish->kind != SLC_DEVICE_GPU) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--device-name describes a GPU to plan for: add --device gpu, or leave it "
-                        "out");
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME, SLC_FIELD_DEVICE,
+            "a name describes a GPU to plan for: ask for the device gpu, or leave it out");
     }
     if (wish->chip != NULL && !wish->plan_only) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "--device-name describes a GPU to plan for, and nothing can be computed "
-                        "on it: leave it out, or ask for the plan alone");
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DEVICE_NAME,
+                              "a name describes a GPU to plan for, and nothing can be computed on "
+                              "it: leave it out, or ask for the plan alone");
     }
     return SLC_OK;
 }
 
 /*
- * --device gpu without a usable device: an error, unless only a plan is wanted and the memory size
- * is known.
+ * A GPU is asked for without a usable device: an error, unless only a plan is wanted and the memory
+ * size is known.
  */
 static enum slc_status describe_instead(const struct slc_device_wish *wish,
                                         struct slc_device_set *set,
@@ -264,11 +273,12 @@ static enum slc_status describe_instead(const struct slc_device_wish *wish,
         *why = *refused;
         return make_devices(wish, SLC_DEVICE_CHIP, set, err);
     }
-    return slc_fail(err, refused->status, "--device gpu: %s%s", refused->message,
-                    describes ? SLC_SAID("; to plan for a GPU that is not here, say which "
-                                         "(--device-name) or with how much memory "
-                                         "(--device-memory)")
-                              : "");
+    return slc_fail_fields(
+        err, refused->status, describes ? SLC_FIELD_DEVICE_NAME : SLC_FIELD_DEVICE,
+        describes ? SLC_FIELD_DEVICE_MEMORY : refused->field, "device gpu: %s%s", refused->message,
+        describes ? "; to plan for a GPU that is not here, say which or with "
+                    "how much memory"
+                  : "");
 }
 
 enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
@@ -279,7 +289,6 @@ enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
                                     struct slc_error *err)
 {
     const bool insists = wish->kind == SLC_DEVICE_GPU;
-    const char *cpu = insists ? NULL : wish_for_cpu(wish, request);
     struct slc_error refused = SLC_ERROR_INIT;
     enum slc_status status;
 
@@ -289,8 +298,7 @@ enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
     if (status != SLC_OK || wish->kind == SLC_DEVICE_CPU) {
         return status;
     }
-    if (cpu != NULL) {
-        (void)slc_fail(why, SLC_ERR_USAGE, "%s", SLC_SAID(cpu));
+    if (!insists && check_gpu_fits(wish, request, why) != SLC_OK) {
         return SLC_OK;
     }
     if (wish->chip != NULL) {

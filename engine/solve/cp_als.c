@@ -70,9 +70,10 @@ static enum slc_status check_options(const struct slc_store *store,
         return slc_fail(err, SLC_ERR_USAGE, "0 to 50 %% of the nonzeros can be held out");
     }
     if (options->holdout > 0.0 && (plan->cpu_groups > 0 || plan->request.gpu != NULL)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "nonzeros are held out where the CPU alone computes, as one device: "
-                        "leave --holdout out, or --device and --devices");
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT,
+                               plan->cpu_groups > 0 ? SLC_FIELD_DEVICES : SLC_FIELD_DEVICE,
+                               "nonzeros are held out where the CPU alone computes, as one device: "
+                               "hold none out, or ask for no other");
     }
     if (store->manifest.nnz == 0) {
         return slc_fail(

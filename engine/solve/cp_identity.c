@@ -144,10 +144,10 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
         put_bits(&identity, state);
     }
     if (status == SLC_OK && identity.used >= SLC_CP_IDENTITY_BYTES) {
-        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                          "what decides the result takes more than the %d bytes that a checkpoint "
-                          "has for it: do without (--checkpoint none)",
-                          SLC_CP_IDENTITY_BYTES);
+        status = slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_CHECKPOINT,
+                                "what decides the result takes more than the %d bytes that a "
+                                "checkpoint has for it: do without",
+                                SLC_CP_IDENTITY_BYTES);
     }
     return status;
 }
@@ -176,19 +176,19 @@ enum slc_status cp_identity_compare(const char *ours, const char *theirs, struct
         const size_t length = value != NULL ? strcspn(value, "\n") : 0;
 
         if (value == NULL || length != our_length || memcmp(value, our_value, length) != 0) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "%.*s is %.*s, the checkpoint's is %.*s: begin anew with --restart, or "
-                            "go on with what it was begun with",
-                            (int)name, line, (int)our_length, our_value,
-                            value != NULL ? (int)length : 4, value != NULL ? value : "none");
+            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
+                                  "%.*s is %.*s, the checkpoint's is %.*s: go on with what it was "
+                                  "begun with, or begin anew",
+                                  (int)name, line, (int)our_length, our_value,
+                                  value != NULL ? (int)length : 4, value != NULL ? value : "none");
         }
     }
     /* What ours has not: a run that was begun so. */
     if (value_of(ours, "held out", strlen("held out")) == NULL &&
         value_of(theirs, "held out", strlen("held out")) != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "nothing is held out, but the checkpoint is of a run that holds nonzeros "
-                        "out: begin anew with --restart, or give the same --holdout");
+        return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_RESTART,
+                               "nothing is held out, but the checkpoint is of a run that holds "
+                               "nonzeros out: hold out the same part, or begin anew");
     }
     return SLC_OK;
 }

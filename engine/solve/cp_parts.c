@@ -240,11 +240,11 @@ struct slc_cp_part cp_part_saved(const struct cp_state *state)
 
 static enum slc_status refuse_checkpoint(unsigned mode, struct slc_error *err)
 {
-    return slc_fail(err, SLC_ERR_USAGE,
-                    "the checkpoint was written within a pass that updates mode %u and the one "
-                    "after it, which this run would read otherwise: give it the memory, layouts, "
-                    "passes and schedule of the one that wrote it, or begin anew (--restart)",
-                    mode + 1);
+    return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_RESTART,
+                          "the checkpoint was written within a pass that updates mode %u and the "
+                          "one after it, which this run would read otherwise: give it the memory, "
+                          "layouts, passes and schedule of the one that wrote it, or begin anew",
+                          mode + 1);
 }
 
 enum slc_status

@@ -78,9 +78,9 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
             }
             at = atomic_fetch_add(&gather->count, 1);
             if (at >= gather->held->room) {
-                return slc_fail(err, SLC_ERR_NUMERIC,
-                                "far more nonzeros are held out than were asked for: the tensor's "
-                                "coordinates agree with this seed; take another (--holdout-seed)");
+                return slc_fail_field(err, SLC_ERR_NUMERIC, SLC_FIELD_HOLDOUT_SEED,
+                                      "far more nonzeros are held out than were asked for: the "
+                                      "tensor's coordinates agree with this seed; take another");
             }
             record = (uint64_t *)gather->held->memory.data + at * record_words(tile->order);
             record[0] = hashes[i];
@@ -184,9 +184,9 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
     }
     held->count = atomic_load(&gather.count);
     if (held->count == 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "none of the nonzeros is held out: hold out a larger part, or take another "
-                        "--holdout-seed");
+        return slc_fail_fields(
+            err, SLC_ERR_USAGE, SLC_FIELD_HOLDOUT, SLC_FIELD_HOLDOUT_SEED,
+            "none of the nonzeros is held out: hold out a larger part, or take another seed");
     }
     sort_records(held);
     for (uint64_t i = 0; i < held->count; i++) {

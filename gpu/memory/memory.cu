@@ -14,10 +14,11 @@ enum slc_status slc_gpu_device_memory_take(uint64_t bytes, void **memory, struct
 
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
-        return slc_fail(err, SLC_ERR_MEMORY,
-                        "the device has no %" PRIu64 " MiB left in one piece: others use it, or "
-                        "--device-memory leaves nothing for what CUDA takes itself",
-                        slc_div_up_u64(bytes, UINT64_C(1) << 20));
+        return slc_fail_field(err, SLC_ERR_MEMORY, SLC_FIELD_DEVICE_MEMORY,
+                              "the device has no %" PRIu64
+                              " MiB left in one piece: others use it, or what may be used of it "
+                              "leaves nothing for what CUDA takes itself",
+                              slc_div_up_u64(bytes, UINT64_C(1) << 20));
     }
     return error == cudaSuccess ? SLC_OK : slc_gpu_fail(error, "cudaMalloc", err);
 }

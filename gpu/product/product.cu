@@ -183,12 +183,12 @@ static enum slc_status check_product(const struct slc_gpu *gpu,
                         product->order, product->lanes, product->room, SLC_DEVICE_LANES);
     }
     if (gpu->product->device_bytes > gpu->cap_bytes) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "matrices and %u lanes on device %d need --device-memory %" PRIu64
-                        "MiB or more; %" PRIu64 ".%" PRIu64 " MiB of it may be used",
-                        product->lanes, gpu->ordinal,
-                        slc_div_up_u64(gpu->product->device_bytes, mib), gpu->cap_bytes / mib,
-                        gpu->cap_bytes % mib * 10 / mib);
+        return slc_fail_field(
+            err, SLC_ERR_BUDGET, SLC_FIELD_DEVICE_MEMORY,
+            "matrices and %u lanes on device %d need %" PRIu64
+            " MiB of device memory or more; %" PRIu64 ".%" PRIu64 " MiB of it may be used",
+            product->lanes, gpu->ordinal, slc_div_up_u64(gpu->product->device_bytes, mib),
+            gpu->cap_bytes / mib, gpu->cap_bytes % mib * 10 / mib);
     }
     return SLC_OK;
 }

@@ -33,7 +33,54 @@ enum slc_status {
     SLC_ERR_TIME_LIMIT   /* stopped by the time limit (exit 75) */
 };
 
-/* A field of struct slc_error that does not apply to the fault at hand. */
+/*
+ * Which option or argument a fault is about: what was wrong, or what to change. The message does
+ * not name it, for each interface spells it in its own way; see sluice_field_name.
+ */
+enum slc_error_field {
+    SLC_FIELD_NONE = 0,
+    SLC_FIELD_MEMORY,
+    SLC_FIELD_THREADS,
+    SLC_FIELD_OVERWRITE,
+    SLC_FIELD_RESTART,
+    SLC_FIELD_MAX_TEMP,
+    SLC_FIELD_DUPLICATES,
+    SLC_FIELD_INDEX_BASE,
+    SLC_FIELD_DIMS,
+    SLC_FIELD_NNZ,
+    SLC_FIELD_VALUE,
+    SLC_FIELD_VALUE_COLUMN,
+    SLC_FIELD_TRANSFORM,
+    SLC_FIELD_COLUMNS,
+    SLC_FIELD_DELIMITER,
+    SLC_FIELD_MISSING,
+    SLC_FIELD_DIALECT,
+    SLC_FIELD_FORM,
+    SLC_FIELD_FIXED_MODES,
+    SLC_FIELD_IO,
+    SLC_FIELD_SLOTS,
+    SLC_FIELD_LAYOUTS,
+    SLC_FIELD_COPIES,
+    SLC_FIELD_PASSES,
+    SLC_FIELD_DETERMINISTIC,
+    SLC_FIELD_DEVICE,
+    SLC_FIELD_DEVICES,
+    SLC_FIELD_DEVICE_MEMORY,
+    SLC_FIELD_DEVICE_NAME,
+    SLC_FIELD_STREAMS,
+    SLC_FIELD_SPLIT,
+    SLC_FIELD_CHECKPOINT,
+    SLC_FIELD_HOLDOUT,
+    SLC_FIELD_HOLDOUT_SEED,
+    SLC_FIELD_RANKS,
+    SLC_FIELD_SEED,
+    SLC_FIELD_SWEEP_FOLDER,
+    SLC_FIELD_SORTED_LAYOUT,
+    SLC_FIELD_FIBER_LAYOUT,
+    SLC_FIELD_GATHER_LAYOUT
+};
+
+/* A number of struct slc_error that does not apply to the fault at hand. */
 #define SLC_NOWHERE UINT64_MAX
 
 /*
@@ -43,18 +90,21 @@ enum slc_status {
  */
 struct slc_error {
     enum slc_status status;
-    int system_errno; /* errno value of the failed system call, or 0 */
-    uint64_t line;    /* 1-based line of a text input */
-    uint64_t column;  /* 1-based byte column within that line */
-    uint64_t block;   /* 0-based block of a block file */
-    uint64_t offset;  /* byte offset in the file */
-    char file[512];   /* path as the user gave it, cut at the front with ".." where longer */
+    int system_errno;                 /* errno value of the failed system call, or 0 */
+    uint64_t line;                    /* 1-based line of a text input */
+    uint64_t column;                  /* 1-based byte column within that line */
+    uint64_t block;                   /* 0-based block of a block file */
+    uint64_t offset;                  /* byte offset in the file */
+    enum slc_error_field field;       /* SLC_FIELD_NONE: none */
+    enum slc_error_field other_field; /* a second one */
+    char file[512]; /* path as the user gave it, cut at the front with ".." where longer */
     char message[1024];
 };
 
 #define SLC_ERROR_INIT                                                                             \
     {                                                                                              \
-        SLC_OK, 0, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, "", ""                      \
+        SLC_OK, 0, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, SLC_FIELD_NONE,             \
+            SLC_FIELD_NONE, "", ""                                                                 \
     }
 
 #ifdef __cplusplus

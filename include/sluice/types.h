@@ -22,8 +22,14 @@ SLC_API const char *sluice_version(void);
 SLC_API const char *sluice_status_name(enum slc_status status);
 
 /*
- * Writes "FILE:LINE:COLUMN: MESSAGE" or "FILE: block B, offset O: MESSAGE" (the parts that apply)
- * into `text` (text_bytes, always terminated). Returns the length it wanted, like snprintf.
+ * The member of an options struct, argument or function that a field of an error stands for, such
+ * as "memory_bytes". "" for SLC_FIELD_NONE and unknown numbers; never NULL.
+ */
+SLC_API const char *sluice_field_name(enum slc_error_field field);
+
+/*
+ * Writes "FILE:LINE:COLUMN: MESSAGE (FIELD)" or "FILE: block B, offset O: MESSAGE" (the parts that
+ * apply) into `text` (text_bytes, always terminated). Returns the length it wanted, like snprintf.
  */
 SLC_API int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes);
 

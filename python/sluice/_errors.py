@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 class SluiceError(Exception):
     """
     What libsluice says is wrong. `status` is its name ("input", "budget", ..); `file`, `line`, `column`, `block`,
-    `offset` and `errno` say where, None where they do not apply.
+    `offset` and `errno` say where, and `field` names the argument to change; None where they do not apply.
     """
 
     def __init__(self, text: str, status: str = "usage", file: Optional[str] = None, line: Optional[int] = None,
                  column: Optional[int] = None, block: Optional[int] = None, offset: Optional[int] = None,
-                 errno: Optional[int] = None) -> None:
+                 errno: Optional[int] = None, field: Optional[str] = None) -> None:
         super().__init__(text)
         self.status = status
         self.file = file
@@ -25,6 +25,7 @@ class SluiceError(Exception):
         self.block = block
         self.offset = offset
         self.errno = errno
+        self.field = field
 
 
 class UsageError(SluiceError, ValueError):

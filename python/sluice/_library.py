@@ -20,6 +20,10 @@ Progress = Callable[[str, int, Optional[int]], Any]
 NOWHERE = 2**64 - 1
 CLASSES = {"usage": UsageError, "input": InputError, "format": InputError, "unsupported": InputError,
            "budget": BudgetError, "io": StorageError, "no-space": StorageError, "damaged": StorageError}
+# What a member of the library's structs, or a function, is called here, where that differs.
+KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "shape", "dialect": "format",
+            "device_memory_bytes": "device_memory", "checkpoint_folder": "checkpoint", "folder": "output",
+            "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
 VERSION = "0.1."
 
 
@@ -37,6 +41,7 @@ def _load() -> ctypes.CDLL:
     if not number.startswith(VERSION):
         raise ImportError(f"{path} is libsluice {number}; this package needs {VERSION}x")
     found.sluice_status_name.restype = ctypes.c_char_p
+    found.sluice_field_name.restype = ctypes.c_char_p
     found.sluice_cpd_rows.restype = ctypes.c_uint64
     found.sluice_cpd_record.restype = ctypes.c_char_p
     found.sluice_store_title.restype = ctypes.c_char_p
@@ -89,6 +94,9 @@ def size(text: Any) -> int:
 
 
 def fault(status: int, err: Error) -> SluiceError:
+    members = [LIB.sluice_field_name(number).decode() for number in (err.field, err.other_field)]
+    fields = [KEYWORDS.get(member, member) for member in members if member]
+    err.field = err.other_field = 0
     text = ctypes.create_string_buffer(2048)
     LIB.sluice_error_format(byref(err), text, ctypes.c_uint64(len(text)))
     name = LIB.sluice_status_name(status).decode()
@@ -97,8 +105,9 @@ def fault(status: int, err: Error) -> SluiceError:
         return None if number == NOWHERE else number
 
     return CLASSES.get(name, SluiceError)(
-        text.value.decode(errors="replace"), status=name, file=os.fsdecode(err.file) or None, line=place(err.line),
-        column=place(err.column), block=place(err.block), offset=place(err.offset), errno=err.system_errno or None)
+        text.value.decode(errors="replace") + (f" ({', '.join(fields)})" if fields else ""), status=name, file=os.fsdecode(err.file) or None, line=place(err.line),
+        column=place(err.column), block=place(err.block), offset=place(err.offset), errno=err.system_errno or None,
+        field=fields[0] if fields else None)
 
 
 def call(name: str, *args: Any) -> None:

@@ -35,7 +35,7 @@ class Structure(ctypes.Structure):
 
 class Error(Structure):
     _fields_ = [("status", ENUM), ("system_errno", c_int), ("line", U64), ("column", U64), ("block", U64),
-                ("offset", U64), ("file", c_char * 512), ("message", c_char * 1024)]
+                ("offset", U64), ("field", ENUM), ("other_field", ENUM), ("file", c_char * 512), ("message", c_char * 1024)]
 
 
 # Returns an address: ctypes would keep no string alive behind the call.

@@ -139,10 +139,11 @@ enum slc_status slc_checkpoint_take_folder(struct slc_checkpoint *checkpoint,
         return slc_fail_errno(err, -rc, folder, "making the folder of the checkpoint");
     }
     checkpoint->made_folder = rc >= 0;
-    status = slc_folder_lock(files, folder,
-                             "another sluice computes what this run would, and keeps its "
-                             "checkpoint here: wait for it, or name another output or --checkpoint",
-                             &checkpoint->lock_fd, &taken, err);
+    status = slc_folder_lock(
+        files, folder,
+        "another sluice computes what this run would, and keeps its "
+        "checkpoint here: wait for it, or name another output or folder of checkpoints",
+        &checkpoint->lock_fd, &taken, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -265,6 +266,7 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
     const struct slc_files *files = checkpoint->files;
     const char *path = checkpoint->path[which];
     struct slc_file_stat stat;
+    enum slc_status status;
     int rc = files->stat_path(files->self, path, &stat);
 
     if (rc < 0 && rc != -ENOENT) {
@@ -283,12 +285,15 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
     if (rc == -EOPNOTSUPP) {
         return write_zeros(checkpoint, which, stat.bytes, bytes, err);
     }
-    return rc < 0 ? slc_fail_errno(err, -rc, path,
-                                   "reserving %" PRIu64 " bytes for a checkpoint; name "
-                                   "another place (--checkpoint DIR) or do without (--checkpoint "
-                                   "none)",
-                                   bytes)
-                  : SLC_OK;
+    if (rc >= 0) {
+        return SLC_OK;
+    }
+    status = slc_fail_errno(err, -rc, path,
+                            "reserving %" PRIu64 " bytes for a checkpoint; name another place or "
+                            "do without",
+                            bytes);
+    slc_error_set_field(err, SLC_FIELD_CHECKPOINT);
+    return status;
 }
 
 enum slc_status

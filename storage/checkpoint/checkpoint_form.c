@@ -46,8 +46,8 @@ enum {
 enum slc_status
 slc_checkpoint_damaged(struct slc_error *err, const char *path, uint64_t offset, const char *what)
 {
-    (void)slc_fail(err, SLC_ERR_DAMAGED,
-                   "%s: the checkpoint is damaged; --restart begins the run anew", what);
+    (void)slc_fail_field(err, SLC_ERR_DAMAGED, SLC_FIELD_RESTART,
+                         "%s: the checkpoint is damaged; begin the run anew", what);
     slc_error_locate_block(err, path, SLC_NOWHERE, offset);
     return SLC_ERR_DAMAGED;
 }

@@ -227,8 +227,8 @@ static enum slc_status open_source(struct slc_io *io, const char *path, struct s
     }
     if (io->kind == SLC_IO_MMAP && file.part_count > 1) {
         slc_block_file_close(&file);
-        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                          "a layout in several stripes cannot be mapped: use --io uring or pread");
+        status = slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_IO,
+                                "a layout in several stripes cannot be mapped: use uring or pread");
         slc_error_locate_file(err, path);
         return status;
     }

@@ -225,12 +225,12 @@ mmap_check(const struct slc_io *io, const struct slc_io_request *request, struct
                           " bytes: it was cut while in use; restore or convert it again",
                           place.offset, place.offset + request->bytes, left);
     } else if (modified_ns != mmap->windows[request->slot].modified_ns) {
-        status = slc_fail(err, SLC_ERR_IO,
-                          "the file was changed while bytes %" PRIu64 " to %" PRIu64
-                          " of it were mapped and in use: what was read may be neither the old nor "
-                          "the new; give the same command again once nobody changes it, or read "
-                          "another way (--io pread)",
-                          place.offset, place.offset + request->bytes);
+        status = slc_fail_field(
+            err, SLC_ERR_IO, SLC_FIELD_IO,
+            "the file was changed while bytes %" PRIu64 " to %" PRIu64
+            " of it were mapped and in use: what was read may be neither the old nor the new; give "
+            "the same command again once nobody changes it, or read it by pread",
+            place.offset, place.offset + request->bytes);
     } else if (!atomic_load(&mmap->ranges[request->slot].faulted)) {
         return SLC_OK;
     } else {

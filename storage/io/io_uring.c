@@ -276,9 +276,9 @@ enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
     if (rc < 0) {
         slc_free(uring->slots);
         slc_free(uring);
-        return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "io_uring is refused here (%s); use --io pread, which works everywhere",
-                        strerror(-rc));
+        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_IO,
+                              "io_uring is refused here (%s); use pread, which works everywhere",
+                              strerror(-rc));
     }
     io->backend = uring;
     status = register_most(io, err);
@@ -298,8 +298,8 @@ enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
 enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
 {
     (void)io;
-    return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                    "this build has no io_uring (it was made without liburing); use --io pread");
+    return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_IO,
+                          "this build has no io_uring (it was made without liburing); use pread");
 }
 
 #endif

@@ -105,8 +105,9 @@ slc_map_guard_add(struct slc_guarded_range *ranges, unsigned count, struct slc_e
         s++;
     }
     if (s == MAX_SETS) {
-        status = slc_fail(err, SLC_ERR_SYSTEM,
-                          "%d files are being read through maps already; use --io pread", MAX_SETS);
+        status =
+            slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_IO,
+                           "%d files are being read through maps already; use pread", MAX_SETS);
     } else if (set_count == 0) {
         page_bytes = slc_memory_page_bytes();
         memset(&action, 0, sizeof action);

@@ -221,7 +221,7 @@ def mttkrp_baselines(folder):
     plan = json.loads(sluice("plan", path, "-r", 2, "--copies", "never", "--json")[0])
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "genten-c", "--memory",
                            plan["total_bytes"] + (6 << 20), status=4)
-    check(out == "" and "list of 400000 nonzeros" in messages and "needs --memory" in messages, messages)
+    check(out == "" and "list of 400000 nonzeros" in messages and "MiB of memory or more" in messages, messages)
 
 
 def check_layouts(path, *args):
@@ -282,7 +282,7 @@ def mttkrp_layouts(folder):
                        ("what --check compares with", ["--check"])):
         out, messages = sluice("bench", "mttkrp", path, "-r", 2, *args, "--memory",
                                plan["total_bytes"] + (6 << 20), status=4)
-        check(out == "" and part in messages and "needs --memory" in messages, messages)
+        check(out == "" and part in messages and "MiB of memory or more" in messages, messages)
     path = os.path.join(folder, "sparse.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 1000, "-q")
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "fiber-rows", status=2)
@@ -329,7 +329,7 @@ def mttkrp_refuses(folder):
             (2, "more than 16 numbers", [path, "-r", ",".join(["2"] * 17)]),
             (2, "--rank R[,R..] must be given", [path]),
             (2, "genten-d", [path, "-r", 2, "--kernel", "genten-d"]),
-            (4, "needs --memory", [path, "-r", 2, "--memory", "1MiB"]),
+            (4, "MiB of memory or more", [path, "-r", 2, "--memory", "1MiB"]),
             (4, "copies", [path, "-r", 2, "--memory", without, "--conflict", "owned"]),
             (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 2])):
         out, messages = sluice("bench", "mttkrp", *args, status=status)
@@ -407,7 +407,7 @@ def ttm(folder):
     check([row["kernel"] for row in json.loads(out)["rows"]] == ["fiber", "element"], out)
     check("no loop" in messages, messages)
     for status, part, args in ((2, "the tensor has 3 modes", [path, "-r", 3, "--mode", 4]),
-                               (4, "needs --memory", [path, "-r", 3, "--memory", "1MiB"]),
+                               (4, "MiB of memory or more", [path, "-r", 3, "--memory", "1MiB"]),
                                (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 3])):
         out, messages = sluice("bench", "ttm", *args, status=status)
         check(out == "" and part in messages, messages)
@@ -422,7 +422,7 @@ def ttv_refuses(folder):
     for status, part, args in ((4, "1e+12 fibers, empty ones too", [path, "--keep-empty-fibers"]),
                                (2, "the tensor has 3 modes", [path, "--mode", 4]),
                                (2, "largst", [path, "--schedule", "largst"]),
-                               (4, "needs --memory", [path, "--memory", "10KiB"]),
+                               (4, "MiB of memory or more", [path, "--memory", "10KiB"]),
                                (5, "x-not.slc", [os.path.join(folder, "x-not.slc")])):
         out, messages = sluice("bench", "ttv", *args, status=status)
         check(out == "" and part in messages, messages)
@@ -591,7 +591,7 @@ def roofline_refuses(folder):
             (5, "x.svg.tmp", [path, "-r", 2, "--svg", os.path.join(folder, "not", "x.svg")]),
             (5, "temporary files", [path, "-r", 2, "--bounds", "--temp-dir",
                                     os.path.join(folder, "not")]),
-            (4, "needs --memory", [path, "-r", 2, "-n", 1, "-t", 1, "--memory", "1MiB"])):
+            (4, "MiB of memory or more", [path, "-r", 2, "-n", 1, "-t", 1, "--memory", "1MiB"])):
         out, messages = sluice("bench", "roofline", *args, *SMALL_SET, status=status)
         check(out == "", out)
         check(part in messages, f"{part!r} is not in {messages!r}")
@@ -616,7 +616,7 @@ def roofline_refuses(folder):
     check("mttkrp-stream" in kernels and "ttm-fiber" not in kernels, f"{record['rows']}")
     told = [(item["kernel"], item["mode"]) for item in record["left_out"]]
     check([("ttm-fiber", n) for n in (1, 2, 3)] == [t for t in told if t[0] == "ttm-fiber"], f"{told}")
-    check("is left out: " in messages and "--memory" in record["left_out"][-1]["why"], messages)
+    check("is left out: " in messages and "MiB of memory or more" in record["left_out"][-1]["why"], messages)
     # A kernel that does not fit is left out; bounds that would not are made smaller; both are said.
     sluice("generate", path, "--dims", "300x200x100", "--nnz", 300000, "-f", "-q")
     plan = json.loads(sluice("plan", path, "-r", 1, "-t", 1, "--copies", "always", "--json")[0])
@@ -796,7 +796,7 @@ def named_budgets(folder):
             less = measured([*args, "--memory", budget - MIB], status=None)
             if less.status == 4:
                 break
-        check(less.status == 4 and "needs --memory" in less.messages, f"{kind}: {budget - MIB} bytes are enough, too")
+        check(less.status == 4 and "MiB of memory or more" in less.messages, f"{kind}: {budget - MIB} bytes are enough, too")
 
 
 def streaming_refuses(folder):
@@ -805,7 +805,7 @@ def streaming_refuses(folder):
     for status, part, args in (
             (2, "the tensor has 2 modes", ["pass", path, "-r", 2, "--mode", 3]),
             (2, "--rank R[,R..] must be given", ["pass", path]),
-            (4, "needs --memory", ["pass", path, "-r", 2, "--memory", "1MiB"]),
+            (4, "MiB of memory or more", ["pass", path, "-r", 2, "--memory", "1MiB"]),
             (2, "slots are asked for", ["io", path, "--slots", 1]),
             (5, "x-not.slc", ["io", os.path.join(folder, "x-not.slc")])):
         out, messages = sluice("bench", *args, status=status)

@@ -138,7 +138,7 @@ def complete(folder):
             expected, first = finish(folder, *more)
         code, said = crowded(command(*more), folder, "out.slc")
         check(code == 5 and "the output exists" in said, said)
-        check("what is done stays in out.slc.part: the same command line goes on with it" in said, said)
+        check("what is done stays in out.slc.part: the same run goes on with it" in said, said)
         left = os.listdir(os.path.join(folder, "out.slc.part"))
         check("complete.state" in left and not set(left) & {"pushed.state", "spill.tmp", "relabelled.slc"}, left)
         result, said = finish(folder, *more)
@@ -187,7 +187,7 @@ def stopped(folder):
         for until in ("pushed.state", "sorted.state"):
             ended, said = leave(folder, until=until, number=number)
             check(ended == code, f"exit {ended}: {said}")
-            check("what is done stays in out.slc.part: the same command line goes on with it" in said, said)
+            check("what is done stays in out.slc.part: the same run goes on with it" in said, said)
             result, said = finish(folder)
             check(re.search(r"going on with what an interrupted run left: \w+", said), said)
             check(result == expected, f"other bytes after {until}")

@@ -236,7 +236,7 @@ def spilling(folder):
     text, out = os.path.join(folder, "big.tns"), os.path.join(folder, "out", "big.slc")
     sluice("generate", text, "--dims", "3000x2000x1000", "--nnz", 1200000, "-q")
     args = ["convert", text, out, "-t", "1", "-q", "--memory"]
-    least = re.search(r"needs --memory (\d+)MiB", sluice(*args, "1MiB", status=4)[1])
+    least = re.search(r"needs (\d+) MiB of memory", sluice(*args, "1MiB", status=4)[1])
     return (*args, f"{int(least[1]) + 2}MiB")
 
 

@@ -151,13 +151,13 @@ def bench_logical(folder):
     rows = json.loads(emulated("bench", "device", store, *options, "--device-memory", least, "--mode", 2))["rows"]
     check([row.get("devices") for row in rows] == [None, 1, 1, 2, 2] and rows[0]["median_ms"] > 0, str(rows))
     check([row["split"] for row in rows[1:]] == ["partitions", "nnz"] * 2, str(rows))
-    check(all("median_ms" not in row and "needs --device-memory" in row["note"] for row in rows[3:]), str(rows[3:]))
+    check(all("median_ms" not in row and "MiB of device memory or more" in row["note"] for row in rows[3:]), str(rows[3:]))
 
 
 def least_memory(store):
     """MiB of --device-memory that MTTKRPs of rank 4 on one device need."""
     text = emulated("bench", "device", store, "--rank", 4, "--largest", "4KiB", "--device-memory", "1KiB", status=4)
-    return re.search(r"needs --device-memory (\d+MiB) or more", text).group(1)
+    return re.search(r"needs? (\d+) MiB of device memory or more", text).group(1) + "MiB"
 
 
 def roofline(folder):
@@ -233,7 +233,7 @@ def bench_cpd(folder):
     check([row["threads"] for row in told["rows"]] == [1] * 6 + [2] * 6, str(told["rows"]))
     check("block copies" in emulated(*options, "--device", "auto"), "auto takes the device")
     _, err = sluice(*options, "--device", "gpu", status=1)
-    check("--device gpu: " in err, err)
+    check("device gpu: " in err, err)
 
 
 def baselines(folder):
@@ -264,7 +264,7 @@ def baselines(folder):
     # Not enough memory for two: their row has a note, and what one device computed is there.
     rows = json.loads(emulated(*options, "--rank", 4, "--kernel", "amped", "--devices", "0,0", "--device-memory",
                                least_memory(made(folder))))["rows"]
-    check([row.get("devices") for row in rows] == [None] * 6 + [2] and "needs --device-memory" in rows[-1]["note"], str(rows))
+    check([row.get("devices") for row in rows] == [None] * 6 + [2] and "MiB of device memory or more" in rows[-1]["note"], str(rows))
     for wrong in (["--work-group", 48], ["--queues", 1]):
         check("possible" in emulated(*options, "--kernel", "blco", *wrong, status=2), str(wrong))
 
@@ -367,9 +367,9 @@ def shared(folder):
         fits.append(record(out)["fit"])
     check(abs(fits[0] - fits[1]) < 1e-6 and record(out)["share"]["modes"][0]["nnz"]["cpu"] > 0, str(fits))
     for wrong, told in ((["--split", "static=2"], "with F from 0 to 1"), (["--split", "rows"], "is none of partitions, nnz"),
-                        (["--split", "queue", "--deterministic"], "leave it or --deterministic out"),
+                        (["--split", "queue", "--deterministic"], "leave one of the two out (--split, --deterministic)"),
                         (["--split", "queue", "--devices", "0,0"], "the CPU and one GPU"),
-                        (["--split", "adaptive", "--device", "cpu"], "add --device gpu"),
+                        (["--split", "adaptive", "--device", "cpu"], "ask for the device gpu (--split, --device)"),
                         (["--split", "queue", "--device", "auto", "--devices", "2"], "the CPU and one GPU")):
         text = emulated("plan", store, "-r", 3, *(["--device", "gpu"] if "--device" not in wrong else []), *wrong, status=2)
         check(told in text, text)
@@ -402,7 +402,7 @@ def resumed(folder):
 def budgets(folder):
     store = made(folder)
     text = emulated("cpd", store, "-r", 3, "--device", "gpu", "--device-memory", "64KiB", status=4)
-    needs = re.search(r"needs --device-memory (\d+)MiB or more", text)
+    needs = re.search(r"needs (\d+) MiB of device memory or more", text)
     check(needs, text)
     plan = json.loads(emulated("plan", store, "-r", 3, "--device", "gpu", "--device-memory", needs.group(1) + "MiB",
                                "--json"))
@@ -412,9 +412,9 @@ def budgets(folder):
     for devices in ([], ["--devices", "0,0,0", "--split", "nnz"]):
         options = ["plan", store, "-r", 3, "--device-memory", "1025MiB", *devices]
         text = emulated(*options, "--device", "gpu", status=2)
-        check("--device-memory asks for 1025 MiB, but 1024 of the 1024 MiB of device 0" in text, text)
+        check("1025 MiB of device memory are asked for, but 1024 of the 1024 MiB of device 0" in text, text)
     text = emulated("plan", store, "-r", 3, "--device", "auto", "--device-memory", "1025MiB")
-    check(re.search(r"^  GPU +not used: --device-memory asks", text, re.M), text)
+    check(re.search(r"^  GPU +not used: 1025 MiB of device memory are asked for.*--device-memory", text, re.M), text)
     emulated("plan", store, "-r", 3, "--device", "gpu", "--device-memory", "1GiB", "--devices", "0,0,0", "--split", "nnz")
     text = emulated("plan", store, "-r", 3, "--device", "auto")
     check(re.search(r"on the device \(smallest that works", text) and "not used" not in text, text)
@@ -445,19 +445,19 @@ def wishes(folder):
     """What the CPU alone can do: auto takes it and says why, gpu refuses."""
     store = made(folder)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", "--deterministic")
-    check("  device       CPU" in text and "not used: --deterministic" in text, text)
-    for wish, told in ((["--copies", "always"], "--device cpu"),
+    check("  device       CPU" in text and re.search("not used: a deterministic run .*--deterministic", text), text)
+    for wish, told in ((["--copies", "always"], "or for the device cpu (--copies, --device)"),
                        (["--devices", "2", "--split", "nnz"], "there is no device 2")):
         text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto", *wish)
         check("  device       CPU" in text, text)
         text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "gpu", *wish, status=2)
         check(told in text, text)
     text = emulated("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--devices", "0,1", status=2)
-    check("add --device gpu" in text, text)
+    check("ask for it, or give the number of devices of the CPU (--devices, --device)" in text, text)
     for option in (["--streams", 3], ["--device-memory", "64MiB"]):
         for device in ([], ["--device", "cpu"]):
             text = emulated("plan", store, "-r", 2, *option, *device, status=2)
-            check(f"{option[0]} needs a GPU" in text, text)
+            check(f"needs a GPU: ask for the device gpu or auto, or leave it out ({option[0]}, --device)" in text, text)
         emulated("plan", store, "-r", 2, *option, "--device", "auto", "--devices", "2", "--split", "nnz")
     text = emulated("cpd", store, "-r", 2, "--streams", 9, status=2)
     check("8" in text, text)
@@ -467,7 +467,7 @@ def without(folder):
     """A machine without a device, as tests of the command are run on: CUDA is shown none."""
     store = made(folder)
     out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--device", "gpu", "--nowrite", status=1)
-    check(re.search(r"--device gpu: (this sluice was built without CUDA|no CUDA device can be used)", err), out + err)
+    check(re.search(r"device gpu: (this sluice was built without CUDA|no CUDA device can be used)", err), out + err)
     out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite", "--device", "auto")
     check(re.search(r"^  GPU +not used: \S", out, re.M), out)
     out, err = sluice("cpd", store, "-r", 2, "-i", 1, "--nowrite")

@@ -122,16 +122,16 @@ def budgets(folder):
     store = generate_store(folder, dims, 6000, "--fibers", 2)
     args = [*product(folder, store, dims, 2, 50), out]
     text = emulated(*args, "--device", "gpu", "--device-memory", "64KiB", status=4)
-    needs = re.search(r"needs? --device-memory (\d+MiB) or more", text)
+    needs = re.search(r"needs? (\d+) MiB of device memory or more", text)
     check(needs, text)
-    told = json.loads(emulated(*args, "--device", "gpu", "--device-memory", needs.group(1), "--dry-run", "--json"))
+    told = json.loads(emulated(*args, "--device", "gpu", "--device-memory", needs.group(1) + "MiB", "--dry-run", "--json"))
     device = told["device"]
     check(device["memory_least_bytes"] <= device["memory_bytes"] <= device["memory_budget_bytes"], str(device))
     check("gpu" not in device and not os.path.exists(out), str(device))
     plan = json.loads(emulated("plan", store, "-r", 50, "--device", "gpu", "--json"))["products"][1]
     check(plan["ttm_device_bytes"] == device["memory_least_bytes"] > plan["ttv_device_bytes"] > 0, str(plan))
     check("of the device's memory" in emulated("plan", store, "-r", 50, "--device", "gpu"), "the plan's text")
-    emulated(*args, "--device", "gpu", "--device-memory", needs.group(1), "--memory",
+    emulated(*args, "--device", "gpu", "--device-memory", needs.group(1) + "MiB", "--memory",
              (told["memory_least_bytes"] >> 20) + 8 << 20)
     text = emulated(*args, "--device", "gpu", "--memory", "4MiB", status=4)
     check("--memory" in text or "budget" in text, text)
@@ -163,11 +163,11 @@ def without(folder):
     args = [*product(folder, generate_store(folder, dims, 6000), dims, 2, 2), out]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
     _, err = sluice(*args, "--device", "gpu", status=1)
-    check(re.search("--device gpu: " + why, err) and not os.path.exists(out), err)
+    check(re.search("device gpu: " + why, err) and not os.path.exists(out), err)
     text, _ = sluice(*args, "--device", "auto", "--split", "adaptive")
     check(re.search("^  GPU +not used: " + why, text, re.M), text)
     check("GPU" not in sluice(*args)[0], "the CPU alone")
-    for wrong, told in ((["--split", "queue"], "add --device gpu"), (["--split", "half", "--device", "gpu"], "half"),
+    for wrong, told in ((["--split", "queue"], "ask for the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
                         (["--split", "static=2", "--device", "gpu"], "static="),
                         (["--split", "partitions", "--device", "gpu"], "partitions")):
         _, err = sluice(*args, *wrong, status=2)

@@ -123,9 +123,9 @@ def budgets(folder):
     store, out = generate_store(folder, "60x80x20", 6000), os.path.join(folder, "out.slc")
     args = ["ttv", store, *vectors(folder, "60x80x20", [2]), out, "-f"]
     text = emulated(*args, "--device", "gpu", "--device-memory", "64KiB", status=4)
-    needs = re.search(r"needs? --device-memory (\d+MiB) or more", text)
+    needs = re.search(r"needs? (\d+) MiB of device memory or more", text)
     check(needs, text)
-    told = json.loads(emulated(*args, "--device", "gpu", "--device-memory", needs.group(1), "--dry-run", "--json", "-q"))
+    told = json.loads(emulated(*args, "--device", "gpu", "--device-memory", needs.group(1) + "MiB", "--dry-run", "--json", "-q"))
     device = told["device"]
     check(device["memory_least_bytes"] <= device["memory_bytes"] <= device["memory_budget_bytes"], str(device))
     check("gpu" not in device and not os.path.exists(out), str(device))
@@ -133,7 +133,7 @@ def budgets(folder):
     # What of the program is resident differs from one run to the next.
     beside = [record["memory_least_bytes"] - record["process_bytes"] for record in (told, alone)]
     check(beside[0] > beside[1] > 0 < alone["process_bytes"], f"{told}, {alone}")
-    emulated(*args, "--device", "gpu", "--device-memory", needs.group(1), "--memory",
+    emulated(*args, "--device", "gpu", "--device-memory", needs.group(1) + "MiB", "--memory",
              (told["memory_least_bytes"] >> 20) + 8 << 20)
     emulated(*args, "--device", "gpu", "--memory", "4MiB", status=4)
     check("(smallest that works: " in emulated(*args, "--device", "auto", "--dry-run"), "auto takes the GPU")
@@ -161,14 +161,14 @@ def without(folder):
     args = ["ttv", store, *vectors(folder, "60x80x20", [2]), out, "-f"]
     why = "(this sluice was built without CUDA|no CUDA device can be used)"
     _, err = sluice(*args, "--device", "gpu", status=1)
-    check(re.search("--device gpu: " + why, err) and not os.path.exists(out), err)
+    check(re.search("device gpu: " + why, err) and not os.path.exists(out), err)
     text, _ = sluice(*args, "--device", "auto")
     check(re.search("^  GPU +not used: " + why, text, re.M), text)
     check("GPU" not in sluice(*args)[0], "the CPU alone")
     number = ["ttv", store, *vectors(folder, "60x80x20", [1, 2, 3])]
     text, err = sluice(*number, "--device", "auto")
     check(text == sluice(*number)[0] and re.search("GPU not used: " + why, err), text + err)
-    for wrong, told in ((["--split", "queue"], "add --device gpu"), (["--split", "half", "--device", "gpu"], "half"),
+    for wrong, told in ((["--split", "queue"], "ask for the device gpu (--split, --device)"), (["--split", "half", "--device", "gpu"], "half"),
                         (["--split", "static=2", "--device", "gpu"], "static=")):
         _, err = sluice(*args, *wrong, status=2)
         check(told in err, err)

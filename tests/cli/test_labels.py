@@ -175,7 +175,7 @@ def budget(folder):
     store, _ = made(folder, "-q")
     want = {name: open(os.path.join(store, name), "rb").read() for name in sorted(os.listdir(store))}
     _, (_, messages) = made(folder, "--memory", "1MiB", "-q", name="small.slc", status=4)
-    least = int(re.search(r"needs --memory (\d+)MiB", messages)[1])
+    least = int(re.search(r"needs (\d+) MiB of memory", messages)[1])
     small, _ = made(folder, "--memory", f"{least + 2}MiB", "-q", "-t", 1, name="small.slc")
     got = {name: open(os.path.join(small, name), "rb").read() for name in sorted(os.listdir(small))}
     check(got == want, "another store within a small budget")

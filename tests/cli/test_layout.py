@@ -105,7 +105,7 @@ def wrong(folder):
                                   (["--drop", "blco"], 2, "sorted-K or fiber-K"),
                                   (["--drop", "sorted-1"], 2, "no layout sorted-1"),
                                   (["--sorted", "1", "--drop", "sorted-1"], 2, "added and dropped"),
-                                  (["--sorted", "1", "--memory", "1MiB"], 4, "--memory ")):
+                                  (["--sorted", "1", "--memory", "1MiB"], 4, "(--memory)")):
         done = layout(store, *arguments)
         check(done.returncode == code and part in done.stderr, f"{arguments}: {done.returncode} {done.stderr}")
     check(layout(os.path.join(folder, "none.slc"), "--sorted", "1").returncode in (3, 5), "no such store")
@@ -119,7 +119,7 @@ def budget(folder):
         done = layout(store, "--sorted", "1", "--memory", f"{least}MiB", "-t", "1", "-v")
         if done.returncode == 0:
             break
-        least = int(re.search(r"--memory (\d+)MiB", done.stderr).group(1))
+        least = int(re.search(r"needs (\d+) MiB of memory", done.stderr).group(1))
     out = done.stdout
     check(done.returncode == 0 and least > 1, f"{least} MiB: {done.stderr}")
     # Six or seven where as much of the program is resident as when the budget was refused; it may be less by then.
@@ -258,7 +258,7 @@ def striped(folder):
     refused = sluice("append", store, "-", "-q", input="1 1 1 1\n", status=5)[1]
     check("--gather" in refused, refused)
     refused = sluice("cpd", store, "-r", 2, "-i", 1, "--io", "mmap", "--layouts", "blco", "-o", os.path.join(folder, "m"), status=3)[1]
-    check("--io uring or pread" in refused, refused)
+    check("use uring or pread (--io)" in refused, refused)
     os.rename(other, os.path.join(a, os.path.basename(other)))
     sluice("check", store, "-q")
     os.rename(os.path.join(a, os.path.basename(other)), os.path.join(folder, os.path.basename(other)))

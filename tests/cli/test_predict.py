@@ -93,7 +93,7 @@ def refused(folder):
     # Later than the first two megabytes, too, with the line.
     path = write(folder, "late.tns", "1 1 1\n" * 500000 + "0 1 1\n")
     _, messages = sluice("predict", out, path, "-q", "-o", os.path.join(folder, "p.txt"), status=3)
-    check(":500001:1: index 0 of mode 1" in messages and "--index-base 0" in messages, messages)
+    check(":500001:1: index 0 of mode 1" in messages and "say so (--index-base)" in messages, messages)
     path = write(folder, "t.tns", "1 1 1\n")
     for options, word in ((("--write", "npy"), "--output"), (("--json", "--write", "text"), "--output"),
                           (("-o", "x", "--write", "none"), "none"), (("--format", "alto-bin"), "alto-bin")):

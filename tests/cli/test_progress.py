@@ -336,7 +336,7 @@ def dry_runs(folder):
         sluice("generate", large, "--dims", "3000x2000x1000", "--nnz", 1000000, "-q")
         listed["large.tns"] = os.stat(large).st_mtime_ns
         tight = ["convert", large, out + ".slc", "--dry-run", "-t", 1]
-        least = re.search(r"--memory (\d+MiB) or more", sluice(*tight, "--memory", "1MiB", status=4)[1])[1]
+        least = re.search(r"needs (\d+) MiB of memory", sluice(*tight, "--memory", "1MiB", status=4)[1])[1] + "MiB"
         tight += ["--memory", least]
         check("temporary file" in sluice(*tight)[0], "no temporary file")
         check("--max-temp" in sluice(*tight, "--max-temp", "1KiB", status=4)[1], "--max-temp")

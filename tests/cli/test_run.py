@@ -584,7 +584,8 @@ def long_mode(folder):
     check([(p["ttm_needs_layout"], p["ttm_sorts"]) for p in products]
           == [(True, False), (False, True), (False, True)], f"{products}")
     check(f"ttm needs sluice layout {store} --fiber 1" in sluice("plan", store, "-r", 2)[0], "plan")
-    sluice(*re.search(r"sluice (layout \S+ --fiber 1)\)", message).group(1).split(), "-q")
+    check("fibers of mode 1" in message and "add the layout first (sluice layout --fiber)" in message, message)
+    sluice("layout", store, "--fiber", 1, "-q")
     sluice(*command)
     with open(os.path.join(out, "coords.npy"), "rb") as file:
         coords = list(struct.iter_unpack("<2q", file.read()[128:]))

@@ -191,11 +191,11 @@ def without_memory(folder):
     record = load_json(os.path.join(out, "sweep.json"))
     check(record["ranks"][0]["core_consistency"] is not None, record["ranks"])
     check(record["ranks"][1]["core_consistency"] is None, record["ranks"])
-    check("--consistency always" in record["ranks"][1]["core_consistency_note"], record["ranks"])
+    check("ask for always to compute it" in record["ranks"][1]["core_consistency_note"], record["ranks"])
     said, _ = sluice("cpd", store, "--rank", "2,60", "-i", 1, "--tol", 0, "-o", out, "--restart", "--consistency", "always",
                      "--memory", "300MiB")
     record = load_json(os.path.join(out, "sweep.json"))
-    check("needs --memory" in record["ranks"][1]["core_consistency_note"] and "needs --memory" in said, record["ranks"])
+    check("MiB of memory or more" in record["ranks"][1]["core_consistency_note"] and "MiB of memory or more" in said, record["ranks"])
     sluice("cpd", store, "--rank", "2,3", "-i", 1, "--tol", 0, "-o", out, "--restart", "--consistency", "never", "-q")
     record = load_json(os.path.join(out, "sweep.json"))
     check([r["core_consistency"] for r in record["ranks"]] == [None, None], record["ranks"])

@@ -307,7 +307,7 @@ def smallest(path, store):
         if done.returncode == 0:
             shutil.rmtree(store)
             return f"{memory + 2}MiB"
-        needed = re.search(r"needs --memory (\d+)MiB or more", done.stderr)
+        needed = re.search(r"needs (\d+) MiB of memory or more", done.stderr)
         check(done.returncode == 4 and needed and int(needed[1]) > memory, f"{memory} MiB: {done.returncode} {done.stderr}")
         memory = int(needed[1])
     raise AssertionError(f"{memory} MiB were named, and are not enough")
@@ -379,7 +379,7 @@ def foreseen(folder):
         if refused.returncode == 0:
             break
         check(refused.returncode == 4, refused)
-        memory = int(re.search(r"--memory (\d+)MiB", refused.stderr)[1])
+        memory = int(re.search(r"needs (\d+) MiB of memory", refused.stderr)[1])
     sluice(*command, "--memory", f"{memory + QUICK * 100}MiB", "-t", 1, "-q")
     shutil.rmtree(store)
     check("--max-temp" in sluice(*command, "--dry-run", "--max-temp", "1MiB", status=4)[1], "temporary files")

@@ -96,7 +96,7 @@ def done(folder, program, commands, locked):
     for args in commands:
         ended = execute(folder, program, args, locked)
         what = f"{' '.join(map(str, args))}, {locked} bytes to lock"
-        refused = "io_uring is refused here" in ended.stderr and "use --io pread" in ended.stderr
+        refused = "io_uring is refused here" in ended.stderr and "use pread" in ended.stderr
         if refused and "uring" in args and locked is not None and locked < 8 * MIB:
             # Some systems want memory to lock for the ring itself; who does not ask for it gets what works.
             check(ended.returncode == 3, f"{what}: exit {ended.returncode}")

@@ -149,8 +149,8 @@ def mistaken_folders(folder):
             ("name the folder of one of them", 3, "export", sweep, os.path.join(folder, "x.mat")),
             ("a store already", 3, "convert", store, os.path.join(folder, "y.slc")),
             ("results of a run", 3, "predict", out, out),
-            ("--columns names those", 3, "convert", table, os.path.join(folder, "y.slc")),
-            ("without --value rows are counted", 2, "convert", table, os.path.join(folder, "y.slc"), "--columns", "origin",
+            ("name the columns that become modes (--columns)", 3, "convert", table, os.path.join(folder, "y.slc")),
+            ("without a column of values rows are counted (--value)", 2, "convert", table, os.path.join(folder, "y.slc"), "--columns", "origin",
              "--value", "count"),
             ("the budget is 4 bytes", 4, "cpd", store, "-r", 2, "--memory", 4)):
         _, messages = sluice(*args, status=status)

@@ -240,11 +240,11 @@ static void make_spilling(void)
 
     (void)snprintf(spilling, sizeof spilling, "%s 1MiB", command);
     command_run(inputs, spilling, NULL, 0, &end);
-    least = strstr(end.said, "needs --memory ");
+    least = strstr(end.said, " needs ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(least);
     /* Some more than now, for what is resident of libraries varies from run to run. */
     (void)snprintf(spilling, sizeof spilling, "%s %luMiB", command,
-                   strtoul(least + strlen("needs --memory "), NULL, 10) + 4);
+                   strtoul(least + strlen(" needs "), NULL, 10) + 4);
 }
 
 static void make_inputs(void)

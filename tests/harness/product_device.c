@@ -164,7 +164,8 @@ static enum slc_status product_open(struct slc_device *device,
         return slc_fail(err, SLC_ERR_USAGE, "the product is not sound");
     }
     if (need > self->memory_bytes) {
-        return slc_fail(err, SLC_ERR_BUDGET, "a fake device needs --device-memory %lluMiB or more",
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "a fake device needs %llu MiB of device memory or more",
                         (unsigned long long)(need >> 20) + 1);
     }
     self->product = *product;

@@ -112,7 +112,7 @@ void slc_test_assert_ok(enum slc_status status,
     if (status != SLC_OK && err) {
         char message[2048];
 
-        (void)slc_error_format(err, message, sizeof message);
+        (void)slc_error_format(err, NULL, message, sizeof message);
         print_diagnostic(message);
     }
     CU_assertImplementation(status == SLC_OK, line, text, file, "", CU_FALSE);

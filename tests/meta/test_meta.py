@@ -12,7 +12,8 @@ from tap import SOURCE, check, load_json, run  # noqa: E402
 
 def files(*endings, under=""):
     for folder, folders, names in os.walk(os.path.join(SOURCE, under)):
-        folders[:] = [d for d in folders if not d.startswith((".", "build")) and d != "__pycache__"]
+        top = os.path.abspath(folder) == os.path.abspath(SOURCE)  # where builds are; convert/build/ is none
+        folders[:] = [d for d in folders if not d.startswith((".", "build") if top else ".") and d != "__pycache__"]
         for name in sorted(names):
             if name.endswith(endings):
                 yield os.path.relpath(os.path.join(folder, name), SOURCE)
@@ -237,6 +238,59 @@ def only_tools_print(_folder):
                 check(not found, f"{path}: {line.strip()}")
 
 
+def options_of_command():
+    """The long names in the option tables of tools/, and the letters."""
+    tables = "\n".join(text(path) for path in files(".c", ".h", under="tools"))
+    names = set(re.findall(r'[{(][\s\\]*"([\w-]+)",[\s\\]*OPTION_[A-Z]', tables)) | set(re.findall(r'\.alias = "([\w-]+)"', tables))
+    letters = set(re.findall(r"\.letter = '(.)'", tables))
+    check(len(names) > 100 and {"memory", "max-temp", "rank"} <= names and {"t", "o", "r"} <= letters,
+          f"the option tables are not found: {len(names)} options, {len(letters)} letters")
+    return names | {"help", "version"}, letters
+
+
+def literals(path):
+    """The string literals of a source file."""
+    return re.findall(r"/\*.*?\*/|//[^\n]*|'(?:\\.|[^'\\])+'|" r'"((?:\\.|[^"\\])*)"', text(path), re.S)
+
+
+def no_options_in_library(_folder):
+    """A message of the library names no option: it has a field, which each interface spells."""
+    names, letters = options_of_command()
+    count = 0
+    for floor in layers():
+        if floor in ("tools", "python"):
+            continue
+        for path in files(".c", ".h", ".cu", under=floor):
+            for literal in literals(path):
+                count += 1
+                found = re.findall(r"(?<![\w-])--([a-z][\w-]*)", literal)
+                check(not names & set(found), f"{path} names an option: {literal}")
+                found = re.findall(r"\(-([a-zA-Z])\b", literal)
+                check(not letters & set(found), f"{path} names an option: {literal}")
+    check(count > 5000, f"there are {count} string literals")
+
+
+def fields(_folder):
+    """Every field of an error has an option or command, a C member, argument or function, and a keyword of Python."""
+    names, letters = options_of_command()
+    known = re.findall(r"^    SLC_FIELD_(\w+)", text("include/sluice/status.h").split("enum slc_error_field {")[1].split("}")[0], re.M)
+    python = "\n".join(text(path) for path in files(".py", under="python/sluice"))
+    keywords = dict(re.findall(r'"(\w+)": "(\w+)"', python.split("KEYWORDS = {")[1].split("}")[0]))
+    headers = "\n".join(text(path) for path in files(".h", under="include/sluice"))
+    tables = [dict(re.findall(r'\[SLC_FIELD_(\w+)\] = "([^"]+)"', text(path))) for path in ("tools/options/fields.c", "api/options.c")]
+    check(known[0] == "NONE" and len(known) > 30, f"{known}")
+    for table in tables:
+        check(set(table) == set(known[1:]), f"fields without a name: {sorted(set(known[1:]) ^ set(table))}")
+    for field in known[1:]:
+        option, member = (table[field] for table in tables)
+        found = re.search(r"(?:^|^sluice layout )-(?:-([\w-]+)|(\w))(?: |$)", option)
+        check(found and (found[1] in names or found[2] in letters), f"{field}: there is no option {option}")
+        check(re.search(rf"\b{member}\b", headers), f"{field}: there is no {member}")
+        keyword = keywords.get(member, member)
+        # The ring's slots are chosen for those who call from Python.
+        check(field == "SLOTS" or re.search(rf"\b{keyword}: |def {keyword}\(", python), f"{field}: Python has no {keyword}")
+
+
 def sizes(_folder):
     """A file is one thing: about 600 lines at most."""
     for path in files(".c", ".h", ".cu", ".cpp"):
@@ -270,6 +324,8 @@ run([
     ("no dead files", no_dead_files),
     ("no forgotten words", words),
     ("only tools/ prints", only_tools_print),
+    ("the library names no options", no_options_in_library),
+    ("fields of errors have names", fields),
     ("file sizes", sizes),
     ("Debian packages", packages),
 ])

@@ -104,7 +104,7 @@ def measured(args, cgroup=None, status=0):
 
 def named_budget(messages):
     """The budget in bytes that a refusal names."""
-    found = re.search(r"--memory (\d+)MiB", messages)
+    found = re.search(r"needs (\d+) MiB of memory", messages)
     check(found, f"no budget is named: {messages}")
     return int(found[1]) * MIB
 

@@ -94,7 +94,7 @@ def asked(folder):
     values = np.array([1.0, 2.0, 3.0])
     c, v = write(os.path.join(folder, "c.npy"), saved(coords)), write(os.path.join(folder, "v.npy"), saved(values))
     _, messages = sluice("convert", c, v, os.path.join(folder, "o.slc"), status=3)
-    check("--format npy-rows or --format npy-columns" in messages, messages)
+    check("the format npy-rows or npy-columns (--format)" in messages, messages)
     more = ("--dims", "3x3x3")
     check(converted(folder, (c, v), "--format", "npy-columns", *more) == as_text(folder, (3, 3, 3), coords, values), "columns")
     check(converted(folder, (c, v), "--format", "npy-rows", *more) == as_text(folder, (3, 3, 3), coords.T, values), "rows")

@@ -138,7 +138,7 @@ def small_memory(folder):
                "-t", 2, "--memory")
     _, refused = sluice(*command, "1MiB", status=4)
     # The resident process is counted in steps of 4 MiB, and may have passed one since.
-    least = int(re.search(r"needs --memory (\d+)MiB", refused).group(1)) + 4
+    least = int(re.search(r"needs (\d+) MiB of memory", refused).group(1)) + 4
     written = []
     for memory in ("1GiB", f"{least}MiB"):
         sluice(*command, memory)

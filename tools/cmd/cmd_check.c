@@ -5,6 +5,7 @@
 #include "convert/forecast/store_trial.h"
 #include "storage/verify/verify.h"
 #include "tools/forecast/forecast_ahead.h"
+#include "tools/options/fields.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
@@ -48,12 +49,11 @@ static const struct option options[] = {{"fast", OPTION_FLAG, offsetof(struct ar
 
 static void print_finding(void *context, const struct slc_error *fault)
 {
-    char text[sizeof fault->file + sizeof fault->message + 128];
+    struct fault_text text;
 
     (void)context;
-    (void)slc_error_format(fault, text, sizeof text);
     console_settle();
-    printf("%s\n", text);
+    printf("%s\n", fault_text(&text, fault));
 }
 
 /* A note: what goes on from a file that an interrupted run left, or removes it. */

@@ -12,6 +12,7 @@
 #include "storage/manifest/store.h"
 #include "tools/build/build_options.h"
 #include "tools/forecast/forecast_product.h"
+#include "tools/options/fields.h"
 #include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
@@ -339,6 +340,7 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
     const bool dry_run = product->contract.dry_run;
     uint32_t modes = 0;
     struct format_text name;
+    struct fault_text why;
     json_t *record;
 
     for (unsigned k = 0; k < product->contract.vector_count; k++) {
@@ -355,7 +357,8 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
     (void)json_object_set_new(record, "used", used_json(product));
     (void)json_object_set_new(record, "device", device_json(product));
     if (product->device.why.status != SLC_OK) {
-        (void)json_object_set_new(record, "no_device", json_string(product->device.why.message));
+        (void)json_object_set_new(record, "no_device",
+                                  json_string(fault_text(&why, &product->device.why)));
     }
     if (report->layout_fibers > 0) {
         (void)json_object_set_new(record, "fibers",
@@ -380,11 +383,12 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
 static void print_device_of_number(const struct product *product)
 {
     const struct slc_error *refused = &product->device.why;
+    struct fault_text why;
 
     if (product->args.verbose && !product->args.build.quiet) {
         print_device(product, stderr);
     } else if (refused->status != SLC_OK) {
-        console_note("GPU not used: %s", refused->message);
+        console_note("GPU not used: %s", fault_text(&why, refused));
     }
 }
 

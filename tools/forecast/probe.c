@@ -8,6 +8,7 @@
 #include "storage/block/reader.h"
 #include "storage/file/block_file.h"
 #include "storage/file/files.h"
+#include "tools/options/fields.h"
 #include "tools/progress/console.h"
 #include "tools/progress/signals.h"
 
@@ -369,6 +370,7 @@ enum slc_status probe_run(struct slc_session *session,
                           struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
+    struct fault_text why;
     enum slc_status status;
 
     *estimated = false;
@@ -385,7 +387,7 @@ enum slc_status probe_run(struct slc_session *session,
     case SLC_ERR_UNSUPPORTED:
     case SLC_ERR_INPUT:
     case SLC_ERR_NUMERIC:
-        console_note("no time is estimated: %s", refused.message);
+        console_note("no time is estimated: %s", fault_text(&why, &refused));
         return SLC_OK;
     default:
         *err = refused;

@@ -3,6 +3,7 @@
 
 #include "base/error/log.h"
 #include "base/text/plain_text.h"
+#include "tools/options/fields.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -92,19 +93,19 @@ static const char *advice_for(const struct slc_error *err)
 
 int console_error(const struct slc_error *err)
 {
-    char text[sizeof err->file + sizeof err->message + 128];
+    struct fault_text text;
     const char *advice =
         err->status == SLC_ERR_NOSPACE || err->status == SLC_ERR_IO ? advice_for(err) : NULL;
     bool colour = console_colour();
 
-    (void)slc_error_format(err, text, sizeof text);
-    slc_text_make_plain(text);
+    (void)fault_text(&text, err);
+    slc_text_make_plain(text.text);
     (void)fflush(stdout);
     (void)pthread_mutex_lock(&console_lock);
     last_status = slc_status_name(err->status);
     wipe_locked();
     (void)fprintf(stderr, "%ssluice:%s %s\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "",
-                  text);
+                  text.text);
     if (advice != NULL) {
         (void)fprintf(stderr, "sluice: %s\n", advice);
     }

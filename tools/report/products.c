@@ -2,6 +2,7 @@
 #include "tools/report/products.h"
 
 #include "gpu/gpu.h"
+#include "tools/options/fields.h"
 #include "tools/progress/format.h"
 
 #include <inttypes.h>
@@ -54,9 +55,10 @@ void products_print(const struct products_told *told, FILE *out)
     const struct slc_plan_gpu *plan = told->plan;
     struct slc_hybrid_text share;
     struct format_text a, b, c;
+    struct fault_text why;
 
     if (told->refused->status != SLC_OK) {
-        (void)fprintf(out, "  %-12s not used: %s\n", "GPU", told->refused->message);
+        (void)fprintf(out, "  %-12s not used: %s\n", "GPU", fault_text(&why, told->refused));
     }
     if (!is_used(told)) {
         return;

@@ -5,6 +5,7 @@
 #include "base/memory/memory.h"
 #include "cpu/cpu.h"
 #include "report/run_record.h"
+#include "tools/options/fields.h"
 #include "tools/progress/format.h"
 #include "tools/report/accelerator.h"
 #include "tools/session/session.h"
@@ -287,6 +288,7 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu)
     const char *precision = plan->request.precision == SLC_F32 ? "f32, sums in f64" : "f64";
     const char *deterministic = plan->request.deterministic ? ", deterministic" : "";
     char several[16] = "";
+    struct fault_text why;
 
     if (plan->request.gpu != NULL) {
         if (plan->request.gpu_count > 0) {
@@ -308,7 +310,7 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu)
     }
     printf("\n");
     if (no_gpu->status != SLC_OK && plan->cpu_groups == 0) {
-        printf(KEY "not used: %s\n", "GPU", no_gpu->message);
+        printf(KEY "not used: %s\n", "GPU", fault_text(&why, no_gpu));
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "tools/options/fields.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 
@@ -61,10 +62,12 @@ static struct products_told told_of(const struct ttm_product *product, bool done
 static void put_device(const struct ttm_product *product, bool done, json_t *record)
 {
     const struct products_told told = told_of(product, done);
+    struct fault_text why;
 
     (void)json_object_set_new(record, "device", products_json(&told));
     if (product->refused.status != SLC_OK) {
-        (void)json_object_set_new(record, "no_device", json_string(product->refused.message));
+        (void)json_object_set_new(record, "no_device",
+                                  json_string(fault_text(&why, &product->refused)));
     }
 }
 

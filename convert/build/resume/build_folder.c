@@ -304,8 +304,8 @@ static enum slc_status check_output(const struct slc_build_folder *folder, struc
         return status;
     }
     if (!folder->overwrite) {
-        status = slc_fail(err, SLC_ERR_IO,
-                          "the output exists: remove it, or replace it with --overwrite");
+        status = slc_fail_field(err, SLC_ERR_IO, SLC_FIELD_OVERWRITE,
+                                "the output exists: remove it, or replace it");
     } else {
         if (kind == 'd') {
             status = take_census(folder->files, folder->output, &census, err);
@@ -320,10 +320,10 @@ static enum slc_status check_output(const struct slc_build_folder *folder, struc
                               "store's files: move that elsewhere first",
                               census.foreign);
         } else if (status == SLC_OK && census.striped[0] != '\0') {
-            status = slc_fail(err, SLC_ERR_IO,
-                              "the store is not replaced, for %s lies in stripes elsewhere, which "
-                              "would stay: 'sluice layout %s --gather' first",
-                              census.striped, folder->output);
+            status = slc_fail_field(err, SLC_ERR_IO, SLC_FIELD_GATHER_LAYOUT,
+                                    "the store is not replaced, for %s lies in stripes elsewhere, "
+                                    "which would stay: gather it first",
+                                    census.striped);
         }
     }
     slc_error_locate_file(err, folder->output);

@@ -20,8 +20,8 @@ static enum slc_status parse_factor(const char *text, double *factor, struct slc
 
     return slc_parse_f64(text, end, factor) == end && isfinite(*factor) && *factor != 0
                ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE,
-                          "--transform scale=%s: a finite number other than 0 is needed", text);
+               : slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
+                                "transform scale=%s: a finite number other than 0 is needed", text);
 }
 
 enum slc_status
@@ -32,8 +32,8 @@ slc_transforms_add(struct slc_transforms *transforms, const char *text, struct s
     enum slc_status status = SLC_OK;
 
     if (at == SLC_TRANSFORMS_MAX) {
-        return slc_fail(err, SLC_ERR_USAGE, "--transform: at most %d steps are possible",
-                        SLC_TRANSFORMS_MAX);
+        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
+                              "at most %d transforms are possible", SLC_TRANSFORMS_MAX);
     }
     while (kind < NAMES && strcmp(text, names[kind]) != 0) {
         kind++;
@@ -44,9 +44,9 @@ slc_transforms_add(struct slc_transforms *transforms, const char *text, struct s
         transforms->steps[at].kind = SLC_TRANSFORM_SCALE;
         status = parse_factor(text + 6, &transforms->steps[at].factor, err);
     } else {
-        status =
-            slc_fail(err, SLC_ERR_USAGE,
-                     "--transform '%s': log1p, binarize, abs or scale=FACTOR is possible", text);
+        status = slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_TRANSFORM,
+                                "transform '%s': log1p, binarize, abs or scale=FACTOR is possible",
+                                text);
     }
     transforms->count += status == SLC_OK;
     return status;

@@ -200,10 +200,10 @@ write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct 
     enum slc_status status = SLC_OK;
 
     if (spill->max_bytes > 0 && spill->file_bytes + bytes > spill->max_bytes) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "sorting needs more than the %llu bytes of temporary disk space allowed: "
-                        "allow more with --max-temp or give more --memory",
-                        (unsigned long long)spill->max_bytes);
+        return slc_fail_fields(err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP, SLC_FIELD_MEMORY,
+                               "sorting needs more than the %llu bytes of temporary disk space "
+                               "allowed: allow more, or give more memory",
+                               (unsigned long long)spill->max_bytes);
     }
     if (spill->fd < 0) {
         status = open_file(spill, err);

@@ -166,11 +166,11 @@ static enum slc_status choose_rows(enum slc_dialect dialect,
     }
     *rows = can_rows;
     if (can_rows && can_columns && nnz > 1) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "the coordinates have the shape %s and there are %" PRIu64
-                          " values: is a nonzero a row or a column? Please give --format npy-rows "
-                          "or --format npy-columns",
-                          shape_text(&coords->header, text), nnz);
+        status = slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_DIALECT,
+                                "the coordinates have the shape %s and there are %" PRIu64
+                                " values: is a nonzero a row or a column? Please give the format "
+                                "npy-rows or npy-columns",
+                                shape_text(&coords->header, text), nnz);
     } else if (!can_rows && !can_columns) {
         status = slc_fail(err, SLC_ERR_INPUT,
                           "the coordinates have the shape %s, but there are %" PRIu64

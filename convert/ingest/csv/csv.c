@@ -1,6 +1,5 @@
 #include "convert/ingest/csv/csv_internal.h"
 
-#include "base/error/words.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "convert/ingest/csv/csv_read.h"
@@ -71,12 +70,12 @@ static bool has_byte(const struct slc_csv_field *field, char byte)
 }
 
 /* What may be wrong with a first line that lacks a column, or the names that it has. */
-static void advise_columns(const struct slc_csv_spec *spec,
-                           const struct slc_csv_field *fields,
-                           unsigned count,
-                           const char *nearest,
-                           char *text,
-                           size_t room)
+static enum slc_error_field advise_columns(const struct slc_csv_spec *spec,
+                                           const struct slc_csv_field *fields,
+                                           unsigned count,
+                                           const char *nearest,
+                                           char *text,
+                                           size_t room)
 {
     static const char others[] = ";\t|,";
     const struct slc_csv_field *first = &fields[0];
@@ -86,30 +85,30 @@ static void advise_columns(const struct slc_csv_spec *spec,
     if (first->bytes >= 2 &&
         (memcmp(first->text, "\xff\xfe", 2) == 0 || memcmp(first->text, "\xfe\xff", 2) == 0)) {
         (void)snprintf(text, room, "; it is UTF-16, which iconv -f UTF-16 -t UTF-8 converts");
-        return;
+        return SLC_FIELD_NONE;
     }
     for (unsigned i = 0; i < count; i++) {
         if (has_byte(&fields[i], '\r')) {
             (void)snprintf(text, room,
                            "; lines end in CR alone, of which tr '\\r' '\\n' makes line ends");
-            return;
+            return SLC_FIELD_NONE;
         }
     }
     for (const char *other = others; count == 1 && *other != '\0'; other++) {
         if (*other != spec->delimiter && has_byte(first, *other)) {
-            (void)snprintf(text, room, "; %s %s%c%s would make several of it",
-                           SLC_SAID("--delimiter"), *other == '\t' ? "ta" : "'",
-                           *other == '\t' ? 'b' : *other, *other == '\t' ? "" : "'");
-            return;
+            (void)snprintf(text, room, "; the delimiter %s%c%s would make several of it",
+                           *other == '\t' ? "ta" : "'", *other == '\t' ? 'b' : *other,
+                           *other == '\t' ? "" : "'");
+            return SLC_FIELD_DELIMITER;
         }
     }
     if (spec->no_header) {
         (void)snprintf(text, room, "; without a header they are called 1 to %u", count);
-        return;
+        return SLC_FIELD_NONE;
     }
     if (nearest[0] != '\0') {
         (void)snprintf(text, room, "; there is '%s'", nearest);
-        return;
+        return SLC_FIELD_NONE;
     }
     for (unsigned i = 0; i < count && used + 48 < room; i++) {
         char name[33];
@@ -119,6 +118,7 @@ static void advise_columns(const struct slc_csv_spec *spec,
             (size_t)snprintf(text + used, room - used, "%s'%s'%s", i == 0 ? "; there are " : ", ",
                              name, i + 1 < count && used + 96 >= room ? ", .." : "");
     }
+    return SLC_FIELD_NONE;
 }
 
 /* The fault that no column, or more than one, is called as the item says. */
@@ -132,6 +132,7 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
 {
     const char *name = m < spec->order ? spec->items[m].column : spec->value;
     char advice[SLC_CSV_NAME_BYTES + 200];
+    enum slc_error_field field;
     unsigned letters = 0;
     const char *rule = m < spec->order && !twice && spec->items[m].rule == SLC_CSV_STRINGS
                            ? slc_csv_nearest_rule(name, &letters)
@@ -147,10 +148,11 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
                         "nearest is %s(NAME)",
                         name, count, (int)letters, name, rule);
     }
-    advise_columns(spec, fields, count, nearest, advice, sizeof advice);
-    return slc_fail(err, SLC_ERR_USAGE, "no column '%s' among the %u of the first line%s%s", name,
-                    count, advice,
-                    m == spec->order ? SLC_SAID("; without --value rows are counted") : "");
+    field = advise_columns(spec, fields, count, nearest, advice, sizeof advice);
+    return slc_fail_fields(err, SLC_ERR_USAGE, field,
+                           m == spec->order ? SLC_FIELD_VALUE_COLUMN : SLC_FIELD_NONE,
+                           "no column '%s' among the %u of the first line%s%s", name, count, advice,
+                           m == spec->order ? "; without a column of values rows are counted" : "");
 }
 
 enum slc_status slc_csv_take_header(struct slc_csv_table *table,

@@ -55,12 +55,12 @@ static enum slc_status take_room(const struct slc_dictionary *self,
     enum slc_status status;
 
     if (footprint > *self->room_bytes) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "after %" PRIu64 " different strings of a column a table of %" PRIu64
-                        " MiB is needed for more, and %" PRIu64
-                        " MiB of --memory are left: raise --memory by %" PRIu64 " MiB",
-                        self->count, footprint >> 20, *self->room_bytes >> 20,
-                        ((footprint - *self->room_bytes) >> 20) + 1);
+        return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,
+                              "after %" PRIu64 " different strings of a column a table of %" PRIu64
+                              " MiB is needed for more, and %" PRIu64
+                              " MiB of memory are left: give %" PRIu64 " MiB more",
+                              self->count, footprint >> 20, *self->room_bytes >> 20,
+                              ((footprint - *self->room_bytes) >> 20) + 1);
     }
     status = slc_buffer_create(buffer, bytes, SLC_PAGES_SMALL, err);
     *self->room_bytes -= status == SLC_OK ? footprint : 0;

@@ -158,10 +158,12 @@ check_missing(const struct slc_csv_part *part, bool *skip, struct slc_error *err
         }
         *skip = *skip || spec->missing == SLC_CSV_MISSING_SKIP;
         if (spec->missing == SLC_CSV_MISSING_ERROR) {
-            return wrong_field(part, m, field,
-                               "a field that is not empty; --missing skip leaves such rows out, "
-                               "--missing name makes an empty string a name like others",
-                               err);
+            (void)wrong_field(part, m, field,
+                              "a field that is not empty; skip leaves such rows out, name makes "
+                              "an empty string a name like others",
+                              err);
+            slc_error_set_field(err, SLC_FIELD_MISSING);
+            return SLC_ERR_INPUT;
         }
     }
     return SLC_OK;

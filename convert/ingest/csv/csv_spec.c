@@ -150,24 +150,26 @@ slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_er
         const char *end;
 
         if (spec->order == SLC_MAX_ORDER) {
-            return slc_fail(err, SLC_ERR_USAGE, "--columns has more than %d items",
-                            (int)SLC_MAX_ORDER);
+            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
+                                  "there are more than %d columns", (int)SLC_MAX_ORDER);
         }
         end = read_item(at, item);
         if (end == NULL && !bin_is_sound(item)) {
-            return slc_fail(err, SLC_ERR_USAGE, "item %u of --columns, '%.60s': %s",
-                            spec->order + 1, at,
-                            item->rule == SLC_CSV_LOG
-                                ? "the BASE of log(NAME[,BASE]) is above 1, and at most 1000000"
-                                : "bin(NAME,WIDTH[,ORIGIN]) takes a WIDTH above 0");
+            return slc_fail_field(
+                err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS, "item %u of the columns, '%.60s': %s",
+                spec->order + 1, at,
+                item->rule == SLC_CSV_LOG
+                    ? "the BASE of log(NAME[,BASE]) is above 1, and at most 1000000"
+                    : "bin(NAME,WIDTH[,ORIGIN]) takes a WIDTH above 0");
         }
         if (end == NULL) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "item %u of --columns, '%.60s', is neither NAME nor int(NAME), "
-                            "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]), or minute, hour, weekday, "
-                            "day, month, year, yearmonth, date, datehour or dateminute of (NAME); "
-                            "a name with commas or parentheses stands in double quotes",
-                            spec->order + 1, at);
+            return slc_fail_field(
+                err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
+                "item %u of the columns, '%.60s', is neither NAME nor int(NAME), "
+                "bin(NAME,WIDTH[,ORIGIN]), log(NAME[,BASE]), or minute, hour, weekday, day, month, "
+                "year, yearmonth, date, datehour or dateminute of (NAME); a name with commas or "
+                "parentheses stands in double quotes",
+                spec->order + 1, at);
         }
         (void)snprintf(item->title, sizeof item->title, "%.*s", (int)(end - at), at);
         spec->order++;
@@ -196,9 +198,9 @@ enum slc_status slc_csv_spec_set(struct slc_csv_spec *spec,
         spec->delimiter = strcmp(delimiter, "tab") == 0 ? '\t' : delimiter[0];
         if ((delimiter[0] != '\0' && delimiter[1] != '\0' && spec->delimiter != '\t') ||
             strchr("\"\r\n", spec->delimiter) != NULL) {
-            return slc_fail(err, SLC_ERR_USAGE,
-                            "--delimiter '%s': expected one character but a quote, or tab",
-                            delimiter);
+            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_DELIMITER,
+                                  "the delimiter '%s': expected one character but a quote, or tab",
+                                  delimiter);
         }
     }
     return slc_csv_spec_parse(columns, spec, err);

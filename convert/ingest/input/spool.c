@@ -121,10 +121,11 @@ slc_spool_reserve(struct slc_spool *spool, uint64_t bytes, uint64_t *at, struct 
 
     if (!slc_add_u64(spool->bytes, bytes, &after) ||
         (spool->max_bytes > 0 && after > spool->max_bytes)) {
-        return slc_fail(err, SLC_ERR_BUDGET,
-                        "the input has to be copied into a temporary file, which takes more "
-                        "than the %" PRIu64 " bytes that --max-temp permits",
-                        spool->max_bytes);
+        return slc_fail_field(
+            err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP,
+            "the input has to be copied into a temporary file, which takes more than the %" PRIu64
+            " bytes allowed",
+            spool->max_bytes);
     }
     *at = spool->bytes;
     spool->bytes = after;

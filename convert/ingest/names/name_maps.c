@@ -200,10 +200,11 @@ struct reading {
 static enum slc_status wrong_count(const struct reading *reading, bool more, struct slc_error *err)
 {
     enum slc_status status =
-        more ? slc_fail(err, SLC_ERR_INPUT,
-                        "more lines than the %" PRIu64 " indices of mode %u: each line names one; "
-                        "--dims makes the mode longer",
-                        reading->count, reading->mode + 1)
+        more ? slc_fail_field(
+                   err, SLC_ERR_INPUT, SLC_FIELD_DIMS,
+                   "more lines than the %" PRIu64
+                   " indices of mode %u: each line names one; the mode can be made longer",
+                   reading->count, reading->mode + 1)
              : slc_fail(err, SLC_ERR_INPUT,
                         "%" PRIu64 " names end here, but mode %u has %" PRIu64
                         " indices: each needs a line, which may be empty",

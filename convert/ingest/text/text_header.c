@@ -7,7 +7,6 @@
  * is rows at once. Nothing is consumed that is not recognized: rows are left to
  * convert/ingest/text/rows.c.
  */
-#include "base/error/words.h"
 #include "convert/ingest/text/text_scan.h"
 #include "convert/number/number.h"
 
@@ -303,15 +302,15 @@ read_rows_only(struct cursor *c, struct slc_text_header *h, struct slc_error *er
     (void)slc_text_field_next(&p, c->line.end, &field);
     /* A faulty number is left to the row parser, which says what is wrong with it. */
     if (!strchr("0123456789+-.", *field.begin) || *field.begin == '\0') {
-        const char *table =
-            memchr(c->line.begin, ',', (size_t)(c->line.end - c->line.begin)) != NULL
-                ? SLC_SAID("; of a table (CSV, TSV) --columns names those that become modes")
-                : "";
+        const bool table =
+            memchr(c->line.begin, ',', (size_t)(c->line.end - c->line.begin)) != NULL;
 
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "expected a row of indices and a value, or the header of a known dialect, "
-                       "found %s%s",
-                       slc_text_quote(quoted, &field), table);
+        (void)slc_fail_field(
+            err, SLC_ERR_INPUT, table ? SLC_FIELD_COLUMNS : SLC_FIELD_NONE,
+            "expected a row of indices and a value, or the header of a known dialect, "
+            "found %s%s",
+            slc_text_quote(quoted, &field),
+            table ? "; of a table (CSV, TSV) name the columns that become modes" : "");
         return fault_at(err, c, field.begin, SLC_ERR_INPUT);
     }
     if (fields < 2) {

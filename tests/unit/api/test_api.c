@@ -350,7 +350,7 @@ static void plans_and_budgets(void)
     struct sluice_plan plan = {.struct_bytes = sizeof plan};
     struct sluice_store *store;
     struct sluice_cpd *model = NULL;
-    char path[512];
+    char path[512], said[1600];
 
     store = small_store(path, sizeof path);
     SLC_ASSERT_OK(sluice_cpd_plan(store, 2, NULL, &plan, &err), &err);
@@ -364,11 +364,14 @@ static void plans_and_budgets(void)
     compute.memory_bytes = 1 << 20;
     plan.minimum_bytes = 0;
     SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &compute, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "needs memory_bytes");
+                     "MiB of memory or more");
+    CU_ASSERT_EQUAL(err.field, SLC_FIELD_MEMORY);
+    (void)sluice_error_format(&err, said, sizeof said);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "the budget is 1.0 MiB (memory_bytes)"));
     CU_ASSERT_TRUE(plan.minimum_bytes > (1 << 20));
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLC_ERR_BUDGET, &err,
-                     "needs memory_bytes");
+                     "MiB of memory or more");
     CU_ASSERT_PTR_NULL(model);
     sluice_store_close(store);
 }

@@ -197,7 +197,7 @@ static void needs_lengths_without_entries(void)
     sluice_convert_options_init(&options, sizeof options);
     options.memory_bytes = 1 << 20;
     SLC_ASSERT_FAILS(sluice_builder_create(path, 2, &options, &builder, &err), SLC_ERR_BUDGET, &err,
-                     "memory_bytes");
+                     "MiB of memory or more");
     memset(&err, 0, sizeof err);
     CU_ASSERT_PTR_NULL(builder);
     SLC_ASSERT_OK(sluice_builder_create(path, 2, NULL, &builder, &err), &err);

@@ -161,7 +161,7 @@ static void divides_between_cpus(void)
     SLC_ASSERT_OK(mttkrp(store, &options, alone, &err), &err);
     options.device_count = 2;
     options.threads = 1;
-    REFUSED(mttkrp(store, &options, divided, &err), SLC_ERR_USAGE, "--sorted 1");
+    REFUSED(mttkrp(store, &options, divided, &err), SLC_ERR_USAGE, "none sorted by mode 1");
     options.split = "nnz";
     SLC_ASSERT_OK(sluice_mttkrp_plan(store, 0, RANK, &options, &plan, &err), &err);
     CU_ASSERT(plan.device_count == 2 && plan.device_name[0] == '\0');
@@ -185,7 +185,7 @@ static void refuses_what_does_not_go_together(void)
     REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "a GPU");
     options = on(SLUICE_DEVICE_CPU, NULL);
     options.device_memory_bytes = 1 << 20;
-    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "device_memory");
+    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "a limit of device memory");
     options = on(SLUICE_DEVICE_GPU, NULL);
     options.device_count = SLUICE_MAX_DEVICES + 1;
     REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "(17)");
@@ -218,17 +218,18 @@ static void plans_for_a_chip(void)
               less.device_resident_blocks == 0 && less.device_copied_bytes == less.iteration_bytes);
     options.device_memory_bytes = 1 << 10;
     CU_ASSERT_EQUAL(sluice_mttkrp_plan(store, 0, RANK, &options, &plan, &err), SLC_ERR_BUDGET);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "on h200 needs device_memory_bytes"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "MiB of device memory or more"));
+    CU_ASSERT_EQUAL(err.field, SLC_FIELD_DEVICE_MEMORY);
     slc_error_clear(&err);
     options.device_memory_bytes = UINT64_C(1) << 40;
     CU_ASSERT_EQUAL(sluice_cpd_plan(store, RANK, &options, &plan, &err), SLC_ERR_USAGE);
     CU_ASSERT(strstr(err.message, "h200 has 141 GB") != NULL && strstr(err.message, "--") == NULL);
     slc_error_clear(&err);
-    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "device_name describes");
-    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_USAGE, "device_name describes");
+    REFUSED(mttkrp(store, &options, output, &err), SLC_ERR_USAGE, "describes a GPU to plan for");
+    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_USAGE, "describes a GPU to plan for");
     options.device_name = "abacus";
     CU_ASSERT_EQUAL(sluice_cpd_plan(store, RANK, &options, &plan, &err), SLC_ERR_USAGE);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "device_name: 'abacus' is none of a100, "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "the device 'abacus' is none of a100, "));
     sluice_store_close(store);
 }
 
@@ -304,8 +305,8 @@ static void forms_products_on_a_gpu(void)
     CU_ASSERT_DOUBLE_EQUAL(vectors.number, vectors_cpu.number, 1e-9);
     CU_ASSERT_EQUAL(matrix.fibers, matrix_cpu.fibers);
     options.device_memory_bytes = 1;
-    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_BUDGET, "device_memory");
-    REFUSED(ttm(store, &options, &matrix, &err), SLC_ERR_BUDGET, "device_memory");
+    REFUSED(ttv(store, &options, &vectors, &err), SLC_ERR_BUDGET, "MiB of device memory or more");
+    REFUSED(ttm(store, &options, &matrix, &err), SLC_ERR_BUDGET, "MiB of device memory or more");
     options.device = SLUICE_DEVICE_AUTO;
     sluice_log_to(keep_line, NULL);
     for (unsigned k = 0; k < 2; k++) {
@@ -335,8 +336,8 @@ static void does_without_a_gpu(void)
     static double output[ROWS * RANK];
 
     CU_ASSERT_EQUAL(sluice_cpd_plan(store, RANK, &options, &plan, &err), SLC_ERR_SYSTEM);
-    CU_ASSERT(strstr(err.message, "say which (device_name)") != NULL &&
-              strstr(err.message, "--") == NULL);
+    CU_ASSERT(strstr(err.message, "say which or with how much memory") != NULL &&
+              err.field == SLC_FIELD_DEVICE_NAME);
     slc_error_clear(&err);
     options.device_memory_bytes = UINT64_C(80000000000);
     SLC_ASSERT_OK(sluice_cpd_plan(store, RANK, &options, &plan, &err), &err);

@@ -207,7 +207,7 @@ static void refuses_vectors(void)
     compute.stop = NULL;
     compute.memory_bytes = 1 << 20;
     REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_BUDGET,
-            "needs memory_bytes");
+            "MiB of memory or more");
     CU_ASSERT_EQUAL(report.nnz, 99);
     CU_ASSERT_NOT_EQUAL(sluice_store_open(path, &other, NULL), SLC_OK);
     options.struct_bytes = 3;
@@ -326,7 +326,7 @@ static void refuses_a_matrix(void)
     compute.stop = NULL;
     compute.memory_bytes = 1 << 20;
     REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLC_ERR_BUDGET,
-            "needs memory_bytes");
+            "MiB of memory or more");
     snprintf(inside, sizeof inside, "%s/rows.npy", folder);
     file = fopen(inside, "rb");
     CU_ASSERT_PTR_NULL(file);

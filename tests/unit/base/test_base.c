@@ -3,7 +3,6 @@
 
 #include "base/error/fault.h"
 #include "base/error/log.h"
-#include "base/error/words.h"
 #include "base/hash.h"
 #include "base/matrix.h"
 #include "base/memory/bytes.h"
@@ -47,50 +46,52 @@ static void first_fault_wins(void)
     CU_ASSERT_EQUAL(err.status, SLC_ERR_INPUT);
     slc_error_locate_text(&err, "a.tns", 17, 5);
     slc_error_locate_text(&err, "b.tns", 18, 6);
-    (void)slc_error_format(&err, text, sizeof text);
+    (void)slc_error_format(&err, NULL, text, sizeof text);
     CU_ASSERT_STRING_EQUAL(text, "a.tns:17:5: expected 4 fields, found 3");
     slc_error_clear(&err);
     CU_ASSERT_EQUAL(slc_fail_errno(&err, ENOSPC, "x.blk", "writing"), SLC_ERR_NOSPACE);
     slc_error_locate_block(&err, NULL, 3, 4096);
-    (void)slc_error_format(&err, text, sizeof text);
+    (void)slc_error_format(&err, NULL, text, sizeof text);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "x.blk: block 3, offset 4096: writing: "));
     CU_ASSERT_EQUAL(slc_fail(NULL, SLC_ERR_IO, "no record"), SLC_ERR_IO);
 }
 
-static void words_are_replaced(void)
+static const char *name_of(enum slc_error_field field)
 {
-    static const struct slc_word words[] = {{"--memory", "memory_bytes"},
-                                            {"the same command line", "the same call"}};
-    static const struct {
-        const char *said, *want;
-    } cases[] = {
-        {"needs --memory 3MiB", "needs memory_bytes 3MiB"},
-        {"--memory-map and ---memory", "memory_map and ---memory"},
-        {"give --index-base 0 or --dims", "give index_base 0 or dims"},
-        {"--", "--"},
-        {"a--b, -x, -- y", "a--b, -x, -- y"},
-        {"(sluice layout x --sorted 2) and --io", "(sluice layout x --sorted 2) and io"},
-        {"run 'sluice x --gather' first", "run 'sluice x --gather' first"},
-        {"the same command line goes on", "the same call goes on"},
-        {"the same command lines", "the same command lines"},
-        {"", ""},
-    };
-    struct slc_error err = SLC_ERROR_INIT;
-    char text[256], small[12];
+    return field == SLC_FIELD_MEMORY ? "--memory" : field == SLC_FIELD_MAX_TEMP ? "--max-temp" : "";
+}
 
-    for (size_t i = 0; i < SLC_COUNT(cases); i++) {
-        CU_ASSERT_STRING_EQUAL(slc_words_said(text, sizeof text, cases[i].said), cases[i].said);
-        slc_words_set(words, SLC_COUNT(words));
-        CU_ASSERT_STRING_EQUAL(slc_words_said(text, sizeof text, cases[i].said), cases[i].want);
-        slc_words_set(NULL, 0);
-    }
-    slc_words_set(words, SLC_COUNT(words));
-    CU_ASSERT_STRING_EQUAL(slc_words_said(small, sizeof small, "--memory x"), "memory_byte");
-    CU_ASSERT_STRING_EQUAL(SLC_SAID(NULL), "");
-    (void)slc_fail_budget(&err, 1 << 20, 3 << 20, "sorting");
+static void fields_are_named(void)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    char text[256];
+
+    CU_ASSERT_EQUAL(slc_fail_budget(&err, 1 << 20, 3 << 20, "sorting"), SLC_ERR_BUDGET);
     CU_ASSERT_STRING_EQUAL(err.message,
-                           "sorting needs memory_bytes 3MiB or more; the budget is 1.0 MiB");
-    slc_words_set(NULL, 0);
+                           "sorting needs 3 MiB of memory or more; the budget is 1.0 MiB");
+    CU_ASSERT(err.field == SLC_FIELD_MEMORY && err.other_field == SLC_FIELD_NONE);
+    CU_ASSERT_EQUAL(slc_fail_field(&err, SLC_ERR_IO, SLC_FIELD_IO, "later"), SLC_ERR_IO);
+    slc_error_set_field(&err, SLC_FIELD_IO);
+    CU_ASSERT_EQUAL(err.field, SLC_FIELD_MEMORY);
+    (void)slc_error_format(&err, name_of, text, sizeof text);
+    CU_ASSERT_STRING_EQUAL(
+        text, "sorting needs 3 MiB of memory or more; the budget is 1.0 MiB (--memory)");
+    slc_error_clear(&err);
+    (void)slc_fail_fields(&err, SLC_ERR_BUDGET, SLC_FIELD_MAX_TEMP, SLC_FIELD_MEMORY, "%s", "more");
+    slc_error_locate_file(&err, "x");
+    (void)slc_error_format(&err, name_of, text, sizeof text);
+    CU_ASSERT_STRING_EQUAL(text, "x: more (--max-temp, --memory)");
+    slc_error_clear(&err);
+    (void)slc_fail_fields(&err, SLC_ERR_IO, SLC_FIELD_IO, SLC_FIELD_MEMORY, "more");
+    (void)slc_error_format(&err, name_of, text, sizeof text);
+    CU_ASSERT_STRING_EQUAL(text, "more (--memory)");
+    slc_error_clear(&err);
+    (void)slc_fail(&err, SLC_ERR_IO, "failed");
+    slc_error_set_field(&err, SLC_FIELD_MEMORY);
+    (void)slc_error_format(&err, name_of, text, sizeof text);
+    CU_ASSERT_STRING_EQUAL(text, "failed (--memory)");
+    slc_error_set_field(NULL, SLC_FIELD_MEMORY);
+    CU_ASSERT_EQUAL(slc_fail_field(NULL, SLC_ERR_IO, SLC_FIELD_IO, "no record"), SLC_ERR_IO);
 }
 
 static void note_message(void *context, enum slc_log_level level, const char *message)
@@ -100,32 +101,22 @@ static void note_message(void *context, enum slc_log_level level, const char *me
 }
 
 /* Names of files and columns may be anything. */
-static void words_of_others_stay(void)
+static void names_stay_as_they_are(void)
 {
-    static const struct slc_word words[] = {{"--memory", "memory_bytes"}};
     const char *const name = "/data/--memory/a --io (sluice x) the --fast %s";
     struct slc_error err = SLC_ERROR_INIT;
     char logged[256] = "";
 
-    slc_words_set(words, SLC_COUNT(words));
-    (void)slc_fail(&err, SLC_ERR_INPUT, "%s: more --memory, '%s', %s", name, "--memory",
-                   SLC_SAID("less --io"));
+    (void)slc_fail(&err, SLC_ERR_INPUT, "%s: more '%s'", name, "--memory");
     CU_ASSERT_STRING_EQUAL(err.message,
-                           "/data/--memory/a --io (sluice x) the --fast %s: more memory_bytes, "
-                           "'--memory', less io");
+                           "/data/--memory/a --io (sluice x) the --fast %s: more '--memory'");
     slc_error_clear(&err);
-    (void)slc_fail_errno(&err, 0, NULL, "reading %s by --io", name);
+    (void)slc_fail_errno(&err, 0, NULL, "reading %s", name);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.message, name));
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "by io: "));
-    slc_error_clear(&err);
-    (void)slc_fail_budget(&err, 1, 1, "--io of %s", "--memory");
-    CU_ASSERT_STRING_EQUAL(err.message,
-                           "io of --memory needs memory_bytes 1MiB or more; the budget is 1 bytes");
     slc_log_set_sink(note_message, logged);
-    slc_log(SLC_LOG_NOTE, "%s and --io", name);
+    slc_log(SLC_LOG_NOTE, "%s", name);
     slc_log_set_sink(NULL, NULL);
-    CU_ASSERT_STRING_EQUAL(logged, "/data/--memory/a --io (sluice x) the --fast %s and io");
-    slc_words_set(NULL, 0);
+    CU_ASSERT_STRING_EQUAL(logged, name);
 }
 
 static void long_paths_keep_their_end(void)
@@ -390,7 +381,7 @@ static void teams_are_complete(void)
         struct meeting meeting;
 
         memset(&meeting, 0, sizeof meeting);
-        SLC_ASSERT_FAILS(slc_team_run(4, meet, &meeting, &err), SLC_ERR_SYSTEM, &err, "-t");
+        SLC_ASSERT_FAILS(slc_team_run(4, meet, &meeting, &err), SLC_ERR_SYSTEM, &err, "use fewer");
         CU_ASSERT_EQUAL(meeting.seen[0], 0);
     }
     slc_fault_arm(SLC_FAULT_THREAD, 0);
@@ -543,8 +534,8 @@ static const struct slc_test tests[] = {
     {"first fault wins", first_fault_wins},
     {"long paths keep their end", long_paths_keep_their_end},
     {"exit codes", exit_codes},
-    {"options are called what a library calls them", words_are_replaced},
-    {"names of files and columns stay in a library's messages", words_of_others_stay},
+    {"fields of errors are named", fields_are_named},
+    {"names of files and columns stay in messages", names_stay_as_they_are},
     {"texts are made plain", texts_are_made_plain},
     {"characters are measured", characters_are_measured},
     {"checked arithmetic", checked_arithmetic},

@@ -291,7 +291,7 @@ static void test_disk_limit_and_full_disk(void)
 
     input_create(&input, 3, wide, 400000, 0, UNIFORM, 1);
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
-                     "--max-temp");
+                     "allow more, or give more memory");
     CU_ASSERT_FALSE(exists(path_in(test_folder(), "full.slc.part")));
     slc_faulty_init(&faulty);
     slc_faulty_fail_from(&faulty, SLC_FAULTY_WRITE, 3, ENOSPC);

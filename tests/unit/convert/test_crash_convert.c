@@ -180,7 +180,7 @@ static const char *look_at_store(const struct slc_files *files, const char *path
         return NULL;
     }
     if (slc_verify_store(path, &options, &report, &err) != SLC_OK) {
-        (void)slc_error_format(&err, message, sizeof message);
+        (void)slc_error_format(&err, NULL, message, sizeof message);
         return message;
     }
     *sum = content_of(files, path);

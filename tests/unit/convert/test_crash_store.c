@@ -131,7 +131,7 @@ look(void *context, const struct slc_files *files, const struct slc_crash_moment
     static char message[1200];
 
     if (slc_verify_store(path, &options, &report, &err) != SLC_OK) {
-        (void)slc_error_format(&err, message, sizeof message);
+        (void)slc_error_format(&err, NULL, message, sizeof message);
         return message;
     }
     if (slc_manifest_read(files, path, &manifest, &err) != SLC_OK) {

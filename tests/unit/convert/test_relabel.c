@@ -356,7 +356,7 @@ static void test_limits(void)
     build.max_temp = 1 << 20;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(run_build(&input, &build, path, false, &report, &err), SLC_ERR_BUDGET, &err,
-                     "--max-temp");
+                     "allow more, or give more memory");
     CU_ASSERT_FALSE(exists(path_in(test_folder(), "limits.slc.part")));
     CU_ASSERT_FALSE(exists(path));
     input_destroy(&input);

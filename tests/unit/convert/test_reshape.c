@@ -128,7 +128,7 @@ static void test_transforms(void)
     CU_ASSERT_FALSE(isfinite(TRANSFORMED(1e300, "scale=1e300", "abs")));
     for (size_t i = 0; i < SLC_COUNT(refused); i++) {
         SLC_ASSERT_FAILS(slc_transforms_add(&transforms, refused[i], &err), SLC_ERR_USAGE, &err,
-                         "--transform");
+                         "transform");
         slc_error_clear(&err);
         CU_ASSERT_EQUAL(transforms.count, 0);
     }

@@ -83,7 +83,8 @@ static void budget(void)
     }
     {
         device_run run(tensor, plain);
-        const std::string enough = "--device-memory " + std::to_string((need >> 20) + 1) + "MiB";
+        const std::string enough =
+            "need " + std::to_string((need >> 20) + 1) + " MiB of device memory";
 
         SLC_ASSERT_FAILS(run.open(0, need - 1), SLC_ERR_BUDGET, &run.err, enough.c_str());
     }

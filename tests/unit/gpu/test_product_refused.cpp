@@ -71,7 +71,7 @@ static void budget(void)
     const device_emulation emulation(1);
     product_run less(tensor, plain), enough(tensor, plain);
     product_sums made;
-    const std::string text = "--device-memory " + std::to_string((need >> 20) + 1) + "MiB";
+    const std::string text = "need " + std::to_string((need >> 20) + 1) + " MiB of device memory";
 
     SLC_ASSERT_OK(less.create_emulated(need - 1), &less.err);
     SLC_ASSERT_FAILS(less.open(), SLC_ERR_BUDGET, &less.err, text.c_str());

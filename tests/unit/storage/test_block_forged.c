@@ -445,7 +445,7 @@ static void huge_index(void)
     CU_ASSERT(fwrite(frame.bytes + SLC_HEADER_BYTES, SLC_CLOSING_BYTES, 1, file) == 1);
     CU_ASSERT(fclose(file) == 0);
     SLC_ASSERT_FAILS(slc_reader_open_within(NULL, path, UINT64_C(1) << 20, &reader, &err),
-                     SLC_ERR_BUDGET, &err, "the index of 100000 blocks needs --memory 13MiB");
+                     SLC_ERR_BUDGET, &err, "the index of 100000 blocks needs 13 MiB of memory");
     CU_ASSERT_STRING_EQUAL(err.file, path);
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_reader_open_within(NULL, path, UINT64_C(16) << 20, &reader, &err),

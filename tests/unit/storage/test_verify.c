@@ -453,7 +453,7 @@ static void budget(void)
     SLC_ASSERT_FAILS(slc_verify_store(folder, &options, &report, &err), SLC_ERR_BUDGET, &err,
                      "or more");
     CU_ASSERT_EQUAL(report.findings, 0);
-    CU_ASSERT_EQUAL(sscanf(err.message, "checking this store needs --memory %lluMiB", &least), 1);
+    CU_ASSERT_EQUAL(sscanf(err.message, "checking this store needs %llu MiB of memory", &least), 1);
     slc_error_clear(&err);
     options.memory_bytes = (least - 1) << 20;
     CU_ASSERT_EQUAL(slc_verify_store(folder, &options, &report, &err), SLC_ERR_BUDGET);

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 
 from gpu_runner import Failed, npy_write
@@ -25,10 +26,10 @@ def stream_once(runner, store, memory, *more):
     try:
         return runner.bench(store, "--rank", RANK, "--mode", 1, "--device-memory", memory, "-n", runner.repeats, *more)["rows"][0]
     except Failed as reason:
-        words = str(reason).split("needs --device-memory ")
-        if len(words) == 1:
+        needed = re.search(r"needs? (\d+) MiB of device memory", str(reason))
+        if not needed:
             raise
-        return runner.bench(store, "--rank", RANK, "--mode", 1, "--device-memory", words[1].split()[0], "-n", runner.repeats,
+        return runner.bench(store, "--rank", RANK, "--mode", 1, "--device-memory", needed[1] + "MiB", "-n", runner.repeats,
                             *more)["rows"][0]
 
 

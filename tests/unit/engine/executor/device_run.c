@@ -112,7 +112,7 @@ void device_run_limits(const char *path,
     struct slc_plan plan;
 
     SLC_ASSERT_FAILS(plan_for(path, request, 1, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "--device-memory");
+                     "MiB of device memory or more");
     *least = plan.gpu.minimum_bytes;
     slc_error_clear(&err);
     SLC_ASSERT_OK(plan_for(path, request, UINT64_C(1) << 40, &plan, &err), &err);

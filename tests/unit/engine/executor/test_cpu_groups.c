@@ -492,7 +492,7 @@ static void plans_count_every_device(void)
     request.copies = SLC_COPIES_NEVER;
     request.split = SLC_SPLIT_NNZ;
     request.deterministic = true;
-    check_refused(&made, &request, "--split partitions");
+    check_refused(&made, &request, "divide partitions, or");
     request.deterministic = false;
     request.cpu_groups = SLC_MAX_DEVICES + 1;
     check_refused(&made, &request, "at most 64");

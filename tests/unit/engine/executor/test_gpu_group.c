@@ -389,7 +389,8 @@ static void test_memory(void)
 
     make_problem();
     group_create(&run, 3, 1, 0);
-    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_BUDGET, &err, "--device-memory");
+    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_BUDGET, &err,
+                     "MiB of device memory or more");
     least = run.plan.gpu.minimum_bytes;
     group_close(&run);
 
@@ -429,7 +430,8 @@ static void test_what_cannot_be(void)
     make_problem();
     group_create(&run, 2, PLENTY, 0);
     request.layouts = SLC_LAYOUTS_BLCO;
-    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "--split nnz");
+    SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err,
+                     "equal shares of nonzeros");
     slc_error_clear(&err);
     request = group_request(SLC_MAX_DEVICES + 1, SLC_SPLIT_NNZ);
     SLC_ASSERT_FAILS(group_start(&run, request, &err), SLC_ERR_USAGE, &err, "at most 64");

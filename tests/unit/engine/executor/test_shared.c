@@ -100,7 +100,7 @@ static void test_both_sets(void)
         request.memory_bytes = 1;
         SLC_ASSERT_FAILS(shared_open(&shared, &many, NULL, &request, least + (UINT64_C(64) << 10),
                                      SHARED_LATE_US, &err),
-                         SLC_ERR_BUDGET, &err, "--memory");
+                         SLC_ERR_BUDGET, &err, "MiB of memory or more");
         request.memory_bytes =
             shared.run.plan.minimum_bytes + shared.run.plan.slot_bytes + (UINT64_C(24) << 10);
         shared_close(&shared);

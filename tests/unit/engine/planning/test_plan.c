@@ -81,7 +81,7 @@ static void the_minimum_works_and_less_does_not(void)
     open_five_blocks(&store);
     request.memory_bytes = MIB;
     SLC_ASSERT_FAILS(plan_one(store.reader, &request, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "needs --memory");
+                     "MiB of memory or more");
     CU_ASSERT_TRUE(plan.minimum_bytes > MIB);
 
     SLC_ASSERT_OK(fixture_plan_beyond(store.reader, &request, 0, &plan, &err), &err);
@@ -91,7 +91,7 @@ static void the_minimum_works_and_less_does_not(void)
     CU_ASSERT_EQUAL(plan.total_bytes, request.memory_bytes);
 
     SLC_ASSERT_FAILS(fixture_plan_beyond(store.reader, &request, -1, &plan, &err), SLC_ERR_BUDGET,
-                     &err, "needs --memory");
+                     &err, "MiB of memory or more");
     slc_store_close(&store);
 }
 

@@ -168,8 +168,8 @@ uint64_t named_budget(const struct slc_contract_options *options)
     tiny.memory_bytes = 1 << 20;
     SLC_ASSERT_FAILS(slc_contract(&tiny, &report, &err), SLC_ERR_BUDGET, &err,
                      "multiplying this tensor");
-    named = strstr(err.message, "--memory ");
+    named = strstr(err.message, " needs ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(named);
-    CU_ASSERT_EQUAL_FATAL(sscanf(named, "--memory %lluMiB", &mib), 1);
+    CU_ASSERT_EQUAL_FATAL(sscanf(named, " needs %llu MiB", &mib), 1);
     return mib << 20;
 }

@@ -175,7 +175,7 @@ static void done_without(void)
     for (unsigned i = 0; i < 2; i++) {
         struct slc_device_products products = {.device = i == 0 ? small : large};
         const enum slc_status want = i == 0 ? SLC_ERR_BUDGET : SLC_ERR_SYSTEM;
-        const char *part = i == 0 ? "--device-memory" : "refused";
+        const char *part = i == 0 ? "MiB of device memory" : "refused";
 
         product_device_refuse(large, 1);
         SLC_ASSERT_FAILS(run_pass(&problem, &products, 2, &err), want, &err, part);

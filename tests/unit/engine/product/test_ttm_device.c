@@ -132,7 +132,7 @@ static void in_pieces(void)
 
     ttm_problem_create(&problem, 3, dims, 1, 30000, 0, 5, SLC_F64, true);
     SLC_ASSERT_FAILS(ttm_run_open(&run, &problem, &shape, &err), SLC_ERR_BUDGET, &err,
-                     "--device-memory");
+                     "MiB of device memory");
     least = run.plan.gpu.minimum_bytes;
     slc_store_close(&run.store);
     device->ops->destroy(device);

@@ -281,7 +281,7 @@ static void test_minimum(void)
         device_run_store(&run, path, NULL, least - 1, 0);
         slc_error_clear(&err);
         SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
-                         "needs --device-memory");
+                         "MiB of device memory or more");
         /* The host's part of it is known all the same. */
         host_bytes = run.plan.device_bytes;
         CU_ASSERT(host_bytes > 0 && run.plan.minimum_bytes > host_bytes);
@@ -315,13 +315,13 @@ static void test_what_cannot_be(void)
     make_problem();
     device_run_store(&run, path, NULL, UINT64_C(1) << 30, 0);
     request.copies = SLC_COPIES_ALWAYS;
-    refuse(&run, &request, "--copies auto");
+    refuse(&run, &request, "copies per mode are made by the CPU alone: ask for auto");
     request = plain;
     request.passes = SLC_PASSES_FUSED;
-    refuse(&run, &request, "--passes auto");
+    refuse(&run, &request, "two modes are made by the CPU alone: ask for auto");
     request = plain;
     request.cpu_groups = 2;
-    refuse(&run, &request, "--device cpu");
+    refuse(&run, &request, "the device cpu");
     request = plain;
     request.streams = SLC_DEVICE_STREAMS + 1;
     refuse(&run, &request, "9 streams");

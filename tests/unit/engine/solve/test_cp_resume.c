@@ -383,7 +383,7 @@ static void refused(const char *path, struct part part, const char *difference)
     struct slc_error err = SLC_ERROR_INIT;
 
     SLC_ASSERT_FAILS(run_part(path, &part, &err), SLC_ERR_USAGE, &err, difference);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "--restart"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.message, "begin anew"));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.file, ".ckpt"));
 }
 

@@ -188,7 +188,8 @@ static void test_both_sets(void)
     /* One figure for both plans: the process may grow between them. */
     request.resident_bytes = slc_memory_resident();
     request.memory_bytes = 1;
-    SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err, "--memory");
+    SLC_ASSERT_FAILS(device_run_start(&run, &request, &err), SLC_ERR_BUDGET, &err,
+                     "MiB of memory or more");
     slc_error_clear(&err);
     request.memory_bytes = run.plan.minimum_bytes + run.plan.slot_bytes + (UINT64_C(24) << 10);
     SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);

@@ -352,7 +352,8 @@ static void refuses_what_is_not_there(void)
     struct sorted_run run;
 
     make_sorted_store(&made, "refused", MODES, dims, 2000, 1U << 2, 500, 4096);
-    SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_USAGE, &err, "--sorted 2");
+    SLC_ASSERT_FAILS(plan_run(&run, made.path, &request, &err), SLC_ERR_USAGE, &err,
+                     "no layout sorted by mode 2");
     close_run(&run);
     slc_error_clear(&err);
 
