@@ -59,11 +59,12 @@ static const struct option options[] = {
      .help = "type of factors: f64, f32 or all; sums are f64"},
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "sluice",
-     .help = "of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
-             "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
-             "streamed from the host), blco-code-registers, blco-code-stash, blco-code (the same "
-             "as the authors' program has them), amped, genten-a, genten-b, genten-c, fiber-rows, "
-             "fiber-elements; all: each of them"},
+     .help =
+         "of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
+         "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
+         "streamed from the host), blco-code-registers, blco-code-stash, blco-code (the same "
+         "as the authors' program has them), amped, genten-a, genten-b, genten-c, atomic-fiber, "
+         "atomic-nonzero; all: each of them"},
     {"variant", OPTION_STRING, offsetof(struct arguments, variant), .value = "NAME",
      .fallback = "default",
      .help = "also a variant of the MTTKRP of sluice, in f64: chunks-2, chunks-8 (runs of a chunk, "
@@ -410,7 +411,7 @@ const struct command bench_device = {
         "Kernels:\n"
         "sptv, sptv-short (indices that never occur left out), sptv-all (empty fibers kept), "
         "those\n"
-        "of cuSPARSE where it can be opened, ttm-fibers, ttm-elements.\n"
+        "of cuSPARSE where it can be opened, ttm-fibers, ttm-nonzeros.\n"
         "\n"
         "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice; lowest "
         "ratio:\n"

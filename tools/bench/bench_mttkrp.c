@@ -52,9 +52,9 @@ static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512",
 static const char *const conflict_choices[] = {"auto",    "stream",  "direct", "private", "locked",
                                                "ordered", "columns", "owned",  "all",     NULL};
 
-static const char *const kernel_choices[] = {"sluice", "genten-a",   "genten-b",       "genten-c",
-                                             "genten", "fiber-rows", "fiber-elements", "fiber",
-                                             "all",    NULL};
+static const char *const kernel_choices[] = {
+    "sluice",       "genten-a",       "genten-b", "genten-c", "genten",
+    "atomic-fiber", "atomic-nonzero", "atomic",   "all",      NULL};
 static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
@@ -76,8 +76,8 @@ static const struct option options[] = {
      .help = "sluice (its own), or a baseline from a list of coordinates, after Phipps and Kolda, "
              "SISC 2019: genten-a (each nonzero adds atomically), genten-b (in tiles, from "
              "registers), genten-c (through a permutation per mode), genten (these three); from "
-             "each layout with whole fibers (sluice layout --fiber), fiber-rows (what a fiber "
-             "shares once), fiber-elements (each nonzero), fiber (both); or all"},
+             "each layout with whole fibers (sluice layout --fiber), atomic-fiber (what a fiber "
+             "shares once), atomic-nonzero (each nonzero), atomic (both); or all"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHICH",
      .fallback = "blco", .choices = layout_choices,
      .help = "where sluice's own kernels read from: blco, as --conflict says; sorted, each mode "

@@ -50,8 +50,8 @@ static const struct option options[] = {
      .fallback = "all",
      .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
              "stored), sptv (tensor times vector from fibers, at rank 1), ttm-fiber and "
-             "ttm-element (tensor times matrix from blocks in the order of its fibers); of a GPU "
-             "mttkrp, sptv, ttm-fibers and ttm-elements; or all"},
+             "ttm-nonzero (tensor times matrix from blocks in the order of its fibers); of a GPU "
+             "mttkrp, sptv, ttm-fibers and ttm-nonzeros; or all"},
     SESSION_OPTION_ROW_PRECISION(arguments, precision),
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,

@@ -1,8 +1,8 @@
 /*
- * sluice bench ttm: tensor times matrix in memory, by rank and mode, in XPLAT's two forms, from
+ * sluice bench ttm: tensor times matrix in memory, by rank and mode, in two forms, from
  * blocks as they are stored, beside a plain loop over coordinates in the same order.
  *
- * Figures per mode, rank and kernel (fiber, element, loop), measured in turns:
+ * Figures per mode, rank and kernel (fiber, nonzero, loop), measured in turns:
  *   nnz_per_s, gflop_per_s   of the median; 2 R operations a nonzero
  *   ratio                    time over that of the loop
  *   rows_gb_per_s            rows of the result, which a drive would have to take
@@ -57,10 +57,10 @@ static const struct bench_column columns[] = {{"mode", "mode", 0, 0},
                                               {"rows_gb_per_s", "rows GB/s", 1, 2},
                                               {NULL, NULL, 0, 0}};
 
-enum kernel { KERNEL_FIBER = SLC_TTM_FIBERS, KERNEL_ELEMENT = SLC_TTM_ELEMENTS, KERNEL_LOOP };
+enum kernel { KERNEL_FIBER = SLC_TTM_FIBERS, KERNEL_NONZERO = SLC_TTM_ELEMENTS, KERNEL_LOOP };
 enum { KERNELS = KERNEL_LOOP + 1 };
 
-static const char *const kernel_names[KERNELS] = {"fiber", "element", "loop"};
+static const char *const kernel_names[KERNELS] = {"fiber", "nonzero", "loop"};
 
 struct ttm_bench {
     const struct arguments *args;

@@ -72,7 +72,7 @@ static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
     bool any = strcmp(wanted->kernel, "all") == 0;
 
     for (enum slc_fiber_form form = 0; form < SLC_FIBER_FORMS; form++) {
-        if (!says(wanted->kernel, "fiber") &&
+        if (!says(wanted->kernel, "atomic") &&
             strcmp(wanted->kernel, slc_fiber_form_name(form)) != 0) {
             continue;
         }
@@ -86,7 +86,7 @@ static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
             }
         }
     }
-    if (!any && strncmp(wanted->kernel, "fiber", strlen("fiber")) == 0) {
+    if (!any && strncmp(wanted->kernel, "atomic", strlen("atomic")) == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--kernel %s: the store keeps whole fibers of no mode: add such layouts "
                         "(sluice layout %s --fiber all)",

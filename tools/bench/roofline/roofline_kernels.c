@@ -13,7 +13,7 @@ const struct roofline_kernel roofline_kernels[] = {
     {"mttkrp-stream", roofline_mttkrp_stream},
     {"sptv", roofline_sptv},
     {"ttm-fiber", roofline_ttm_fiber},
-    {"ttm-element", roofline_ttm_element},
+    {"ttm-nonzero", roofline_ttm_nonzero},
 };
 const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline_kernels[0];
 
@@ -21,7 +21,7 @@ const struct roofline_kernel roofline_device_kernels[] = {
     {"mttkrp", roofline_device_mttkrp},
     {"sptv", roofline_device_product},
     {"ttm-fibers", roofline_device_product},
-    {"ttm-elements", roofline_device_product},
+    {"ttm-nonzeros", roofline_device_product},
 };
 const unsigned roofline_device_kernel_count =
     sizeof roofline_device_kernels / sizeof roofline_device_kernels[0];

@@ -142,10 +142,10 @@ cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
 cudaError_t slc_baseline_genten_permuted(const struct slc_gpu_coo *coo,
                                          const struct slc_gpu_mttkrp *job,
                                          cudaStream_t stream);
-cudaError_t slc_baseline_fiber_rows(const struct slc_gpu_fibers *fibers,
-                                    const struct slc_gpu_mttkrp *job,
-                                    cudaStream_t stream);
-cudaError_t slc_baseline_fiber_elements(const struct slc_gpu_fibers *fibers,
+cudaError_t slc_baseline_atomic_fiber(const struct slc_gpu_fibers *fibers,
+                                      const struct slc_gpu_mttkrp *job,
+                                      cudaStream_t stream);
+cudaError_t slc_baseline_atomic_nonzero(const struct slc_gpu_fibers *fibers,
                                         const struct slc_gpu_mttkrp *job,
                                         cudaStream_t stream);
 
