@@ -68,14 +68,14 @@ static enum slc_status ask_system(struct machine_facts *facts, struct slc_error 
     return status == SLC_OK ? slc_json_whole(what, err) : status;
 }
 
-static void set(json_t *object, const char *name, json_t *value)
+static void set_member(json_t *object, const char *name, json_t *value)
 {
     (void)json_object_set_new(object, name, value);
 }
 
 static void set_count(json_t *object, const char *name, uint64_t number)
 {
-    set(object, name, json_integer((json_int_t)number));
+    set_member(object, name, json_integer((json_int_t)number));
 }
 
 static json_t *tensor(const struct slc_store *store, const struct machine_facts *machine)
@@ -83,17 +83,17 @@ static json_t *tensor(const struct slc_store *store, const struct machine_facts 
     const struct slc_manifest *manifest = &store->manifest;
     json_t *object = json_object();
 
-    set(object, "path", slc_json_string(store->path));
-    set(object, "directory",
-        machine->directory[0] != '\0' ? slc_json_string(machine->directory) : json_null());
-    set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
+    set_member(object, "path", slc_json_string(store->path));
+    set_member(object, "directory",
+               machine->directory[0] != '\0' ? slc_json_string(machine->directory) : json_null());
+    set_member(object, "dims", slc_json_dims(manifest->order, manifest->dims));
     set_count(object, "nnz", manifest->nnz);
-    set(object, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"));
-    set(object, "norm", json_real(sqrt(manifest->sum_of_squares)));
-    set(object, "content_sum", slc_json_hex(manifest->content_sum));
-    set(object, "named", json_boolean(manifest->names_count > 0));
-    set(object, "source", slc_json_string(manifest->origin.source));
-    set(object, "dialect", slc_json_string(manifest->origin.dialect));
+    set_member(object, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"));
+    set_member(object, "norm", json_real(sqrt(manifest->sum_of_squares)));
+    set_member(object, "content_sum", slc_json_hex(manifest->content_sum));
+    set_member(object, "named", json_boolean(manifest->names_count > 0));
+    set_member(object, "source", slc_json_string(manifest->origin.source));
+    set_member(object, "dialect", slc_json_string(manifest->origin.dialect));
     set_count(object, "index_base", manifest->origin.index_base);
     return object;
 }
@@ -103,17 +103,17 @@ static json_t *times(const struct slc_run_facts *facts)
     const struct slc_cp_times *cp = &facts->result->times;
     json_t *object = json_object();
 
-    set(object, "total", json_real(facts->total_seconds));
-    set(object, "init", json_real(cp->init));
-    set(object, "mttkrp", json_real(cp->mttkrp));
-    set(object, "copies", json_real(cp->copies));
-    set(object, "solve", json_real(cp->solve));
-    set(object, "fit", json_real(cp->fit));
-    set(object, "checkpoint", json_real(facts->result->checkpoints.seconds));
-    set(object, "passes_wall", json_real(facts->stats->pass_seconds));
-    set(object, "wait_all_threads", json_real(facts->stats->wait_seconds));
-    set(object, "decode_all_threads", json_real(facts->stats->decode_seconds));
-    set(object, "multiply_all_threads", json_real(facts->stats->compute_seconds));
+    set_member(object, "total", json_real(facts->total_seconds));
+    set_member(object, "init", json_real(cp->init));
+    set_member(object, "mttkrp", json_real(cp->mttkrp));
+    set_member(object, "copies", json_real(cp->copies));
+    set_member(object, "solve", json_real(cp->solve));
+    set_member(object, "fit", json_real(cp->fit));
+    set_member(object, "checkpoint", json_real(facts->result->checkpoints.seconds));
+    set_member(object, "passes_wall", json_real(facts->stats->pass_seconds));
+    set_member(object, "wait_all_threads", json_real(facts->stats->wait_seconds));
+    set_member(object, "decode_all_threads", json_real(facts->stats->decode_seconds));
+    set_member(object, "multiply_all_threads", json_real(facts->stats->compute_seconds));
     return object;
 }
 
@@ -127,11 +127,11 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
     set_count(object, "bytes_cached", stats->bytes_cached);
     set_count(object, "bytes_resident", stats->bytes_resident);
     set_count(object, "cache_blocks", stats->cache_blocks);
-    set(object, "kernel_read_bytes",
-        kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
-    set(object, "io", json_string(slc_io_name(stats->io)));
-    set(object, "direct", json_boolean(stats->direct));
-    set(object, "note", json_string(stats->note));
+    set_member(object, "kernel_read_bytes",
+               kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
+    set_member(object, "io", json_string(slc_io_name(stats->io)));
+    set_member(object, "direct", json_boolean(stats->direct));
+    set_member(object, "note", json_string(stats->note));
     return object;
 }
 
@@ -146,8 +146,8 @@ static json_t *copy(const struct slc_cp_result *result, unsigned mode)
     }
     object = json_object();
     set_count(object, "from_iteration", result->copies_after + UINT64_C(1));
-    set(object, "varying", slc_json_modes(form->varying));
-    set(object, "nnz_per_run", json_real(form->nnz_per_run));
+    set_member(object, "varying", slc_json_modes(form->varying));
+    set_member(object, "nnz_per_run", json_real(form->nnz_per_run));
     set_count(object, "tried", form->tried);
     return object;
 }
@@ -160,10 +160,10 @@ static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
     for (unsigned n = 0; n < result->order; n++) {
         json_t *mode = slc_json_choice(n, &result->choices[n]);
 
-        set(mode, "second",
-            (seconds >> n & 1U) != 0 ? slc_json_choice(n, &result->second_choices[n])
-                                     : json_null());
-        set(mode, "copy", copy(result, n));
+        set_member(mode, "second",
+                   (seconds >> n & 1U) != 0 ? slc_json_choice(n, &result->second_choices[n])
+                                            : json_null());
+        set_member(mode, "copy", copy(result, n));
         (void)json_array_append_new(list, mode);
     }
     return list;
@@ -189,11 +189,11 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
         return json_null();
     }
     object = json_object();
-    set(object, "folder", slc_json_string(facts->checkpoint_folder));
+    set_member(object, "folder", slc_json_string(facts->checkpoint_folder));
     set_count(object, "resumes", totals->resumes);
     set_count(object, "count", totals->count);
-    set(object, "seconds", json_real(totals->seconds));
-    set(object, "seconds_before", json_real(facts->seconds_before));
+    set_member(object, "seconds", json_real(totals->seconds));
+    set_member(object, "seconds_before", json_real(facts->seconds_before));
     return object;
 }
 
@@ -212,32 +212,32 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     for (uint32_t r = 0; r < result->rank; r++) {
         (void)json_array_append_new(lambda, json_real(result->lambda[r]));
     }
-    set(object, "command", shared(facts->command));
-    set(object, "options", shared(facts->options));
-    set(object, "versions", json_incref(machine->versions));
-    set(object, "finished", json_string(machine->finished));
-    set(object, "machine", json_incref(machine->machine));
-    set(object, "tensor", tensor(facts->store, machine));
-    set(object, "plan", slc_json_plan(facts->plan, facts->store->manifest.order));
+    set_member(object, "command", shared(facts->command));
+    set_member(object, "options", shared(facts->options));
+    set_member(object, "versions", json_incref(machine->versions));
+    set_member(object, "finished", json_string(machine->finished));
+    set_member(object, "machine", json_incref(machine->machine));
+    set_member(object, "tensor", tensor(facts->store, machine));
+    set_member(object, "plan", slc_json_plan(facts->plan, facts->store->manifest.order));
     set_count(object, "rank", result->rank);
     set_count(object, "iterations_done", result->iterations);
-    set(object, "copies_after",
-        result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
-    set(object, "devices", slc_json_devices_stats(facts->plan, result->devices));
-    set(object, "device", slc_json_device_stats(facts->plan, &result->gpu));
-    set(object, "share", slc_json_hybrid(result->hybrid, result->order));
-    set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
-    set(object, "fit", json_real(result->fit));
-    set(object, "holdout", holdout(result));
-    set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
+    set_member(object, "copies_after",
+               result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
+    set_member(object, "devices", slc_json_devices_stats(facts->plan, result->devices));
+    set_member(object, "device", slc_json_device_stats(facts->plan, &result->gpu));
+    set_member(object, "share", slc_json_hybrid(result->hybrid, result->order));
+    set_member(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
+    set_member(object, "fit", json_real(result->fit));
+    set_member(object, "holdout", holdout(result));
+    set_member(object, "reason", json_string(slc_stop_reason_name(result->reason)));
     set_count(object, "exit_code", (uint64_t)facts->exit_code);
-    set(object, "lambda", lambda);
-    set(object, "iterations", shared(facts->iterations));
-    set(object, "checkpoint", checkpoint(facts));
-    set(object, "seconds", times(facts));
-    set(object, "counters", counters(facts->stats, machine->kernel_read_bytes));
+    set_member(object, "lambda", lambda);
+    set_member(object, "iterations", shared(facts->iterations));
+    set_member(object, "checkpoint", checkpoint(facts));
+    set_member(object, "seconds", times(facts));
+    set_member(object, "counters", counters(facts->stats, machine->kernel_read_bytes));
     set_count(object, "peak_memory_bytes", machine->peak_bytes);
-    set(object, "estimate", shared(facts->estimate));
+    set_member(object, "estimate", shared(facts->estimate));
     return object;
 }
 

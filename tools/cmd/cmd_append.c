@@ -33,9 +33,10 @@ static const struct option options[] = {
     {"table", OPTION_FLAG, offsetof(struct arguments, table),
      .help = "IN is a table, with the columns that X.slc was made of; .csv, .tsv and .tab files "
              "are without being told"},
-    INPUT_OPTION_ROW_BASE(arguments,
-                          "first index of IN: auto, 0 or 1; where IN does not tell, that of what "
-                          "the store was made of"),
+    INPUT_OPTION_ROW_BASE(
+        arguments,
+        "first index of IN: auto, 0 or 1; where IN does not report_append, that of what "
+        "the store was made of"),
     INPUT_OPTION_ROW_DUPLICATES(arguments,
                                 "entries with equal coordinates, those of the store first: sum, "
                                 "error, keep-first or keep-last"),
@@ -158,9 +159,9 @@ static void print_report(const struct slc_convert_report *report,
 }
 
 /* What became of it, on standard output. */
-static void tell(const struct slc_convert_report *report,
-                 const struct arguments *args,
-                 const struct slc_convert_options *append)
+static void report_append(const struct slc_convert_report *report,
+                          const struct arguments *args,
+                          const struct slc_convert_options *append)
 {
     const unsigned dropped = report->layouts_dropped;
 
@@ -201,7 +202,7 @@ perform(const struct arguments *args, struct slc_convert_options *append, struct
         return status;
     }
     console_settle();
-    tell(&report, args, append);
+    report_append(&report, args, append);
     if (!report.appended_before && !report.build.completed) {
         forecast_compare(&ahead, args->build.quiet, append->output);
     }

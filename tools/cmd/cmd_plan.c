@@ -5,7 +5,7 @@
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
-#include "tools/report/devices.h"
+#include "tools/report/devices_report.h"
 #include "tools/report/plan_products.h"
 #include "tools/report/report.h"
 #include "tools/session/commands.h"
@@ -164,7 +164,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status == SLC_OK && !args.json) {
         print_text(&session, args.iterations);
-        devices_print(shares, layouts, devices);
+        devices_report_division(shares, layouts, devices);
         plan_products_print(&session.store, (uint32_t)args.rank, products);
         (void)fflush(stdout);
     }
@@ -175,7 +175,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
         code = print_json(&session, status == SLC_OK, products, args.iterations,
                           estimated ? estimate_json(&estimate) : json_null(),
-                          layouts > 0 ? devices_json(shares, layouts, devices) : NULL);
+                          layouts > 0 ? devices_division_json(shares, layouts, devices) : NULL);
     } else if (estimated) {
         estimate_print(&estimate);
     }

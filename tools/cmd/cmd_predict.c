@@ -203,11 +203,11 @@ static void judge_time(const struct prediction *prediction,
 }
 
 /* What it would take; the run's folder has been read, and its factors need not have been. */
-static enum slc_status judge(const struct prediction *prediction,
-                             bool brief,
-                             struct slc_predict_forecast *found,
-                             struct forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status forecast_predictions(const struct prediction *prediction,
+                                            bool brief,
+                                            struct slc_predict_forecast *found,
+                                            struct forecast *forecast,
+                                            struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
     const struct slc_predict_options *asked = &prediction->options;
@@ -254,7 +254,7 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
 
     return strcmp(prediction->options.input, "-") == 0
                ? slc_fail(err, SLC_ERR_UNSUPPORTED, "of standard input nothing is known")
-               : judge(prediction, true, &found, forecast, err);
+               : forecast_predictions(prediction, true, &found, forecast, err);
 }
 
 /* Tells it, and whether memory and disk have room. */
@@ -263,7 +263,7 @@ static enum slc_status dry_run(const struct prediction *prediction, struct slc_e
     struct slc_predict_forecast found;
     struct forecast forecast;
     struct format_text a;
-    enum slc_status status = judge(prediction, false, &found, &forecast, err);
+    enum slc_status status = forecast_predictions(prediction, false, &found, &forecast, err);
 
     if (status == SLC_OK) {
         status = forecast_check_room(&forecast, err);
@@ -273,7 +273,7 @@ static enum slc_status dry_run(const struct prediction *prediction, struct slc_e
         printf("  %-12s %s%s\n", "entries", found.rows > 0 ? "about " : "unknown",
                found.rows > 0 ? format_count(&a, found.rows) : "");
     }
-    return status == SLC_OK ? forecast_tell(&forecast, prediction->args.json, err) : status;
+    return status == SLC_OK ? forecast_report(&forecast, prediction->args.json, err) : status;
 }
 
 static enum slc_status

@@ -212,7 +212,7 @@ static enum slc_status print_json(struct told *told, struct slc_error *err)
     return status;
 }
 
-static enum slc_status tell(struct told *told, struct slc_error *err)
+static enum slc_status print_top(struct told *told, struct slc_error *err)
 {
     const struct arguments *args = told->args;
     uint32_t components[OPTION_COUNTS_MAX];
@@ -252,7 +252,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(CONSOLE_NORMAL);
     told.folder = operands.text[0];
-    return tell(&told, &err) == SLC_OK ? 0 : console_error(&err);
+    return print_top(&told, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
 const struct command command_top = {

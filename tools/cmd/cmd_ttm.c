@@ -338,7 +338,7 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
         status = find_columns(product, err);
     }
     if (status == SLC_OK) {
-        status = products_choose(&product->args->session, &product->choice, err);
+        status = product_gpu_choose(&product->args->session, &product->choice, err);
         product->refused = product->choice.refused;
     }
     if (status == SLC_OK) {

@@ -17,7 +17,7 @@
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/progress.h"
-#include "tools/report/products.h"
+#include "tools/report/product_gpu.h"
 #include "tools/session/commands.h"
 #include "tools/session/session.h"
 
@@ -93,7 +93,7 @@ static enum slc_status fill_products(struct product *product, struct slc_error *
 {
     const struct session_options *session = &product->args.session;
     struct slc_products_choice *choice = &product->choice;
-    const enum slc_status status = products_choose(session, choice, err);
+    const enum slc_status status = product_gpu_choose(session, choice, err);
 
     product->device = (struct slc_device_products){.device = choice->device,
                                                    .hybrid = choice->hybrid,
@@ -150,21 +150,21 @@ fill_options(struct product *product, const struct operands *operands, struct sl
 }
 
 /* What there is to tell of the device. */
-static struct products_told told_of(const struct product *product)
+static struct product_gpu told_of(const struct product *product)
 {
-    return (struct products_told){.choice = &product->choice,
-                                  .refused = &product->device.why,
-                                  .plan = &product->device.plan,
-                                  .threads = product->report.threads,
-                                  .report =
-                                      product->contract.dry_run ? NULL : &product->device.report};
+    return (struct product_gpu){.choice = &product->choice,
+                                .refused = &product->device.why,
+                                .plan = &product->device.plan,
+                                .threads = product->report.threads,
+                                .report =
+                                    product->contract.dry_run ? NULL : &product->device.report};
 }
 
 static void print_device(const struct product *product, FILE *out)
 {
-    const struct products_told told = told_of(product);
+    const struct product_gpu told = told_of(product);
 
-    products_print(&told, out);
+    product_gpu_print(&told, out);
 }
 
 static void print_store_report(const struct product *product)
@@ -328,9 +328,9 @@ static json_t *used_json(const struct product *product)
 
 static json_t *device_json(const struct product *product)
 {
-    const struct products_told told = told_of(product);
+    const struct product_gpu told = told_of(product);
 
-    return products_json(&told);
+    return product_gpu_json(&told);
 }
 
 static enum slc_status print_json(const struct product *product, struct slc_error *err)

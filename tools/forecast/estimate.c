@@ -231,9 +231,9 @@ static uint64_t judge_memory(const struct estimator *estimator, unsigned iterati
     return slc_min_u64(bytes, plan->total_bytes);
 }
 
-void estimator_judge(const struct estimator *estimator,
-                     unsigned iterations,
-                     struct estimate *estimate)
+void estimator_estimate(const struct estimator *estimator,
+                        unsigned iterations,
+                        struct estimate *estimate)
 {
     const struct slc_stream_stats *stats = &estimator->stats;
     const double workers = estimator->plan->threads;

@@ -255,7 +255,7 @@ void forecast_print_time(const struct forecast *forecast)
     }
 }
 
-static void print(const struct forecast *forecast)
+static void print_forecast(const struct forecast *forecast)
 {
     struct format_text a, b;
 
@@ -346,11 +346,11 @@ static json_t *to_json(const struct forecast *forecast)
     return object;
 }
 
-enum slc_status forecast_tell(const struct forecast *forecast, bool json, struct slc_error *err)
+enum slc_status forecast_report(const struct forecast *forecast, bool json, struct slc_error *err)
 {
     if (json) {
         return json_out_print(to_json(forecast), err);
     }
-    print(forecast);
+    print_forecast(forecast);
     return SLC_OK;
 }

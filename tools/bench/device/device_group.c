@@ -33,7 +33,7 @@ static bool has_sorted_layouts(const struct slc_manifest *manifest)
     return true;
 }
 
-static enum slc_status start(struct group *group, unsigned ordinal, struct slc_error *err)
+static enum slc_status start_group(struct group *group, unsigned ordinal, struct slc_error *err)
 {
     const struct device_mttkrp *of = group->of;
     struct session_options options = of->session;
@@ -140,7 +140,7 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
 static enum slc_status measure_split(struct group *group, unsigned ordinal, struct slc_error *err)
 {
     const struct device_mttkrp *of = group->of;
-    enum slc_status status = start(group, ordinal, err);
+    enum slc_status status = start_group(group, ordinal, err);
 
     if (status != SLC_OK) {
         bench_factors_destroy(&group->factors);

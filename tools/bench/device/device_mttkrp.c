@@ -69,7 +69,7 @@ static enum slc_status start_baselines(struct sides *sides, struct slc_error *er
     return slc_gpu_lists_create(sides->session.gpu, &source, &of->lists, &sides->lists, err);
 }
 
-static enum slc_status start(struct sides *sides, struct slc_error *err)
+static enum slc_status start_sides(struct sides *sides, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
     struct slc_device *device;
@@ -92,7 +92,7 @@ static enum slc_status start(struct sides *sides, struct slc_error *err)
     return status == SLC_OK && any_baseline(of) ? start_baselines(sides, err) : status;
 }
 
-static void stop(struct sides *sides)
+static void stop_sides(struct sides *sides)
 {
     slc_gpu_lists_destroy(sides->lists);
     slc_coo_destroy(&sides->coo);
@@ -344,7 +344,7 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
     enum slc_status status = check_names(measured, err);
 
     if (status == SLC_OK) {
-        status = start(&sides, err);
+        status = start_sides(&sides, err);
     }
     for (unsigned n = 0; status == SLC_OK && n < sides.session.store.manifest.order; n++) {
         if (measured->mode != 0 && measured->mode != n + 1) {
@@ -361,6 +361,6 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
     if (status == SLC_OK && amped_wanted(measured)) {
         status = measure_amped(&sides, err);
     }
-    stop(&sides);
+    stop_sides(&sides);
     return status;
 }

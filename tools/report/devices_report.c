@@ -1,5 +1,5 @@
-/* What devices are to do, and what they have done; see devices.h. */
-#include "tools/report/devices.h"
+/* What devices are to do, and what they have done; see devices_report.h. */
+#include "tools/report/devices_report.h"
 #include "report/json_stats.h"
 #include "tools/progress/format.h"
 #include "tools/session/session.h"
@@ -83,7 +83,7 @@ enum slc_status devices_divide(const struct slc_store *store,
     return status;
 }
 
-void devices_print(const struct device_shares *shares, unsigned count, unsigned devices)
+void devices_report_division(const struct device_shares *shares, unsigned count, unsigned devices)
 {
     for (unsigned i = 0; i < count; i++) {
         printf("  %-12s mode %u: %" PRIu64 " partition%s on %u device%s, %" PRIu64 " to %" PRIu64
@@ -94,7 +94,7 @@ void devices_print(const struct device_shares *shares, unsigned count, unsigned 
     }
 }
 
-json_t *devices_json(const struct device_shares *shares, unsigned count, unsigned devices)
+json_t *devices_division_json(const struct device_shares *shares, unsigned count, unsigned devices)
 {
     json_t *list = json_array();
 
@@ -145,7 +145,9 @@ print_stats(const char *name, const struct slc_member_stats *stats, unsigned cou
     printf("\n");
 }
 
-void devices_report(const struct slc_plan *plan, const struct slc_member_stats *stats, bool verbose)
+void devices_report_stats(const struct slc_plan *plan,
+                          const struct slc_member_stats *stats,
+                          bool verbose)
 {
     const bool reduced = plan->request.split == SLC_SPLIT_NNZ;
     const unsigned count = slc_plan_group_size(plan);
