@@ -1,6 +1,6 @@
 /* What the runs of one rank of a sweep tell: how alike they are, and how trilinear the best is. */
-#ifndef SLC_REPORT_SWEEP_JUDGE_H
-#define SLC_REPORT_SWEEP_JUDGE_H
+#ifndef SLC_SWEEP_COMPARE_H
+#define SLC_SWEEP_COMPARE_H
 
 #include "base/error/error.h"
 #include "sweep/sweep_record.h"

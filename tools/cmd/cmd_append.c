@@ -33,10 +33,9 @@ static const struct option options[] = {
     {"table", OPTION_FLAG, offsetof(struct arguments, table),
      .help = "IN is a table, with the columns that X.slc was made of; .csv, .tsv and .tab files "
              "are without being told"},
-    INPUT_OPTION_ROW_BASE(
-        arguments,
-        "first index of IN: auto, 0 or 1; where IN does not report_append, that of what "
-        "the store was made of"),
+    INPUT_OPTION_ROW_BASE(arguments,
+                          "first index of IN: auto, 0 or 1; where IN does not tell, that of what "
+                          "the store was made of"),
     INPUT_OPTION_ROW_DUPLICATES(arguments,
                                 "entries with equal coordinates, those of the store first: sum, "
                                 "error, keep-first or keep-last"),

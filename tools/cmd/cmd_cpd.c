@@ -337,6 +337,7 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
         .values = &cpd->args,
         .estimate = compared_estimate(cpd)};
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
+    json_decref(record.estimate);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
     }
