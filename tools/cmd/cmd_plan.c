@@ -1,5 +1,6 @@
 /* sluice plan: what an operation would hold in memory, read and write, without doing it. */
 #include "engine/solve/cp_checkpoint.h"
+#include "report/json_parts.h"
 #include "report/json_plan.h"
 #include "tools/forecast/probe.h"
 #include "tools/progress/console.h"
@@ -105,17 +106,15 @@ static int print_json(const struct slc_session *session,
     json_t *object = slc_json_plan(&session->plan, manifest->order);
     struct slc_error err = SLC_ERROR_INIT;
 
-    (void)json_object_set_new(object, "schema", json_string("sluice-plan-1"));
-    (void)json_object_set_new(object, "feasible", json_boolean(feasible));
-    (void)json_object_set_new(object, "result_bytes",
-                              json_integer((json_int_t)result_bytes(manifest, &session->plan)));
-    (void)json_object_set_new(
-        object, "checkpoint_bytes",
-        json_integer((json_int_t)checkpoint_bytes(manifest, &session->plan, iterations)));
-    (void)json_object_set_new(object, "estimate", estimate);
-    (void)json_object_set_new(object, "products", plan_products_json(manifest->order, products));
+    slc_json_set_text(object, "schema", "sluice-plan-1");
+    slc_json_set(object, "feasible", json_boolean(feasible));
+    slc_json_set_count(object, "result_bytes", (uint64_t)result_bytes(manifest, &session->plan));
+    slc_json_set_count(object, "checkpoint_bytes",
+                       checkpoint_bytes(manifest, &session->plan, iterations));
+    slc_json_set(object, "estimate", estimate);
+    slc_json_set(object, "products", plan_products_json(manifest->order, products));
     if (devices != NULL) {
-        (void)json_object_set_new(object, "devices", devices);
+        slc_json_set(object, "devices", devices);
     }
     return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }

@@ -6,6 +6,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "engine/product/predict.h"
+#include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
@@ -322,16 +323,14 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
                   slc_json_string(folder), "coords", slc_json_string(prediction->options.input),
                   "index_base", (json_int_t)report->index_base, "count", (json_int_t)report->rows);
 
-    (void)json_object_set_new(object, "output",
-                              prediction->options.form != SLC_PREDICT_NONE
-                                  ? slc_json_string(prediction->options.output)
-                                  : json_null());
-    (void)json_object_set_new(object, "rmse", compared ? real(report->rmse) : json_null());
-    (void)json_object_set_new(object, "mae", compared ? real(report->mae) : json_null());
-    (void)json_object_set_new(object, "largest_error",
-                              compared ? real(report->largest) : json_null());
-    (void)json_object_set_new(object, "values_norm",
-                              compared ? real(report->values_norm) : json_null());
+    slc_json_set(object, "output",
+                 prediction->options.form != SLC_PREDICT_NONE
+                     ? slc_json_string(prediction->options.output)
+                     : json_null());
+    slc_json_set(object, "rmse", compared ? real(report->rmse) : json_null());
+    slc_json_set(object, "mae", compared ? real(report->mae) : json_null());
+    slc_json_set(object, "largest_error", compared ? real(report->largest) : json_null());
+    slc_json_set(object, "values_norm", compared ? real(report->values_norm) : json_null());
     return json_out_print(object, err);
 }
 

@@ -1,5 +1,6 @@
 /* What devices are to do, and what they have done; see devices_report.h. */
 #include "tools/report/devices_report.h"
+#include "report/json_parts.h"
 #include "report/json_stats.h"
 #include "tools/progress/format.h"
 #include "tools/session/session.h"
@@ -105,12 +106,11 @@ json_t *devices_division_json(const struct device_shares *shares, unsigned count
         for (unsigned d = 0; d < devices; d++) {
             (void)json_array_append_new(loads, json_integer((json_int_t)shares[i].loads[d]));
         }
-        (void)json_object_set_new(object, "mode", json_integer(shares[i].mode + 1));
-        (void)json_object_set_new(object, "partitions",
-                                  json_integer((json_int_t)shares[i].partitions));
-        (void)json_object_set_new(object, "nnz", loads);
-        (void)json_object_set_new(object, "imbalance", json_real(imbalance(&shares[i], devices)));
-        (void)json_object_set_new(object, "bound_nnz", json_integer((json_int_t)shares[i].bound));
+        slc_json_set(object, "mode", json_integer(shares[i].mode + 1));
+        slc_json_set_count(object, "partitions", shares[i].partitions);
+        slc_json_set(object, "nnz", loads);
+        slc_json_set_real(object, "imbalance", imbalance(&shares[i], devices));
+        slc_json_set_count(object, "bound_nnz", shares[i].bound);
         (void)json_array_append_new(list, object);
     }
     return list;

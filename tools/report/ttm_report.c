@@ -3,6 +3,7 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "report/json_parts.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 
@@ -62,9 +63,9 @@ static void put_device(const struct ttm_product *product, bool done, json_t *rec
 {
     const struct product_gpu told = told_of(product, done);
 
-    (void)json_object_set_new(record, "device", product_gpu_json(&told));
+    slc_json_set(record, "device", product_gpu_json(&told));
     if (product->refused.status != SLC_OK) {
-        (void)json_object_set_new(record, "no_device", json_string(product->refused.message));
+        slc_json_set_text(record, "no_device", product->refused.message);
     }
 }
 
@@ -96,10 +97,9 @@ enum slc_status ttm_print_json(const struct ttm_product *product, struct slc_err
                   report->turn_seconds / product->plan.threads, "wait_write",
                   report->output.wait_seconds / product->plan.threads);
 
-    (void)json_object_set_new(record, "seconds", seconds);
+    slc_json_set(record, "seconds", seconds);
     put_device(product, true, record);
-    (void)json_object_set_new(record, "gflops",
-                              json_real(operations(product) / product->multiply_seconds * 1e-9));
+    slc_json_set_real(record, "gflops", operations(product) / product->multiply_seconds * 1e-9);
     return json_out_print(record, err);
 }
 

@@ -55,20 +55,13 @@ __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
     }
 }
 
-template <typename Element>
-static cudaError_t
-launch(const struct slc_gpu_fibers *fibers, const struct slc_gpu_mttkrp *job, cudaStream_t stream)
-{
-    const dim3 block = slc_baseline_block(job->rank);
-    const uint64_t blocks = (fibers->count + block.y - 1) / block.y;
-
-    return slc_launch(slc_atomic_fiber<Element>, dim3(static_cast<unsigned>(blocks)), block, 0,
-                      stream, *fibers, slc_baseline_job_of(job));
-}
-
 cudaError_t slc_baseline_atomic_fiber(const struct slc_gpu_fibers *fibers,
                                       const struct slc_gpu_mttkrp *job,
                                       cudaStream_t stream)
 {
-    return SLC_BASELINE_BY_PRECISION(job, launch, fibers, job, stream);
+    return job->precision == SLC_F64
+               ? slc_baseline_launch_vectors(slc_atomic_fiber<double>, fibers->count, fibers, job,
+                                             stream)
+               : slc_baseline_launch_vectors(slc_atomic_fiber<float>, fibers->count, fibers, job,
+                                             stream);
 }

@@ -186,7 +186,7 @@ launch_blco(const void *context, const struct slc_gpu_blco_part *part, cudaStrea
     case SLC_GPU_BLCO_CODE_STASH:
         return slc_baseline_blco_code_stash(part, run->job, &run->copies, run->all, stream);
     default:
-        return slc_baseline_blco_registers(part, run->job, run->all, stream);
+        return slc_baseline_blco_registers(part, run->job, nullptr, run->all, stream);
     }
 }
 
