@@ -118,12 +118,12 @@ static void add_rows(struct ttm_bench *bench)
         }
         row = json_object();
         (void)json_array_append_new(bench->rows, row);
-        bench_set_count(row, "mode", bench->mode.options.mode + 1);
-        bench_set_count(row, "rank", cols);
-        bench_set_text(row, "kernel", kernel_names[k]);
-        bench_set_text(row, "layout",
-                       bench->mode.order.path != NULL ? "temporary"
-                                                      : slc_layout_name(info->layout));
+        slc_json_set_count(row, "mode", bench->mode.options.mode + 1);
+        slc_json_set_count(row, "rank", cols);
+        slc_json_set_text(row, "kernel", kernel_names[k]);
+        slc_json_set_text(row, "layout",
+                          bench->mode.order.path != NULL ? "temporary"
+                                                         : slc_layout_name(info->layout));
         bench_set_real(row, "fibers", fibers);
         bench_set_real(row, "nnz_per_fiber", nnz / fibers);
         bench_times_to_json(row, &times);
@@ -200,7 +200,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
         return status;
     }
     bench_set_tensor(record, &bench->session.store);
-    bench_set(record, "rows", bench->rows = json_array());
+    slc_json_set(record, "rows", bench->rows = json_array());
     for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
         if (only == 0 || n + 1 == only) {
             status = measure_mode(bench, n, err);

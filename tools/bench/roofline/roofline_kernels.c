@@ -64,12 +64,12 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
     for (unsigned n = first; n < first + count; n++) {
         json_t *item = json_object();
 
-        bench_set_text(item, "tensor", job->tensor);
-        bench_set_text(item, "case", job->case_name);
-        bench_set_text(item, "kernel", job->kernel);
-        bench_set_count(item, "rank", job->rank);
-        bench_set_count(item, "mode", n + 1);
-        bench_set_text(item, "why", err->message);
+        slc_json_set_text(item, "tensor", job->tensor);
+        slc_json_set_text(item, "case", job->case_name);
+        slc_json_set_text(item, "kernel", job->kernel);
+        slc_json_set_count(item, "rank", job->rank);
+        slc_json_set_count(item, "mode", n + 1);
+        slc_json_set_text(item, "why", err->message);
         (void)json_array_append_new(job->left_out, item);
     }
     (void)snprintf(mode, sizeof mode, " in mode %u", first + 1);
