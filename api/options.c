@@ -17,7 +17,7 @@
 #include "engine/solve/cp_als.h"
 #include "storage/io/io.h"
 #include "storage/model/model.h"
-#include "sweep/sweep_judge.h"
+#include "sweep/sweep_compare.h"
 
 #include <inttypes.h>
 #include <string.h>

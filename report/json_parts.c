@@ -69,3 +69,23 @@ json_t *slc_json_hex(uint64_t number)
     (void)snprintf(digits, sizeof digits, "%016" PRIx64, number);
     return json_string(digits);
 }
+
+void slc_json_set(json_t *object, const char *name, json_t *value)
+{
+    (void)json_object_set_new(object, name, value);
+}
+
+void slc_json_set_count(json_t *object, const char *name, uint64_t number)
+{
+    slc_json_set(object, name, json_integer((json_int_t)number));
+}
+
+void slc_json_set_real(json_t *object, const char *name, double number)
+{
+    slc_json_set(object, name, json_real(number));
+}
+
+void slc_json_set_text(json_t *object, const char *name, const char *text)
+{
+    slc_json_set(object, name, json_string(text));
+}

@@ -12,4 +12,10 @@ json_t *slc_json_dims(unsigned order, const uint64_t *dims);
 json_t *slc_json_modes(uint32_t modes); /* the bits of a set as numbers from 1, ascending */
 json_t *slc_json_hex(uint64_t number);  /* 16 hexadecimal digits: beyond what a double can hold */
 
+/* Members of an object; `value` is taken over. Without memory a member is missing. */
+void slc_json_set(json_t *object, const char *name, json_t *value);
+void slc_json_set_count(json_t *object, const char *name, uint64_t number);
+void slc_json_set_real(json_t *object, const char *name, double number);
+void slc_json_set_text(json_t *object, const char *name, const char *text);
+
 #endif

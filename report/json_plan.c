@@ -58,16 +58,15 @@ static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
                                                 ? json_integer((json_int_t)fusion->ranges[k])
                                                 : json_null());
     }
-    (void)json_object_set_new(object, "reason", json_string(reasons[fusion->reason]));
-    (void)json_object_set_new(object, "modes", slc_json_modes(fusion->modes));
-    (void)json_object_set_new(object, "mode_order", mode_order);
-    (void)json_object_set_new(object, "ranges", ranges);
-    (void)json_object_set_new(object, "second_bytes",
-                              json_integer((json_int_t)slc_plan_fused_bytes(fusion)));
-    (void)json_object_set_new(object, "other_read_bytes",
-                              fusion->other_read_bytes == UINT64_MAX
-                                  ? json_null()
-                                  : json_integer((json_int_t)fusion->other_read_bytes));
+    slc_json_set_text(object, "reason", reasons[fusion->reason]);
+    slc_json_set(object, "modes", slc_json_modes(fusion->modes));
+    slc_json_set(object, "mode_order", mode_order);
+    slc_json_set(object, "ranges", ranges);
+    slc_json_set_count(object, "second_bytes", slc_plan_fused_bytes(fusion));
+    slc_json_set(object, "other_read_bytes",
+                 fusion->other_read_bytes == UINT64_MAX
+                     ? json_null()
+                     : json_integer((json_int_t)fusion->other_read_bytes));
     return object;
 }
 
@@ -109,8 +108,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
     };
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        (void)json_object_set_new(object, counts[i].name,
-                                  json_integer((json_int_t)counts[i].number));
+        slc_json_set_count(object, counts[i].name, counts[i].number);
     }
     for (unsigned n = 0; n < order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
@@ -120,31 +118,28 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
             append_conflict(untried, copies ? SLC_CONFLICT_AUTO : plan->untried[n]);
         }
     }
-    (void)json_object_set_new(object, "passes",
-                              plan->passes == floor(plan->passes)
-                                  ? json_integer((json_int_t)plan->passes)
-                                  : json_real(plan->passes));
-    (void)json_object_set_new(object, "fused", json_fusion(plan, order));
-    (void)json_object_set_new(object, "device", slc_json_device_plan(plan, order));
-    (void)json_object_set_new(object, "share", slc_json_hybrid_wish(&plan->request.hybrid));
-    (void)json_object_set_new(object, "layouts", layouts);
-    (void)json_object_set_new(object, "other_read_bytes",
-                              plan->other_read_bytes == UINT64_MAX
-                                  ? json_null()
-                                  : json_integer((json_int_t)plan->other_read_bytes));
-    (void)json_object_set_new(object, "conflicts", conflicts);
-    (void)json_object_set_new(object, "trials", trials);
-    (void)json_object_set_new(object, "untried", untried);
-    (void)json_object_set_new(object, "schedule", json_string(slc_schedule_name(plan->schedule)));
-    (void)json_object_set_new(object, "io", json_string(slc_io_name(plan->request.io)));
-    (void)json_object_set_new(object, "io_limit",
-                              json_integer((json_int_t)plan->request.read_limit));
-    (void)json_object_set_new(object, "precision",
-                              json_string(plan->request.precision == SLC_F32 ? "f32" : "f64"));
-    (void)json_object_set_new(object, "sums", json_string("f64"));
-    (void)json_object_set_new(object, "deterministic", json_boolean(plan->request.deterministic));
-    (void)json_object_set_new(object, "pin", json_string(slc_pin_name(plan->request.pin)));
-    (void)json_object_set_new(object, "pinned_to", pinned_to(&plan->placement));
+    slc_json_set(object, "passes",
+                 plan->passes == floor(plan->passes) ? json_integer((json_int_t)plan->passes)
+                                                     : json_real(plan->passes));
+    slc_json_set(object, "fused", json_fusion(plan, order));
+    slc_json_set(object, "device", slc_json_device_plan(plan, order));
+    slc_json_set(object, "share", slc_json_hybrid_wish(&plan->request.hybrid));
+    slc_json_set(object, "layouts", layouts);
+    slc_json_set(object, "other_read_bytes",
+                 plan->other_read_bytes == UINT64_MAX
+                     ? json_null()
+                     : json_integer((json_int_t)plan->other_read_bytes));
+    slc_json_set(object, "conflicts", conflicts);
+    slc_json_set(object, "trials", trials);
+    slc_json_set(object, "untried", untried);
+    slc_json_set_text(object, "schedule", slc_schedule_name(plan->schedule));
+    slc_json_set_text(object, "io", slc_io_name(plan->request.io));
+    slc_json_set_count(object, "io_limit", plan->request.read_limit);
+    slc_json_set_text(object, "precision", plan->request.precision == SLC_F32 ? "f32" : "f64");
+    slc_json_set_text(object, "sums", "f64");
+    slc_json_set(object, "deterministic", json_boolean(plan->request.deterministic));
+    slc_json_set_text(object, "pin", slc_pin_name(plan->request.pin));
+    slc_json_set(object, "pinned_to", pinned_to(&plan->placement));
     return object;
 }
 
@@ -157,21 +152,19 @@ json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice)
         const struct slc_conflict_cost *cost = &choice->costs[i];
         json_t *candidate = json_object();
 
-        (void)json_object_set_new(candidate, "conflict",
-                                  json_string(slc_conflict_name(cost->conflict)));
-        (void)json_object_set_new(candidate, "predicted_ns", json_real(cost->predicted_ns));
-        (void)json_object_set_new(candidate, "measured_ns",
-                                  cost->measured_ns > 0 ? json_real(cost->measured_ns)
-                                                        : json_null());
+        slc_json_set_text(candidate, "conflict", slc_conflict_name(cost->conflict));
+        slc_json_set_real(candidate, "predicted_ns", cost->predicted_ns);
+        slc_json_set(candidate, "measured_ns",
+                     cost->measured_ns > 0 ? json_real(cost->measured_ns) : json_null());
         (void)json_array_append_new(candidates, candidate);
     }
-    (void)json_object_set_new(object, "mode", json_integer((json_int_t)mode + 1));
+    slc_json_set_count(object, "mode", mode + 1);
     /* Null where nothing was to be chosen: a device keeps additions apart by itself. */
-    (void)json_object_set_new(object, "chosen",
-                              choice->chosen != SLC_CONFLICT_AUTO
-                                  ? json_string(slc_conflict_name(choice->chosen))
-                                  : json_null());
-    (void)json_object_set_new(object, "candidates", candidates);
+    slc_json_set(object, "chosen",
+                 choice->chosen != SLC_CONFLICT_AUTO
+                     ? json_string(slc_conflict_name(choice->chosen))
+                     : json_null());
+    slc_json_set(object, "candidates", candidates);
     return object;
 }
 
@@ -192,9 +185,9 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
                        iteration->delta, "seconds", iteration->seconds, "bytes_read",
                        (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
     if (iteration->heldout > 0) {
-        (void)json_object_set_new(object, "heldout_rmse", json_real(iteration->heldout_rmse));
+        slc_json_set_real(object, "heldout_rmse", iteration->heldout_rmse);
     }
-    (void)json_object_set_new(object, "mode_seconds", modes);
-    (void)json_object_set_new(object, "singular_modes", singular);
+    slc_json_set(object, "mode_seconds", modes);
+    slc_json_set(object, "singular_modes", singular);
     return object;
 }

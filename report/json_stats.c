@@ -3,6 +3,7 @@
 
 #include "engine/executor/assign.h"
 #include "engine/session/session.h"
+#include "report/json_parts.h"
 
 json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
 {
@@ -30,9 +31,8 @@ json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
         (json_int_t)gpu->resident_bytes, "streams", (json_int_t)gpu->streams, "slot_bytes",
         (json_int_t)gpu->slot_bytes, "resident_blocks", (json_int_t)gpu->kept_blocks,
         "resident_block_bytes", (json_int_t)gpu->kept_bytes);
-    (void)json_object_set_new(object, "pass_copied_bytes", copied);
-    (void)json_object_set_new(object, "iteration_copied_bytes",
-                              json_integer((json_int_t)slc_plan_iteration_copied(plan)));
+    slc_json_set(object, "pass_copied_bytes", copied);
+    slc_json_set_count(object, "iteration_copied_bytes", slc_plan_iteration_copied(plan));
     return object;
 }
 
@@ -62,8 +62,8 @@ static json_t *sides_json(json_t *cpu, json_t *device)
 {
     json_t *object = json_object();
 
-    (void)json_object_set_new(object, "cpu", cpu);
-    (void)json_object_set_new(object, "device", device);
+    slc_json_set(object, "cpu", cpu);
+    slc_json_set(object, "device", device);
     return object;
 }
 
@@ -75,9 +75,9 @@ json_t *slc_json_hybrid_wish(const struct slc_hybrid_wish *wish)
         return json_null();
     }
     object = json_object();
-    (void)json_object_set_new(object, "kind", json_string(slc_hybrid_kind_name(wish->kind)));
-    (void)json_object_set_new(object, "fraction",
-                              fraction_json(wish->kind == SLC_HYBRID_STATIC ? wish->fraction : -1));
+    slc_json_set_text(object, "kind", slc_hybrid_kind_name(wish->kind));
+    slc_json_set(object, "fraction",
+                 fraction_json(wish->kind == SLC_HYBRID_STATIC ? wish->fraction : -1));
     return object;
 }
 
@@ -96,28 +96,25 @@ json_t *slc_json_hybrid(const struct slc_hybrid *shares, unsigned order)
             continue;
         }
         mode = json_object();
-        (void)json_object_set_new(mode, "mode", json_integer(n + 1));
-        (void)json_object_set_new(mode, "passes", json_integer((json_int_t)share->passes));
-        (void)json_object_set_new(mode, "passes_without_cpu",
-                                  json_integer((json_int_t)share->passes_alone));
-        (void)json_object_set_new(mode, "cpu_cost_seconds", json_real(share->cost_seconds));
-        (void)json_object_set_new(mode, "measured",
-                                  fraction_json(slc_hybrid_rates_fraction(&share->rates)));
-        (void)json_object_set_new(mode, "used", fraction_json(slc_hybrid_fraction(share->parts)));
-        (void)json_object_set_new(mode, "used_last",
-                                  fraction_json(slc_hybrid_fraction(share->last)));
-        (void)json_object_set_new(
+        slc_json_set(mode, "mode", json_integer(n + 1));
+        slc_json_set_count(mode, "passes", share->passes);
+        slc_json_set_count(mode, "passes_without_cpu", share->passes_alone);
+        slc_json_set_real(mode, "cpu_cost_seconds", share->cost_seconds);
+        slc_json_set(mode, "measured", fraction_json(slc_hybrid_rates_fraction(&share->rates)));
+        slc_json_set(mode, "used", fraction_json(slc_hybrid_fraction(share->parts)));
+        slc_json_set(mode, "used_last", fraction_json(slc_hybrid_fraction(share->last)));
+        slc_json_set(
             mode, "nnz",
             sides_json(json_integer((json_int_t)cpu->nnz), json_integer((json_int_t)device->nnz)));
-        (void)json_object_set_new(mode, "seconds",
-                                  sides_json(json_real(cpu->seconds), json_real(device->seconds)));
+        slc_json_set(mode, "seconds",
+                     sides_json(json_real(cpu->seconds), json_real(device->seconds)));
         (void)json_array_append_new(modes, mode);
     }
     if (json_is_null(object)) {
         json_decref(modes);
         return object;
     }
-    (void)json_object_set_new(object, "modes", modes);
+    slc_json_set(object, "modes", modes);
     return object;
 }
 
@@ -161,10 +158,10 @@ json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_mem
                       "sent_bytes", (json_int_t)stats[d].sent_bytes));
     }
     slc_devices_imbalance(plan, stats, &of_nnz, &of_time);
-    (void)json_object_set_new(object, "threads_each", json_integer(plan->group_threads));
-    (void)json_object_set_new(object, "split", json_string(slc_split_name(plan->request.split)));
-    (void)json_object_set_new(object, "imbalance_nnz", json_real(of_nnz));
-    (void)json_object_set_new(object, "imbalance_seconds", json_real(of_time));
-    (void)json_object_set_new(object, "each", list);
+    slc_json_set(object, "threads_each", json_integer(plan->group_threads));
+    slc_json_set_text(object, "split", slc_split_name(plan->request.split));
+    slc_json_set_real(object, "imbalance_nnz", of_nnz);
+    slc_json_set_real(object, "imbalance_seconds", of_time);
+    slc_json_set(object, "each", list);
     return object;
 }

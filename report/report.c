@@ -153,7 +153,7 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
     /* At most 16 modes of 4096 components of a thousand rows: far from 2^64. */
     status = within_budget(
         told->options,
-        SLC_OUTPUT_BUFFER_BYTES + slc_top_rows_memory_bytes(run->rank > 0 ? run->rank : 1) +
+        SLC_OUTPUT_BUFFER_BYTES + slc_factor_rows_memory_bytes(run->rank > 0 ? run->rank : 1) +
             slc_run_names_bytes(&told->names) + slc_buffer_footprint(bytes, SLC_PAGES_SMALL),
         "telling of these components", err);
     if (status == SLC_OK) {
@@ -175,22 +175,22 @@ static enum slc_status find_mode(struct told *told, unsigned n, struct slc_error
     const struct slc_report_options *options = told->options;
     const struct slc_run_page *page = &told->page;
     char *path = options->folder != NULL ? slc_run_folder_factor(options->folder, n) : NULL;
-    struct slc_top_rows_query strongest = {.path = path,
-                                           .length = told->run.dims[n],
-                                           .rank = told->run.rank,
+    struct slc_top_rows_query strongest = {.factor.path = path,
+                                           .factor.length = told->run.dims[n],
+                                           .factor.rank = told->run.rank,
                                            .columns = page->components,
                                            .column_count = page->component_count,
                                            .rows = page->row_counts[n]};
-    struct slc_column_bands bands = {.path = path,
-                                     .length = told->run.dims[n],
-                                     .rank = told->run.rank,
+    struct slc_column_bands bands = {.factor.path = path,
+                                     .factor.length = told->run.dims[n],
+                                     .factor.rank = told->run.rank,
                                      .columns = page->components,
                                      .column_count = page->component_count,
                                      .bands = page->band_counts[n]};
     enum slc_status status;
 
     if (options->folder == NULL) {
-        strongest.matrix = bands.matrix = options->model->factors[n];
+        strongest.factor.matrix = bands.factor.matrix = options->model->factors[n];
     } else if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a factor's path");
     }

@@ -68,33 +68,23 @@ static enum slc_status ask_system(struct machine_facts *facts, struct slc_error 
     return status == SLC_OK ? slc_json_whole(what, err) : status;
 }
 
-static void set(json_t *object, const char *name, json_t *value)
-{
-    (void)json_object_set_new(object, name, value);
-}
-
-static void set_count(json_t *object, const char *name, uint64_t number)
-{
-    set(object, name, json_integer((json_int_t)number));
-}
-
 static json_t *tensor(const struct slc_store *store, const struct machine_facts *machine)
 {
     const struct slc_manifest *manifest = &store->manifest;
     json_t *object = json_object();
 
-    set(object, "path", slc_json_string(store->path));
-    set(object, "directory",
-        machine->directory[0] != '\0' ? slc_json_string(machine->directory) : json_null());
-    set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
-    set_count(object, "nnz", manifest->nnz);
-    set(object, "value_type", json_string(manifest->value_type == SLC_F32 ? "f32" : "f64"));
-    set(object, "norm", json_real(sqrt(manifest->sum_of_squares)));
-    set(object, "content_sum", slc_json_hex(manifest->content_sum));
-    set(object, "named", json_boolean(manifest->names_count > 0));
-    set(object, "source", slc_json_string(manifest->origin.source));
-    set(object, "dialect", slc_json_string(manifest->origin.dialect));
-    set_count(object, "index_base", manifest->origin.index_base);
+    slc_json_set(object, "path", slc_json_string(store->path));
+    slc_json_set(object, "directory",
+                 machine->directory[0] != '\0' ? slc_json_string(machine->directory) : json_null());
+    slc_json_set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
+    slc_json_set_count(object, "nnz", manifest->nnz);
+    slc_json_set_text(object, "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64");
+    slc_json_set_real(object, "norm", sqrt(manifest->sum_of_squares));
+    slc_json_set(object, "content_sum", slc_json_hex(manifest->content_sum));
+    slc_json_set(object, "named", json_boolean(manifest->names_count > 0));
+    slc_json_set(object, "source", slc_json_string(manifest->origin.source));
+    slc_json_set(object, "dialect", slc_json_string(manifest->origin.dialect));
+    slc_json_set_count(object, "index_base", manifest->origin.index_base);
     return object;
 }
 
@@ -103,17 +93,17 @@ static json_t *times(const struct slc_run_facts *facts)
     const struct slc_cp_times *cp = &facts->result->times;
     json_t *object = json_object();
 
-    set(object, "total", json_real(facts->total_seconds));
-    set(object, "init", json_real(cp->init));
-    set(object, "mttkrp", json_real(cp->mttkrp));
-    set(object, "copies", json_real(cp->copies));
-    set(object, "solve", json_real(cp->solve));
-    set(object, "fit", json_real(cp->fit));
-    set(object, "checkpoint", json_real(facts->result->checkpoints.seconds));
-    set(object, "passes_wall", json_real(facts->stats->pass_seconds));
-    set(object, "wait_all_threads", json_real(facts->stats->wait_seconds));
-    set(object, "decode_all_threads", json_real(facts->stats->decode_seconds));
-    set(object, "multiply_all_threads", json_real(facts->stats->compute_seconds));
+    slc_json_set_real(object, "total", facts->total_seconds);
+    slc_json_set_real(object, "init", cp->init);
+    slc_json_set_real(object, "mttkrp", cp->mttkrp);
+    slc_json_set_real(object, "copies", cp->copies);
+    slc_json_set_real(object, "solve", cp->solve);
+    slc_json_set_real(object, "fit", cp->fit);
+    slc_json_set_real(object, "checkpoint", facts->result->checkpoints.seconds);
+    slc_json_set_real(object, "passes_wall", facts->stats->pass_seconds);
+    slc_json_set_real(object, "wait_all_threads", facts->stats->wait_seconds);
+    slc_json_set_real(object, "decode_all_threads", facts->stats->decode_seconds);
+    slc_json_set_real(object, "multiply_all_threads", facts->stats->compute_seconds);
     return object;
 }
 
@@ -121,17 +111,17 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
 {
     json_t *object = json_object();
 
-    set_count(object, "passes", stats->passes);
-    set_count(object, "blocks", stats->blocks);
-    set_count(object, "bytes_read", stats->bytes_read);
-    set_count(object, "bytes_cached", stats->bytes_cached);
-    set_count(object, "bytes_resident", stats->bytes_resident);
-    set_count(object, "cache_blocks", stats->cache_blocks);
-    set(object, "kernel_read_bytes",
-        kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
-    set(object, "io", json_string(slc_io_name(stats->io)));
-    set(object, "direct", json_boolean(stats->direct));
-    set(object, "note", json_string(stats->note));
+    slc_json_set_count(object, "passes", stats->passes);
+    slc_json_set_count(object, "blocks", stats->blocks);
+    slc_json_set_count(object, "bytes_read", stats->bytes_read);
+    slc_json_set_count(object, "bytes_cached", stats->bytes_cached);
+    slc_json_set_count(object, "bytes_resident", stats->bytes_resident);
+    slc_json_set_count(object, "cache_blocks", stats->cache_blocks);
+    slc_json_set(object, "kernel_read_bytes",
+                 kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
+    slc_json_set_text(object, "io", slc_io_name(stats->io));
+    slc_json_set(object, "direct", json_boolean(stats->direct));
+    slc_json_set_text(object, "note", stats->note);
     return object;
 }
 
@@ -145,10 +135,10 @@ static json_t *copy(const struct slc_cp_result *result, unsigned mode)
         return json_null();
     }
     object = json_object();
-    set_count(object, "from_iteration", result->copies_after + UINT64_C(1));
-    set(object, "varying", slc_json_modes(form->varying));
-    set(object, "nnz_per_run", json_real(form->nnz_per_run));
-    set_count(object, "tried", form->tried);
+    slc_json_set_count(object, "from_iteration", result->copies_after + UINT64_C(1));
+    slc_json_set(object, "varying", slc_json_modes(form->varying));
+    slc_json_set_real(object, "nnz_per_run", form->nnz_per_run);
+    slc_json_set_count(object, "tried", form->tried);
     return object;
 }
 
@@ -160,10 +150,10 @@ static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
     for (unsigned n = 0; n < result->order; n++) {
         json_t *mode = slc_json_choice(n, &result->choices[n]);
 
-        set(mode, "second",
-            (seconds >> n & 1U) != 0 ? slc_json_choice(n, &result->second_choices[n])
-                                     : json_null());
-        set(mode, "copy", copy(result, n));
+        slc_json_set(mode, "second",
+                     (seconds >> n & 1U) != 0 ? slc_json_choice(n, &result->second_choices[n])
+                                              : json_null());
+        slc_json_set(mode, "copy", copy(result, n));
         (void)json_array_append_new(list, mode);
     }
     return list;
@@ -189,11 +179,11 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
         return json_null();
     }
     object = json_object();
-    set(object, "folder", slc_json_string(facts->checkpoint_folder));
-    set_count(object, "resumes", totals->resumes);
-    set_count(object, "count", totals->count);
-    set(object, "seconds", json_real(totals->seconds));
-    set(object, "seconds_before", json_real(facts->seconds_before));
+    slc_json_set(object, "folder", slc_json_string(facts->checkpoint_folder));
+    slc_json_set_count(object, "resumes", totals->resumes);
+    slc_json_set_count(object, "count", totals->count);
+    slc_json_set_real(object, "seconds", totals->seconds);
+    slc_json_set_real(object, "seconds_before", facts->seconds_before);
     return object;
 }
 
@@ -212,32 +202,33 @@ static json_t *record_to_json(const struct slc_run_facts *facts, struct machine_
     for (uint32_t r = 0; r < result->rank; r++) {
         (void)json_array_append_new(lambda, json_real(result->lambda[r]));
     }
-    set(object, "command", shared(facts->command));
-    set(object, "options", shared(facts->options));
-    set(object, "versions", json_incref(machine->versions));
-    set(object, "finished", json_string(machine->finished));
-    set(object, "machine", json_incref(machine->machine));
-    set(object, "tensor", tensor(facts->store, machine));
-    set(object, "plan", slc_json_plan(facts->plan, facts->store->manifest.order));
-    set_count(object, "rank", result->rank);
-    set_count(object, "iterations_done", result->iterations);
-    set(object, "copies_after",
-        result->copies_after != UINT_MAX ? json_integer(result->copies_after) : json_null());
-    set(object, "devices", slc_json_devices_stats(facts->plan, result->devices));
-    set(object, "device", slc_json_device_stats(facts->plan, &result->gpu));
-    set(object, "share", slc_json_hybrid(result->hybrid, result->order));
-    set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
-    set(object, "fit", json_real(result->fit));
-    set(object, "holdout", holdout(result));
-    set(object, "reason", json_string(slc_stop_reason_name(result->reason)));
-    set_count(object, "exit_code", (uint64_t)facts->exit_code);
-    set(object, "lambda", lambda);
-    set(object, "iterations", shared(facts->iterations));
-    set(object, "checkpoint", checkpoint(facts));
-    set(object, "seconds", times(facts));
-    set(object, "counters", counters(facts->stats, machine->kernel_read_bytes));
-    set_count(object, "peak_memory_bytes", machine->peak_bytes);
-    set(object, "estimate", shared(facts->estimate));
+    slc_json_set(object, "command", shared(facts->command));
+    slc_json_set(object, "options", shared(facts->options));
+    slc_json_set(object, "versions", json_incref(machine->versions));
+    slc_json_set_text(object, "finished", machine->finished);
+    slc_json_set(object, "machine", json_incref(machine->machine));
+    slc_json_set(object, "tensor", tensor(facts->store, machine));
+    slc_json_set(object, "plan", slc_json_plan(facts->plan, facts->store->manifest.order));
+    slc_json_set_count(object, "rank", result->rank);
+    slc_json_set_count(object, "iterations_done", result->iterations);
+    slc_json_set(object, "copies_after",
+                 result->copies_after != UINT_MAX ? json_integer(result->copies_after)
+                                                  : json_null());
+    slc_json_set(object, "devices", slc_json_devices_stats(facts->plan, result->devices));
+    slc_json_set(object, "device", slc_json_device_stats(facts->plan, &result->gpu));
+    slc_json_set(object, "share", slc_json_hybrid(result->hybrid, result->order));
+    slc_json_set(object, "conflicts", conflicts(result, facts->plan->fusion.seconds));
+    slc_json_set_real(object, "fit", result->fit);
+    slc_json_set(object, "holdout", holdout(result));
+    slc_json_set_text(object, "reason", slc_stop_reason_name(result->reason));
+    slc_json_set_count(object, "exit_code", (uint64_t)facts->exit_code);
+    slc_json_set(object, "lambda", lambda);
+    slc_json_set(object, "iterations", shared(facts->iterations));
+    slc_json_set(object, "checkpoint", checkpoint(facts));
+    slc_json_set(object, "seconds", times(facts));
+    slc_json_set(object, "counters", counters(facts->stats, machine->kernel_read_bytes));
+    slc_json_set_count(object, "peak_memory_bytes", machine->peak_bytes);
+    slc_json_set(object, "estimate", shared(facts->estimate));
     return object;
 }
 

@@ -161,8 +161,8 @@ static json_t *identity_json(const char *identity)
             char name[64];
 
             (void)snprintf(name, sizeof name, "%.*s", (int)(equals - line), line);
-            (void)json_object_set_new(
-                object, name, json_stringn(equals + 1, length - (size_t)(equals + 1 - line)));
+            slc_json_set(object, name,
+                         json_stringn(equals + 1, length - (size_t)(equals + 1 - line)));
         }
         line += length + (line[length] == '\n');
     }

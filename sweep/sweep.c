@@ -40,7 +40,7 @@ static void run_folder(const struct sweep *sweep, uint32_t rank, uint64_t seed, 
 }
 
 /* What the command's table of options sees to, and what it cannot. */
-static enum slc_status check(const struct slc_sweep_options *options, struct slc_error *err)
+static enum slc_status check_options(const struct slc_sweep_options *options, struct slc_error *err)
 {
     if (strlen(options->folder) > 1023) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -225,7 +225,7 @@ static enum slc_sweep_end make_run(struct sweep *sweep,
 }
 
 /* Whether what is known of a rank is of all its runs. */
-static bool is_judged(struct sweep *sweep, uint32_t rank)
+static bool is_compared(struct sweep *sweep, uint32_t rank)
 {
     const struct slc_sweep_run *best = slc_sweep_record_best(sweep->record, rank);
     const struct slc_sweep_rank *known = slc_sweep_record_rank(sweep->record, rank);
@@ -241,16 +241,16 @@ static bool is_judged(struct sweep *sweep, uint32_t rank)
 static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct slc_error *err)
 {
     const struct slc_sweep_options *options = sweep->options;
-    const struct slc_sweep_judge judge = {.store = options->store,
-                                          .folder = sweep->options->folder,
-                                          .consistency = options->consistency,
-                                          .memory_bytes = options->memory_bytes,
-                                          .threads = options->threads,
-                                          .stop = options->stop};
+    const struct slc_sweep_comparison comparison = {.store = options->store,
+                                                    .folder = sweep->options->folder,
+                                                    .consistency = options->consistency,
+                                                    .memory_bytes = options->memory_bytes,
+                                                    .threads = options->threads,
+                                                    .stop = options->stop};
     enum slc_status status = SLC_OK;
 
-    if (!is_judged(sweep, rank)) {
-        status = slc_sweep_judge_rank(&judge, sweep->record, rank, err);
+    if (!is_compared(sweep, rank)) {
+        status = slc_sweep_compare_rank(&comparison, sweep->record, rank, err);
         for (unsigned i = 0; i < sweep->record->run_count && status == SLC_OK; i++) {
             struct slc_sweep_run *run = &sweep->record->runs[i];
 
@@ -312,13 +312,13 @@ finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_
 }
 
 /* Everything up to the first run. */
-static enum slc_status begin(struct sweep *sweep, struct slc_error *err)
+static enum slc_status open_record(struct sweep *sweep, struct slc_error *err)
 {
     const struct slc_sweep_options *options = sweep->options;
     json_t *identity = NULL;
     bool found = false;
     uint32_t most = 0;
-    enum slc_status status = check(options, err);
+    enum slc_status status = check_options(options, err);
 
     for (unsigned r = 0; r < options->rank_count; r++) {
         most = options->ranks[r] > most ? options->ranks[r] : most;
@@ -355,7 +355,7 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
 
     (void)snprintf(sweep.path, sizeof sweep.path, "%.1023s/sweep.json", options->folder);
     *end = SLC_SWEEP_THROUGH;
-    status = begin(&sweep, err);
+    status = open_record(&sweep, err);
     if (status == SLC_OK) {
         *end = all_runs(&sweep, &status, err);
     }

@@ -8,7 +8,7 @@
 
 #include "base/error/error.h"
 #include "storage/manifest/store.h"
-#include "sweep/sweep_judge.h"
+#include "sweep/sweep_compare.h"
 #include "sweep/sweep_record.h"
 #include "sweep/sweep_suggest.h"
 
@@ -70,7 +70,7 @@ enum slc_sweep_end {
  * *suggestion, where it is through, what it suggests. Owns: slc_sweep_record_destroy, also after an
  * error. Errors: SLC_ERR_USAGE where ranks, runs and seed are no sweep, or the folder has one of
  * other runs; SLC_ERR_IO where another process has the folder; those of `prepare`, of the record
- * and of slc_sweep_judge_rank.
+ * and of slc_sweep_compare_rank.
  */
 enum slc_status slc_sweep(const struct slc_sweep_options *options,
                           struct slc_sweep_record *record,

@@ -5,8 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void put(json_t *identity, const char *name, const char *format, ...) SLC_PRINTF(3, 4);
-static void put(json_t *identity, const char *name, const char *format, ...)
+static void add_member(json_t *identity, const char *name, const char *format, ...)
+    SLC_PRINTF(3, 4);
+static void add_member(json_t *identity, const char *name, const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -36,15 +37,15 @@ json_t *slc_sweep_identity(const struct slc_manifest *manifest,
     const size_t entries = 9;
     json_t *identity = json_object();
 
-    put(identity, "tensor content", "%016" PRIx64, manifest->content_sum);
+    add_member(identity, "tensor content", "%016" PRIx64, manifest->content_sum);
     put_dims(identity, manifest);
-    put(identity, "tensor nonzeros", "%" PRIu64, manifest->nnz);
-    put(identity, "iterations", "%" PRIu64, method->iterations);
-    put(identity, "tolerance", "%.17g", method->tolerance);
-    put(identity, "regularization", "%.17g", method->regularization);
-    put(identity, "precision", "%s", method->precision == SLC_F32 ? "f32" : "f64");
-    put(identity, "deterministic", "%s", method->deterministic ? "yes" : "no");
-    put(identity, "held out", "%.17g, seed %" PRIu64, method->holdout, method->holdout_seed);
+    add_member(identity, "tensor nonzeros", "%" PRIu64, manifest->nnz);
+    add_member(identity, "iterations", "%" PRIu64, method->iterations);
+    add_member(identity, "tolerance", "%.17g", method->tolerance);
+    add_member(identity, "regularization", "%.17g", method->regularization);
+    add_member(identity, "precision", "%s", method->precision == SLC_F32 ? "f32" : "f64");
+    add_member(identity, "deterministic", "%s", method->deterministic ? "yes" : "no");
+    add_member(identity, "held out", "%.17g, seed %" PRIu64, method->holdout, method->holdout_seed);
     if (json_object_size(identity) != entries) {
         json_decref(identity);
         return NULL;

@@ -119,7 +119,7 @@ static json_t *number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static void set(json_t *object, const char *name, json_t *value)
+static void set_member(json_t *object, const char *name, json_t *value)
 {
     (void)json_object_set_new(object, name, value);
 }
@@ -129,16 +129,16 @@ static json_t *run_to_json(const struct slc_sweep_run *run)
     char folder[SLC_SWEEP_FOLDER_BYTES];
     json_t *object = json_object();
 
-    set(object, "rank", json_integer(run->rank));
-    set(object, "seed", json_integer((json_int_t)run->seed));
-    set(object, "folder", json_string(slc_sweep_folder_name(folder, run->rank, run->seed)));
-    set(object, "factors_kept", json_boolean(run->kept));
-    set(object, "fit", json_real(run->fit));
-    set(object, "iterations", json_integer(run->iterations));
-    set(object, "reason", json_string(run->reason));
-    set(object, "seconds", json_real(run->seconds));
-    set(object, "match_with_best", number(run->match));
-    set(object, "heldout_rmse", number(run->heldout_rmse));
+    set_member(object, "rank", json_integer(run->rank));
+    set_member(object, "seed", json_integer((json_int_t)run->seed));
+    set_member(object, "folder", json_string(slc_sweep_folder_name(folder, run->rank, run->seed)));
+    set_member(object, "factors_kept", json_boolean(run->kept));
+    set_member(object, "fit", json_real(run->fit));
+    set_member(object, "iterations", json_integer(run->iterations));
+    set_member(object, "reason", json_string(run->reason));
+    set_member(object, "seconds", json_real(run->seconds));
+    set_member(object, "match_with_best", number(run->match));
+    set_member(object, "heldout_rmse", number(run->heldout_rmse));
     return object;
 }
 
@@ -155,16 +155,16 @@ static json_t *rank_to_json(const struct slc_sweep_record *record,
             highest = fmax(highest, record->runs[i].fit);
         }
     }
-    set(object, "rank", json_integer(rank->rank));
-    set(object, "runs", json_integer(rank->runs));
-    set(object, "best_seed", json_integer((json_int_t)rank->best_seed));
-    set(object, "fit", best != NULL ? json_real(best->fit) : json_null());
-    set(object, "fit_spread", number(highest - lowest));
-    set(object, "agreement", number(rank->agreement));
-    set(object, "compared", json_integer(rank->compared));
-    set(object, "core_consistency", number(rank->consistency));
-    set(object, "core_consistency_note",
-        rank->note[0] != '\0' ? json_string(rank->note) : json_null());
+    set_member(object, "rank", json_integer(rank->rank));
+    set_member(object, "runs", json_integer(rank->runs));
+    set_member(object, "best_seed", json_integer((json_int_t)rank->best_seed));
+    set_member(object, "fit", best != NULL ? json_real(best->fit) : json_null());
+    set_member(object, "fit_spread", number(highest - lowest));
+    set_member(object, "agreement", number(rank->agreement));
+    set_member(object, "compared", json_integer(rank->compared));
+    set_member(object, "core_consistency", number(rank->consistency));
+    set_member(object, "core_consistency_note",
+               rank->note[0] != '\0' ? json_string(rank->note) : json_null());
     return object;
 }
 
@@ -377,12 +377,12 @@ enum slc_status slc_sweep_record_write(const char *path,
     for (unsigned i = 0; i < record->rank_count; i++) {
         (void)json_array_append_new(ranks, rank_to_json(record, &record->ranks[i]));
     }
-    set(object, "store", slc_json_string(store));
-    set(object, "complete", json_boolean(suggestion != NULL));
-    set(object, "suggestion", suggestion != NULL ? json_incref(suggestion) : json_null());
-    set(object, "ranks", ranks);
-    set(object, "runs", runs);
-    set(object, "identity", json_incref(record->identity));
+    set_member(object, "store", slc_json_string(store));
+    set_member(object, "complete", json_boolean(suggestion != NULL));
+    set_member(object, "suggestion", suggestion != NULL ? json_incref(suggestion) : json_null());
+    set_member(object, "ranks", ranks);
+    set_member(object, "runs", runs);
+    set_member(object, "identity", json_incref(record->identity));
     status = make_text(record, object, &text, err);
     if (status == SLC_OK) {
         status = slc_file_replace(slc_files_system(), path, text, strlen(text), err);

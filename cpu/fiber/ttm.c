@@ -14,7 +14,7 @@
 
 const char *slc_ttm_form_name(enum slc_ttm_form form)
 {
-    static const char *const names[SLC_TTM_FORMS] = {"fibers", "elements"};
+    static const char *const names[SLC_TTM_FORMS] = {"fibers", "nonzeros"};
 
     return form < SLC_TTM_FORMS ? names[form] : "?";
 }

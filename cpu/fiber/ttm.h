@@ -35,7 +35,7 @@ enum slc_ttm_form {
     SLC_TTM_ELEMENTS,
     SLC_TTM_FORMS
 };
-const char *slc_ttm_form_name(enum slc_ttm_form form); /* "fibers", "elements" */
+const char *slc_ttm_form_name(enum slc_ttm_form form); /* "fibers", "nonzeros" */
 
 struct slc_ttm_job {
     unsigned order;

@@ -7,8 +7,7 @@
 #define SLC_REPORT_COLUMN_BANDS_H
 
 #include "base/error/error.h"
-#include "base/matrix.h"
-#include "storage/file/files.h"
+#include "report/factors/factor_rows.h"
 
 #include <stdint.h>
 
@@ -18,18 +17,11 @@ struct slc_band {
 };
 
 struct slc_column_bands {
-    const struct slc_files *files; /* NULL: the system's */
-    const char *path;              /* of the factor, .npy; NULL: it is in memory */
-    const struct slc_matrix *matrix;
-    uint64_t length;         /* its rows */
-    uint32_t rank;           /* its columns */
+    struct slc_factor_rows factor;
     const uint32_t *columns; /* `column_count` of them, from 0 */
     uint32_t column_count;
     uint32_t bands; /* wanted of each column, at least 1 */
 };
-
-/* What slc_column_bands_find takes besides the bands it delivers. */
-uint64_t slc_column_bands_memory_bytes(uint32_t rank);
 
 /* How many bands are delivered of each column: no more than it has rows. */
 uint32_t slc_column_bands_count(const struct slc_column_bands *wanted);

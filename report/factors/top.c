@@ -83,7 +83,7 @@ take_memory(const struct slc_top_options *options, struct slc_top *top, struct s
     }
     /* At most 16 modes of 4096 components of a million rows: far from 2^64. */
     need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
-           slc_top_rows_memory_bytes(top->run.rank) +
+           slc_factor_rows_memory_bytes(top->run.rank) +
            slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
     if (need > options->memory_bytes) {
         return slc_fail_budget(err, options->memory_bytes, need,
@@ -104,9 +104,9 @@ static enum slc_status find_mode(const struct slc_top_options *options,
                                  struct slc_error *err)
 {
     const unsigned mode = top->modes[i];
-    struct slc_top_rows_query wanted = {.files = options->files,
-                                        .length = top->run.dims[mode],
-                                        .rank = top->run.rank,
+    struct slc_top_rows_query wanted = {.factor.files = options->files,
+                                        .factor.length = top->run.dims[mode],
+                                        .factor.rank = top->run.rank,
                                         .columns = top->components,
                                         .column_count = top->component_count,
                                         .rows = options->rows,
@@ -115,11 +115,11 @@ static enum slc_status find_mode(const struct slc_top_options *options,
     enum slc_status status;
 
     if (options->folder == NULL) {
-        wanted.matrix = options->model->factors[mode];
+        wanted.factor.matrix = options->model->factors[mode];
         return slc_top_rows_find(&wanted, top->found[i], err);
     }
     path = slc_run_folder_factor(options->folder, mode);
-    wanted.path = path;
+    wanted.factor.path = path;
     status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a factor")
                           : slc_top_rows_find(&wanted, top->found[i], err);
     slc_free(path);

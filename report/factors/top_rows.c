@@ -2,27 +2,12 @@
 #include "report/factors/top_rows.h"
 
 #include "base/memory/checked.h"
-#include "base/memory/memory.h"
-#include "storage/model/npy.h"
 
 #include <math.h>
 
-/* Numbers read at a time, about: more than that makes reading no faster. */
-enum { PIECE_NUMBERS = 64 * 1024 };
-
-static uint64_t piece_rows(uint32_t rank)
-{
-    return slc_max_u64(1, PIECE_NUMBERS / rank);
-}
-
-uint64_t slc_top_rows_memory_bytes(uint32_t rank)
-{
-    return slc_buffer_footprint(piece_rows(rank) * rank * sizeof(double), SLC_PAGES_SMALL);
-}
-
 uint64_t slc_top_rows_count(const struct slc_top_rows_query *wanted)
 {
-    return slc_min_u64(wanted->rows, wanted->length);
+    return slc_min_u64(wanted->rows, wanted->factor.length);
 }
 
 /* Whether `a` comes behind `b` among the strongest. */
@@ -50,20 +35,22 @@ sink(struct slc_top_row *heap, uint64_t count, uint64_t at, struct slc_top_row r
     heap[at] = row;
 }
 
-/* Adds rows, of numbers from `first` on, to the heaps of `count` each. */
-static void add_rows(const struct slc_top_rows_query *wanted,
-                     const double *values,
-                     uint64_t first,
-                     uint64_t rows,
-                     struct slc_top_row *found)
+struct heaps {
+    const struct slc_top_rows_query *wanted;
+    struct slc_top_row *found; /* a heap for each column */
+};
+
+static void add_rows(void *context, const double *values, uint64_t first, uint64_t rows)
 {
+    const struct heaps *heaps = context;
+    const struct slc_top_rows_query *wanted = heaps->wanted;
     const uint64_t count = slc_top_rows_count(wanted);
 
-    for (uint64_t i = 0; i < rows; i++) {
+    for (uint64_t i = 0; i < rows && count > 0; i++) {
         for (uint32_t c = 0; c < wanted->column_count; c++) {
-            struct slc_top_row *heap = found + c * count;
-            const struct slc_top_row row = {.row = first + i,
-                                            .value = values[i * wanted->rank + wanted->columns[c]]};
+            struct slc_top_row *heap = heaps->found + c * count;
+            const struct slc_top_row row = {
+                .row = first + i, .value = values[i * wanted->factor.rank + wanted->columns[c]]};
 
             if (row.row < count) {
                 heap[row.row] = row;
@@ -94,34 +81,11 @@ enum slc_status slc_top_rows_find(const struct slc_top_rows_query *wanted,
                                   struct slc_error *err)
 {
     const uint64_t count = slc_top_rows_count(wanted);
-    const uint64_t step = piece_rows(wanted->rank);
-    struct slc_npy_rows *rows = NULL;
-    struct slc_buffer values = SLC_BUFFER_INIT;
-    enum slc_status status = wanted->path == NULL
-                                 ? SLC_OK
-                                 : slc_npy_rows_open(wanted->files, wanted->path, wanted->length,
-                                                     wanted->rank, &rows, err);
+    struct heaps heaps = {wanted, found};
+    const enum slc_status status = slc_factor_rows_each(&wanted->factor, add_rows, &heaps, err);
 
-    if (status == SLC_OK) {
-        status =
-            slc_buffer_create(&values, step * wanted->rank * sizeof(double), SLC_PAGES_SMALL, err);
-    }
-    for (uint64_t first = 0, more; first < wanted->length && count > 0 && status == SLC_OK;
-         first += more) {
-        more = slc_min_u64(step, wanted->length - first);
-        if (wanted->path == NULL) {
-            slc_matrix_get_rows(wanted->matrix, first, more, values.data);
-        } else {
-            status = slc_npy_rows_read(rows, first, more, values.data, err);
-        }
-        if (status == SLC_OK) {
-            add_rows(wanted, values.data, first, more, found);
-        }
-    }
     for (uint32_t c = 0; c < wanted->column_count && status == SLC_OK; c++) {
         sort(found + c * count, count, wanted->by_signed);
     }
-    slc_buffer_destroy(&values);
-    slc_npy_rows_close(rows);
     return status;
 }

@@ -7,8 +7,7 @@
 #define SLC_REPORT_TOP_ROWS_H
 
 #include "base/error/error.h"
-#include "base/matrix.h"
-#include "storage/file/files.h"
+#include "report/factors/factor_rows.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,19 +18,12 @@ struct slc_top_row {
 };
 
 struct slc_top_rows_query {
-    const struct slc_files *files; /* NULL: the system's */
-    const char *path;              /* of the factor, .npy; NULL: it is in memory */
-    const struct slc_matrix *matrix;
-    uint64_t length;         /* its rows */
-    uint32_t rank;           /* its columns */
+    struct slc_factor_rows factor;
     const uint32_t *columns; /* `column_count` of them, from 0 */
     uint32_t column_count;
     uint64_t rows;  /* wanted of each column */
     bool by_signed; /* the largest values, not the largest absolute ones */
 };
-
-/* What slc_top_rows_find takes besides the rows it delivers. */
-uint64_t slc_top_rows_memory_bytes(uint32_t rank);
 
 /* How many rows are delivered of each column: no more than there are. */
 uint64_t slc_top_rows_count(const struct slc_top_rows_query *wanted);

@@ -115,7 +115,7 @@ def combination(row):
 
 STRATEGIES = {"sluice": ("direct", "private", "locked", "ordered", "columns", "owned"),
               "genten-a": ("atomic",), "genten-b": ("atomic",), "genten-c": ("permuted",),
-              "fiber-rows": ("atomic",), "fiber-elements": ("atomic",)}
+              "atomic-fiber": ("atomic",), "atomic-nonzero": ("atomic",)}
 
 
 def check_permuting(record, total):
@@ -142,7 +142,7 @@ def check_mttkrp(record, order, nnz):
     for row in record["rows"]:
         check(row["min_ms"] <= row["median_ms"] <= row["max_ms"], f"{row}")
         check(0 <= row["decode_share"] <= 1, f"{row}")
-        whole = row["kernel"].startswith("fiber")
+        whole = row["kernel"].startswith("atomic")
         owned_rows = row["layout"] == "sorted" and nnz > 0
         check(row["strategy"] in (("rows",) if owned_rows else STRATEGIES[row["kernel"]]), f"{row}")
         check(("fiber_mode" in row) == whole and (row["layout"] != "fiber" or whole), f"{row}")
@@ -241,7 +241,7 @@ def check_layouts(path, *args):
     wanted = {(kernel, layout, fibers, mode) for kernel, layout, lists in
               (("sluice", "blco", (None,)), ("sluice", "sorted", (None,)), ("genten-a", "blco", (None,)),
                ("genten-b", "blco", (None,)), ("genten-c", "blco", (None,)),
-               ("fiber-rows", "fiber", modes), ("fiber-elements", "fiber", modes))
+               ("atomic-fiber", "fiber", modes), ("atomic-nonzero", "fiber", modes))
               for fibers in lists for mode in modes}
     check(there == wanted, f"{there ^ wanted}")
     return max(row["error"] for row in record["rows"])
@@ -261,15 +261,15 @@ def mttkrp_layouts(folder):
     # Fibers that `blco` keeps whole need no layout of their own.
     path = os.path.join(folder, "whole.slc")
     sluice("generate", path, "--dims", "4x300x200", "--nnz", 100000, "-q")
-    record = bench("mttkrp", path, "-r", 4, "-n", 1, "--kernel", "fiber", "--check")
+    record = bench("mttkrp", path, "-r", 4, "-n", 1, "--kernel", "atomic", "--check")
     check([(total["kernel"], total["layout"], total["fiber_mode"]) for total in record["totals"]]
-          == [("fiber-rows", "blco", 2), ("fiber-elements", "blco", 2)], f"{record['totals']}")
+          == [("atomic-fiber", "blco", 2), ("atomic-nonzero", "blco", 2)], f"{record['totals']}")
     check_mttkrp(record, 3, record["tensor"]["nnz"])
     sluice("layout", path, "--sorted", "2", "-q")
     only = bench("mttkrp", path, "-r", 4, "-n", 1, "--mode", 2, "--layouts", "sorted", "--check")
     check([(row["strategy"], row["layout"], row["mode"]) for row in only["rows"]]
           == [("rows", "sorted", 2)], f"{only['rows']}")
-    out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "fiber-rows", "--check", *SMALL_SET)
+    out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "atomic-fiber", "--check", *SMALL_SET)
     check("fibers of" in out and "error e-15" in out, out)
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--layouts", "sorted", status=2)
     check("no layout sorted by mode 1: make it (sluice layout" in messages, messages)
@@ -278,14 +278,14 @@ def mttkrp_layouts(folder):
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")
     sluice("layout", path, "--fiber", "all", "-q")
     plan = json.loads(sluice("plan", path, "-r", 2, "--copies", "never", "--json")[0])
-    for part, args in (("the layout with whole fibers of mode", ["--kernel", "fiber-rows"]),
+    for part, args in (("the layout with whole fibers of mode", ["--kernel", "atomic-fiber"]),
                        ("what --check compares with", ["--check"])):
         out, messages = sluice("bench", "mttkrp", path, "-r", 2, *args, "--memory",
                                plan["total_bytes"] + (6 << 20), status=4)
         check(out == "" and part in messages and "MiB of memory or more" in messages, messages)
     path = os.path.join(folder, "sparse.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 1000, "-q")
-    out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "fiber-rows", status=2)
+    out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--kernel", "atomic-fiber", status=2)
     check("whole fibers of no mode" in messages and f"sluice layout {path} --fiber all" in messages,
           messages)
 
@@ -394,7 +394,7 @@ def ttm(folder):
         check(os.listdir(temp) == [], f"left: {os.listdir(temp)}")
         rows = {(row["mode"], row["rank"], row["kernel"]): row for row in record["rows"]}
         check(list(rows) == [(n, r, k) for n in range(1, order + 1) for r in (1, 5)
-                             for k in ("fiber", "element", "loop")], f"{list(rows)}")
+                             for k in ("fiber", "nonzero", "loop")], f"{list(rows)}")
         for (mode, rank, _), row in rows.items():
             check(close(row["ratio"], row["median_ms"] / rows[mode, rank, "loop"]["median_ms"]),
                   f"{row}")
@@ -404,7 +404,7 @@ def ttm(folder):
     path = os.path.join(folder, "3.slc")
     out, messages = sluice("bench", "ttm", path, "-r", 3, "-n", 1, "--mode", 2, "--precision", "f32",
                            "--json")
-    check([row["kernel"] for row in json.loads(out)["rows"]] == ["fiber", "element"], out)
+    check([row["kernel"] for row in json.loads(out)["rows"]] == ["fiber", "nonzero"], out)
     check("no loop" in messages, messages)
     for status, part, args in ((2, "the tensor has 3 modes", [path, "-r", 3, "--mode", 4]),
                                (4, "MiB of memory or more", [path, "-r", 3, "--memory", "1MiB"]),
@@ -497,7 +497,7 @@ def roofline(folder):
         if record["precision"] == "f64" and nnz > 0:
             wanted += [("sptv", 1, n) for n in range(1, order + 1)]
         if nnz > 0:
-            wanted += [(k, r, n) for k in ("ttm-fiber", "ttm-element") for r in (1, 5)
+            wanted += [(k, r, n) for k in ("ttm-fiber", "ttm-nonzero") for r in (1, 5)
                        for n in range(1, order + 1)]
         rows = {(row["kernel"], row["rank"], row["mode"]): row for row in record["rows"]}
         check(list(rows) == wanted, f"{list(rows)}")

@@ -70,7 +70,7 @@ def bench(folder):
     told = json.loads(emulated("bench", "device", made(folder), "--operation", "products", "--rank", "1,5", "-n", 1, "--largest",
                                "4KiB", "--json"))
     names = [row["kernel"] for row in told["rows"] if "differs" in row]
-    check(sorted(set(names)) == ["sptv", "sptv-all", "sptv-short", "ttm-elements", "ttm-fibers"], str(names))
+    check(sorted(set(names)) == ["sptv", "sptv-all", "sptv-short", "ttm-fibers", "ttm-nonzeros"], str(names))
     check(len(names) == 3 * (3 + 2 * 2) and len(told["rows"]) == len(names) + 3 * 2, str(names))
     for row in told["rows"]:
         check(row["differs"] < 1e-14 and row["moved_bytes"] > 0 if "differs" in row else "cuSPARSE" in row["note"], str(row))
@@ -169,7 +169,7 @@ def roofline(folder):
     check([level["level"] for level in told["levels"]] == ["L2", "memory", "random rows"], str(told["levels"]))
     check(all(level["gb_per_s"] > 0 and level["f64_ridge_flop_per_byte"] > 0 for level in told["levels"]), str(told["levels"]))
     check([(peak["precision"], peak["threads"]) for peak in told["peaks"]] == [("f64", None), ("f32", None)], str(told["peaks"]))
-    wanted = [(kernel, rank, mode) for kernel in ("mttkrp", "sptv", "ttm-fibers", "ttm-elements")
+    wanted = [(kernel, rank, mode) for kernel in ("mttkrp", "sptv", "ttm-fibers", "ttm-nonzeros")
               for rank in ((1,) if kernel == "sptv" else (1, 4)) for mode in (1, 2, 3)]
     rows = {(row["kernel"], row["rank"], row["mode"]): row for row in told["rows"]}
     check(list(rows) == wanted, str(list(rows)))
@@ -184,7 +184,7 @@ def roofline(folder):
         length = [200, 30, 40][mode - 1]
         # A row of one column of f64 counts 8 bytes, one of four 32.
         check(row["rows_bytes"] == (270 if kernel == "mttkrp" else length) * rank * 8, str(row))
-    elements, fibers = rows["ttm-elements", 4, 1], rows["ttm-fibers", 4, 1]
+    elements, fibers = rows["ttm-nonzeros", 4, 1], rows["ttm-fibers", 4, 1]
     check(elements["bytes"] == 8000 * (8 + 4 + 32 + 32 + 4), str(elements))
     check(fibers["bytes"] < elements["bytes"] and fibers["nnz_per_run"] > 1, str(fibers))
     with open(svg, encoding="utf-8") as file:
@@ -194,7 +194,7 @@ def roofline(folder):
     text = emulated(*options, "--device", "gpu", "--kernel", "mttkrp", "--precision", "f32", "--device-memory", "32MiB")
     check(re.search(r"^  t +given +mttkrp +4 +3 ", text, re.M) and "ttm" not in text, text)
     # Sums of TTM are f64 in both precisions.
-    told = json.loads(emulated(*options, "--device", "gpu", "--kernel", "ttm-elements", "--precision", "f32", "--json"))
+    told = json.loads(emulated(*options, "--device", "gpu", "--kernel", "ttm-nonzeros", "--precision", "f32", "--json"))
     rows = {row["rank"]: row for row in told["rows"] if row["mode"] == 1}
     check(rows[4]["bytes"] == 8000 * (4 + 4 + 16 + 32 + 4), str(rows[4]))
     for part, more in (("--isa applies to the CPU only", ["--device", "gpu", "--isa", "portable"]),

@@ -82,7 +82,7 @@ def real(name, *convert):
         for mode, length in enumerate(tensor["dims"]):
             cols = (1, 16, 100)[mode % 3]
             matrix = matrix_of(folder, length, cols)
-            kernel = ("fiber", "element")[mode % 2]
+            kernel = ("fiber", "nonzero")[mode % 2]
             text, _ = sluice("ttm", store, "--mode", mode + 1, "--matrix",
                              os.path.join(folder, "u.npy"), out, "--json", "--kernel", kernel,
                              "--progress", "never")

@@ -212,7 +212,7 @@ static void record_size(const struct codec_bench *bench, unsigned codec, json_t 
     json_t *row = json_object();
 
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "codec", slc_codec_name(image->codec));
+    slc_json_set_text(row, "codec", slc_codec_name(image->codec));
     bench_set_real(row, "index_bits_per_nnz", index_bits);
     bench_set_real(row, "bound_bits_per_nnz", bound);
     bench_set_real(row, "over_bound_bits", index_bits - bound);
@@ -233,7 +233,7 @@ static enum slc_status record_encode(
     double ceiling = 0;
     enum slc_status status = read_ceiling(bench, source_bytes, &ceiling, err);
 
-    bench_set_text(row, "encode_instruction_set", bench->sets[set].encode);
+    slc_json_set_text(row, "encode_instruction_set", bench->sets[set].encode);
     bench_set_real(row, "encode_median_ms", times.median * 1e3);
     bench_set_real(row, "encode_min_ms", times.min * 1e3);
     bench_set_real(row, "encode_max_ms", times.max * 1e3);
@@ -274,8 +274,8 @@ static enum slc_status record_rates(
     enum slc_status status;
 
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "codec", slc_codec_name(bench->images[codec].codec));
-    bench_set_text(row, "instruction_set", bench->sets[set].decode);
+    slc_json_set_text(row, "codec", slc_codec_name(bench->images[codec].codec));
+    slc_json_set_text(row, "instruction_set", bench->sets[set].decode);
     status = record_decode(bench, codec, set, row, err);
     return status == SLC_OK ? record_encode(bench, codec, set, row, err) : status;
 }
@@ -287,9 +287,9 @@ record_figures(struct codec_bench *bench, json_t *record, struct slc_error *err)
     json_t *rows = json_array();
     enum slc_status status = SLC_OK;
 
-    bench_set_count(record, "sample_nnz", bench->sample.nnz);
-    bench_set(record, "codecs", sizes);
-    bench_set(record, "rows", rows);
+    slc_json_set_count(record, "sample_nnz", bench->sample.nnz);
+    slc_json_set(record, "codecs", sizes);
+    slc_json_set(record, "rows", rows);
     for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {
         record_size(bench, c, sizes);
         for (unsigned s = 0; s < bench->set_count && status == SLC_OK; s++) {

@@ -167,24 +167,24 @@ static void record_phases(const struct convert_bench *bench, json_t *record)
 {
     json_t *rows = json_array();
 
-    bench_set(record, "rows", rows);
+    slc_json_set(record, "rows", rows);
     for (unsigned p = 0; p < PHASES; p++) {
         const struct bench_times times = bench_samples_summary(&bench->samples[p]);
         const uint64_t bytes = phase_bytes(&bench->report, (enum phase)p);
         json_t *row = json_object();
 
         (void)json_array_append_new(rows, row);
-        bench_set_text(row, "phase", phase_names[p]);
+        slc_json_set_text(row, "phase", phase_names[p]);
         bench_times_to_json(row, &times);
         if (bytes > 0) {
-            bench_set_count(row, "bytes", bytes);
+            slc_json_set_count(row, "bytes", bytes);
             bench_set_real(row, "mb_per_s", (double)bytes / times.median * 1e-6);
         }
     }
     bench_set_real(record, "over_scan", median_of(bench, WHOLE) / median_of(bench, SCAN));
-    bench_set_count(record, "parsers", bench->report.workers);
-    bench_set_count(record, "budget_bytes", bench->args->memory);
-    bench_set_count(record, "peak_memory_bytes", slc_memory_peak());
+    slc_json_set_count(record, "parsers", bench->report.workers);
+    slc_json_set_count(record, "budget_bytes", bench->args->memory);
+    slc_json_set_count(record, "peak_memory_bytes", slc_memory_peak());
 }
 
 /* MTTKRPs of all modes of the store in memory; the conversion in them. */

@@ -257,18 +257,19 @@ static void record_copies(const struct cpd_bench *bench,
         json_t *row = json_object();
 
         (void)json_array_append_new(bench->phase_rows, row);
-        bench_set_text(row, "phase", "copies");
+        slc_json_set_text(row, "phase", "copies");
         bench_times_to_json(row, &times);
-        bench_set(row, "share", json_null());
+        slc_json_set(row, "share", json_null());
         bench_set_real(row, "ceiling_ms", ceilings->pass * 1e3);
     }
     if (bench->copies_fault.status != SLC_OK) {
-        bench_set_text(record, "copies_fault", bench->copies_fault.message);
+        slc_json_set_text(record, "copies_fault", bench->copies_fault.message);
     }
-    bench_set_count(record, "copies_bytes",
-                    bench->from_copies ? bench->session.plan.copies_bytes : 0);
-    bench_set_count(record, "mttkrps", (uint64_t)bench->iteration.count * order);
-    bench_set_count(record, "mttkrps_from_copies", (uint64_t)bench->iterations_from_copies * order);
+    slc_json_set_count(record, "copies_bytes",
+                       bench->from_copies ? bench->session.plan.copies_bytes : 0);
+    slc_json_set_count(record, "mttkrps", (uint64_t)bench->iteration.count * order);
+    slc_json_set_count(record, "mttkrps_from_copies",
+                       (uint64_t)bench->iterations_from_copies * order);
 }
 
 /* The phases of one number of threads; returns the share of dense algebra. */
@@ -290,9 +291,9 @@ static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceil
         dense += p == PHASE_UPDATE || p == PHASE_FIT ? share : 0;
         (void)json_array_append_new(bench->phase_rows, row);
         if (bench->args->threads.count > 1) {
-            bench_set_count(row, "threads", bench->session.plan.threads);
+            slc_json_set_count(row, "threads", bench->session.plan.threads);
         }
-        bench_set_text(row, "phase", phase_names[p]);
+        slc_json_set_text(row, "phase", phase_names[p]);
         bench_times_to_json(row, &times);
         bench_set_real(row, "share", share);
         bench_set_real(row, "ceiling_ms", ceiling_of(ceilings, (enum phase)p) * 1e3);
@@ -305,9 +306,9 @@ static void record_device(const struct cpd_bench *bench, json_t *run)
 {
     const struct slc_plan *plan = &bench->session.plan;
 
-    bench_set(run, "device", slc_json_device_plan(plan, bench->session.store.manifest.order));
-    bench_set(run, "device_work", slc_json_device_stats(plan, &bench->result.gpu));
-    bench_set(run, "devices", slc_json_devices_stats(plan, bench->result.devices));
+    slc_json_set(run, "device", slc_json_device_plan(plan, bench->session.store.manifest.order));
+    slc_json_set(run, "device_work", slc_json_device_stats(plan, &bench->result.gpu));
+    slc_json_set(run, "devices", slc_json_devices_stats(plan, bench->result.devices));
     if (cpd_device_used(&bench->session)) {
         bench_set_real(run, "copied_bytes_per_iteration",
                        (double)bench->bytes_copied / bench->iteration.count);
@@ -327,8 +328,8 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     }
     dense = record_phases(bench, &ceilings);
     record_copies(bench, &ceilings, run);
-    bench_set_count(run, "rank", bench->args->rank);
-    bench_set_count(run, "threads", bench->session.plan.threads);
+    slc_json_set_count(run, "rank", bench->args->rank);
+    slc_json_set_count(run, "threads", bench->session.plan.threads);
     bench_set_real(run, "iteration_median_ms", iteration.median * 1e3);
     bench_set_real(run, "iteration_min_ms", iteration.min * 1e3);
     bench_set_real(run, "iteration_max_ms", iteration.max * 1e3);
@@ -406,8 +407,8 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     json_t *runs = json_array(), *rows = json_array();
     enum slc_status status = SLC_OK;
 
-    bench_set(record, "rows", rows);
-    bench_set(record, "runs", runs);
+    slc_json_set(record, "rows", rows);
+    slc_json_set(record, "runs", runs);
     for (unsigned t = 0; t < args->threads.count && status == SLC_OK; t++) {
         json_t *run = json_object();
 

@@ -59,11 +59,12 @@ static const struct option options[] = {
      .help = "type of factors: f64, f32 or all; sums are f64"},
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "sluice",
-     .help = "of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
-             "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
-             "streamed from the host), blco-code-registers, blco-code-stash, blco-code (the same "
-             "as the authors' program has them), amped, genten-a, genten-b, genten-c, fiber-rows, "
-             "fiber-elements; all: each of them"},
+     .help =
+         "of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
+         "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
+         "streamed from the host), blco-code-registers, blco-code-stash, blco-code (the same "
+         "as the authors' program has them), amped, genten-a, genten-b, genten-c, atomic-fiber, "
+         "atomic-nonzero; all: each of them"},
     {"variant", OPTION_STRING, offsetof(struct arguments, variant), .value = "NAME",
      .fallback = "default",
      .help = "also a variant of the MTTKRP of sluice, in f64: chunks-2, chunks-8 (runs of a chunk, "
@@ -200,10 +201,10 @@ static enum slc_status measure_one(
         slc_gpu_measure((unsigned)args->ordinal, &measurement, &rate, err);
 
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "ceiling", slc_gpu_ceiling_name(measurement.ceiling));
-    bench_set_count(row, "working_bytes", bytes);
+    slc_json_set_text(row, "ceiling", slc_gpu_ceiling_name(measurement.ceiling));
+    slc_json_set_count(row, "working_bytes", bytes);
     if (measurement.row_bytes != 0) {
-        bench_set_count(row, "row_bytes", measurement.row_bytes);
+        slc_json_set_count(row, "row_bytes", measurement.row_bytes);
     }
     bench_set_real(row, "gb_per_s", rate * 1e-9);
     return status;
@@ -223,8 +224,8 @@ measure_peaks(const struct arguments *args, json_t *rows, struct slc_error *err)
         status = bench_device_peak((unsigned)args->ordinal, types[t], args->moved,
                                    (unsigned)args->bench.repeats, &rate, err);
         (void)json_array_append_new(rows, row);
-        bench_set_text(row, "peak", slc_gpu_peak_name(types[t]));
-        bench_set_text(row, "precision", types[t] == SLC_F32 ? "f32" : "f64");
+        slc_json_set_text(row, "peak", slc_gpu_peak_name(types[t]));
+        slc_json_set_text(row, "precision", types[t] == SLC_F32 ? "f32" : "f64");
         bench_set_real(row, "gflop_per_s", rate * 1e-9);
     }
     return status;
@@ -335,9 +336,9 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     enum slc_status status = slc_gpu_count(&count, err);
 
     (void)operand;
-    bench_set(record, "ceilings", rows);
-    bench_set(record, "peaks", peaks);
-    bench_set(record, "rows", products);
+    slc_json_set(record, "ceilings", rows);
+    slc_json_set(record, "peaks", peaks);
+    slc_json_set(record, "rows", products);
     if (status == SLC_OK) {
         status = slc_gpu_create(&gpu, &device, err);
     }
@@ -410,7 +411,7 @@ const struct command bench_device = {
         "Kernels:\n"
         "sptv, sptv-short (indices that never occur left out), sptv-all (empty fibers kept), "
         "those\n"
-        "of cuSPARSE where it can be opened, ttm-fibers, ttm-elements.\n"
+        "of cuSPARSE where it can be opened, ttm-fibers, ttm-nonzeros.\n"
         "\n"
         "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice; lowest "
         "ratio:\n"

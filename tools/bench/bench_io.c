@@ -101,8 +101,8 @@ static enum slc_status open_way(struct io_bench *bench,
         json_t *row = json_object();
 
         (void)json_array_append_new(rows, row);
-        bench_set_text(row, "method", slc_io_name(kind));
-        bench_set_text(row, "note", refused.message);
+        slc_json_set_text(row, "method", slc_io_name(kind));
+        slc_json_set_text(row, "note", refused.message);
         session_close(&way->session);
         bench->way_count--;
         return SLC_OK;
@@ -171,7 +171,7 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
     json_t *row = json_object();
 
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "method", way->kind == SLC_IO_AUTO ? raw_name : slc_io_name(way->kind));
+    slc_json_set_text(row, "method", way->kind == SLC_IO_AUTO ? raw_name : slc_io_name(way->kind));
     if (way->kind != SLC_IO_AUTO) {
         struct slc_stream_stats stats;
 
@@ -179,16 +179,16 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
         plan = &way->session.plan;
         bytes = (double)plan->iteration_bytes;
         direct = stats.direct;
-        bench_set_text(row, "note", stats.note);
+        slc_json_set_text(row, "note", stats.note);
     }
-    bench_set_count(row, "reads_in_flight", plan->slot_count);
-    bench_set_count(row, "block_bytes", plan->slot_bytes);
+    slc_json_set_count(row, "reads_in_flight", plan->slot_count);
+    slc_json_set_count(row, "block_bytes", plan->slot_bytes);
     bench_times_to_json(row, &times);
     bench_set_real(row, "gb_per_s", bytes / times.median * 1e-9);
     bench_set_real(row, "raw_share", bytes / file_bytes * raw.median / times.median);
     bench_set_real(row, "read_share", bytes / file_bytes * read.median / times.median);
     bench_set_real(row, "cpu_s_per_gb", way->cpu_seconds / times.samples / bytes * 1e9);
-    bench_set(row, "direct", json_boolean(direct));
+    slc_json_set(row, "direct", json_boolean(direct));
 }
 
 static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
@@ -199,7 +199,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     json_t *rows = json_array();
     enum slc_status status;
 
-    bench_set(record, "rows", rows);
+    slc_json_set(record, "rows", rows);
     status = open_all(bench, path, rows, err);
     if (status != SLC_OK) {
         return status;

@@ -52,9 +52,9 @@ static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512",
 static const char *const conflict_choices[] = {"auto",    "stream",  "direct", "private", "locked",
                                                "ordered", "columns", "owned",  "all",     NULL};
 
-static const char *const kernel_choices[] = {"sluice", "genten-a",   "genten-b",       "genten-c",
-                                             "genten", "fiber-rows", "fiber-elements", "fiber",
-                                             "all",    NULL};
+static const char *const kernel_choices[] = {
+    "sluice",       "genten-a",       "genten-b", "genten-c", "genten",
+    "atomic-fiber", "atomic-nonzero", "atomic",   "all",      NULL};
 static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
@@ -76,8 +76,8 @@ static const struct option options[] = {
      .help = "sluice (its own), or a baseline from a list of coordinates, after Phipps and Kolda, "
              "SISC 2019: genten-a (each nonzero adds atomically), genten-b (in tiles, from "
              "registers), genten-c (through a permutation per mode), genten (these three); from "
-             "each layout with whole fibers (sluice layout --fiber), fiber-rows (what a fiber "
-             "shares once), fiber-elements (each nonzero), fiber (both); or all"},
+             "each layout with whole fibers (sluice layout --fiber), atomic-fiber (what a fiber "
+             "shares once), atomic-nonzero (each nonzero), atomic (both); or all"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHICH",
      .fallback = "blco", .choices = layout_choices,
      .help = "where sluice's own kernels read from: blco, as --conflict says; sorted, each mode "
@@ -152,16 +152,16 @@ static json_t *combination(const struct mttkrp_bench *bench,
     const struct slc_store *store = &bench->session.store;
     json_t *object = json_object();
 
-    bench_set_count(object, "rank", group->rank);
-    bench_set_count(object, "threads", group->threads);
-    bench_set_text(object, "precision", precision_name(group->precision));
-    bench_set_text(object, "instruction_set", variant->instruction_set);
-    bench_set_text(object, "kernel", bench_mttkrp_kernel_name(variant));
-    bench_set_text(object, "layout", bench_mttkrp_layout_name(variant, store));
+    slc_json_set_count(object, "rank", group->rank);
+    slc_json_set_count(object, "threads", group->threads);
+    slc_json_set_text(object, "precision", precision_name(group->precision));
+    slc_json_set_text(object, "instruction_set", variant->instruction_set);
+    slc_json_set_text(object, "kernel", bench_mttkrp_kernel_name(variant));
+    slc_json_set_text(object, "layout", bench_mttkrp_layout_name(variant, store));
     if (variant->fibers) {
-        bench_set_count(object, "fiber_mode", variant->fiber_mode + 1);
+        slc_json_set_count(object, "fiber_mode", variant->fiber_mode + 1);
     }
-    bench_set_text(object, "conflict", bench_mttkrp_conflict_name(variant));
+    slc_json_set_text(object, "conflict", bench_mttkrp_conflict_name(variant));
     return object;
 }
 
@@ -188,7 +188,7 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
     }
     bench_set_real(row, "model_bytes_per_nnz", bytes_per_nnz);
     bench_set_real(row, "model_gb_per_s", rate * 1e-9);
-    bench_set_count(row, "set_bytes", set_bytes);
+    slc_json_set_count(row, "set_bytes", set_bytes);
     bench_set_real(row, "ceiling_gb_per_s", set_rate * 1e-9);
     bench_set_real(row, "ceiling_share", rate / set_rate);
     bench_set_real(row, "memory_ceiling_gb_per_s", memory_rate * 1e-9);
@@ -201,10 +201,11 @@ static void set_form(json_t *row, const struct slc_replica_form *form)
 {
     char modes[FORMAT_MODES_BYTES];
 
-    bench_set_text(row, "form", form->varying != 0 ? format_modes(modes, form->varying) : "plain");
-    bench_set(row, "varying", slc_json_modes(form->varying));
+    slc_json_set_text(row, "form",
+                      form->varying != 0 ? format_modes(modes, form->varying) : "plain");
+    slc_json_set(row, "varying", slc_json_modes(form->varying));
     bench_set_real(row, "nnz_per_run", form->nnz_per_run);
-    bench_set_count(row, "tried", form->tried);
+    slc_json_set_count(row, "tried", form->tried);
 }
 
 /* One row: a combination in one mode. */
@@ -220,10 +221,10 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     json_t *row = combination(bench, variant);
 
     (void)json_array_append_new(bench->rows, row);
-    bench_set_count(row, "mode", mode + 1);
-    bench_set_text(row, "strategy",
-                   bench_mttkrp_own(variant) ? slc_conflict_name(cell->choice.chosen)
-                                             : bench_mttkrp_conflict_name(variant));
+    slc_json_set_count(row, "mode", mode + 1);
+    slc_json_set_text(row, "strategy",
+                      bench_mttkrp_own(variant) ? slc_conflict_name(cell->choice.chosen)
+                                                : bench_mttkrp_conflict_name(variant));
     if (cell->choice.chosen == SLC_CONFLICT_REPLICA) {
         set_form(row, &group->copies[mode]);
     }
@@ -283,8 +284,8 @@ static void set_permuting(const struct mttkrp_bench *bench,
             strcmp(other->instruction_set, variant->instruction_set) == 0) {
             const double gain = sum_modes(bench, v).seconds - seconds;
 
-            bench_set(total, "payback_iterations",
-                      gain > 0 ? json_real(group->permute_seconds / gain) : json_null());
+            slc_json_set(total, "payback_iterations",
+                         gain > 0 ? json_real(group->permute_seconds / gain) : json_null());
         }
     }
 }
@@ -307,7 +308,7 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
     }
     /* A sum over some modes is none over all, and copies are made of all. */
     if (sum.modes < manifest->order) {
-        bench_set(total, "all_modes_ms", json_null());
+        slc_json_set(total, "all_modes_ms", json_null());
         return status;
     }
     bench_set_real(total, "all_modes_ms", sum.seconds * 1e3);
@@ -412,8 +413,8 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
         return status;
     }
     bench_set_tensor(record, &bench->session.store);
-    bench_set(record, "rows", bench->rows = json_array());
-    bench_set(record, "totals", bench->totals = json_array());
+    slc_json_set(record, "rows", bench->rows = json_array());
+    slc_json_set(record, "totals", bench->totals = json_array());
     group->memory_bytes = args->memory;
     group->warm_up = (unsigned)args->bench.warm_up;
     group->repeats = (unsigned)args->bench.repeats;

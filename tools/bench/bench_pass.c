@@ -217,10 +217,10 @@ static void add_row(const struct pass_bench *bench, uint32_t rank, unsigned mode
     const double decode = seconds[PART_DECODE], memory = seconds[PART_MEMORY];
 
     (void)json_array_append_new(rows, row);
-    bench_set_count(row, "rank", rank);
-    bench_set_count(row, "mode", mode + 1);
-    bench_set_count(row, "threads", plan->threads);
-    bench_set_count(row, "read_bytes", plan->iteration_read_bytes);
+    slc_json_set_count(row, "rank", rank);
+    slc_json_set_count(row, "mode", mode + 1);
+    slc_json_set_count(row, "threads", plan->threads);
+    slc_json_set_count(row, "read_bytes", plan->iteration_read_bytes);
     bench_set_real(row, "raw_ms", raw * 1e3);
     bench_set_real(row, "read_ms", read * 1e3);
     bench_set_real(row, "decode_ms", decode * 1e3);
@@ -260,7 +260,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     json_t *rows = json_array();
     enum slc_status status = session_open(&bench->drive, path, args->memory, err);
 
-    bench_set(record, "rows", rows);
+    slc_json_set(record, "rows", rows);
     if (status == SLC_OK) {
         status = session_open(&bench->memory, path, args->memory, err);
     }

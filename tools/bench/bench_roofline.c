@@ -50,8 +50,8 @@ static const struct option options[] = {
      .fallback = "all",
      .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
              "stored), sptv (tensor times vector from fibers, at rank 1), ttm-fiber and "
-             "ttm-element (tensor times matrix from blocks in the order of its fibers); of a GPU "
-             "mttkrp, sptv, ttm-fibers and ttm-elements; or all"},
+             "ttm-nonzero (tensor times matrix from blocks in the order of its fibers); of a GPU "
+             "mttkrp, sptv, ttm-fibers and ttm-nonzeros; or all"},
     SESSION_OPTION_ROW_PRECISION(arguments, precision),
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,
@@ -217,7 +217,7 @@ static enum slc_status measure_bound(struct roofline_bench *bench,
         status = session_open(&bench->session, path, bench->args->memory, err);
     }
     if (status == SLC_OK) {
-        bench_set(tensor, case_names[which], bench_tensor_to_json(&bench->session.store));
+        slc_json_set(tensor, case_names[which], bench_tensor_to_json(&bench->session.store));
         status = measure_case(bench, which, err);
     }
     session_close(&bench->session);
@@ -240,11 +240,11 @@ static json_t *add_head(json_t *list, const struct place *place)
     json_t *row = json_object();
 
     (void)json_array_append_new(list, row);
-    bench_set_text(row, "tensor", place->tensor);
-    bench_set_text(row, "case", case_names[place->which]);
-    bench_set_text(row, "kernel", place->kernel);
-    bench_set_count(row, "rank", place->rank);
-    bench_set_count(row, "mode", place->mode + 1);
+    slc_json_set_text(row, "tensor", place->tensor);
+    slc_json_set_text(row, "case", case_names[place->which]);
+    slc_json_set_text(row, "kernel", place->kernel);
+    slc_json_set_count(row, "rank", place->rank);
+    slc_json_set_count(row, "mode", place->mode + 1);
     return row;
 }
 
@@ -253,15 +253,15 @@ static json_t *add_row(json_t *rows, const struct place *place, const struct roo
 {
     json_t *row = add_head(rows, place);
 
-    bench_set_text(row, "strategy", point->strategy);
-    bench_set_text(row, "form", point->form);
+    slc_json_set_text(row, "strategy", point->strategy);
+    slc_json_set_text(row, "form", point->form);
     bench_set_real(row, "nnz_per_run", point->nnz_per_run);
     bench_times_to_json(row, &point->times);
     bench_set_real(row, "flop", point->flop);
     bench_set_real(row, "bytes", point->bytes);
     bench_set_real(row, "flop_per_byte", point->flop / point->bytes);
     bench_set_real(row, "gflop_per_s", attained(point) * 1e-9);
-    bench_set_count(row, "rows_bytes", point->rows_bytes);
+    slc_json_set_count(row, "rows_bytes", point->rows_bytes);
     return row;
 }
 
@@ -275,10 +275,10 @@ static void set_position(json_t *row,
 
     bench_set_real(row, "worst_gflop_per_s", attained(worst) * 1e-9);
     bench_set_real(row, "best_gflop_per_s", attained(best) * 1e-9);
-    bench_set_text(row, "position",
-                   rate > attained(best)    ? "above best"
-                   : rate < attained(worst) ? "below worst"
-                                            : "between");
+    slc_json_set_text(row, "position",
+                      rate > attained(best)    ? "above best"
+                      : rate < attained(worst) ? "below worst"
+                                               : "between");
 }
 
 /* Tells all points of one tensor. */
@@ -332,7 +332,7 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     order = manifest->order;
     tensor = bench_tensor_to_json(&bench->session.store);
     (void)json_array_append_new(bench->tensors, tensor);
-    bench_set_text(tensor, "name", bench->name);
+    slc_json_set_text(tensor, "name", bench->name);
     memset(bench->points, 0, ROOFLINE_CASES * sizeof *bench->points);
     status = measure_case(bench, ROOFLINE_GIVEN, err);
     if (bench->folder != NULL) {
@@ -371,7 +371,7 @@ static void set_roofs(const struct roofline_bench *bench, json_t *rows)
                                        json_number_value(json_object_get(row, "flop_per_byte")));
         const double rate = json_number_value(json_object_get(row, "gflop_per_s"));
 
-        bench_set_text(row, "roof", level->name);
+        slc_json_set_text(row, "roof", level->name);
         bench_set_real(row, "roof_gflop_per_s", roof * 1e-9);
         bench_set_real(row, "roof_share", rate * 1e9 / roof);
     }
@@ -408,7 +408,7 @@ choose_device(struct roofline_bench *bench, json_t *record, struct slc_error *er
     bench->kernel_count = roofline_kernel_count;
     bench->threads = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers();
     bench->precision = strcmp(args->precision, "f32") == 0 ? SLC_F32 : SLC_F64;
-    bench_set_count(record, "threads", bench->threads);
+    slc_json_set_count(record, "threads", bench->threads);
     if (strcmp(args->device, "gpu") != 0) {
         return args->device_memory == 0
                    ? SLC_OK
@@ -467,12 +467,12 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     if (status != SLC_OK) {
         return status;
     }
-    bench_set_text(record, "instruction_set", bench->roofs.instruction_set);
-    bench_set_text(record, "precision", args->precision);
-    bench_set(record, "tensors", bench->tensors = json_array());
-    bench_set(record, "rows", bench->rows = json_array());
-    bench_set(record, "bounds", bench->bounds = json_array());
-    bench_set(record, "left_out", bench->left_out = json_array());
+    slc_json_set_text(record, "instruction_set", bench->roofs.instruction_set);
+    slc_json_set_text(record, "precision", args->precision);
+    slc_json_set(record, "tensors", bench->tensors = json_array());
+    slc_json_set(record, "rows", bench->rows = json_array());
+    slc_json_set(record, "bounds", bench->bounds = json_array());
+    slc_json_set(record, "left_out", bench->left_out = json_array());
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = measure_tensor(bench, i, err);
     }

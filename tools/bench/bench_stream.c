@@ -81,10 +81,10 @@ static enum slc_status measure_row(const struct arguments *args,
     slc_placement_enter(&placement);
     row = json_object();
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "level", bench_level_name(level));
-    bench_set_count(row, "set_bytes", traffic.set_bytes);
-    bench_set_count(row, "threads", threads);
-    bench_set_text(row, "instruction_set", loops->name);
+    slc_json_set_text(row, "level", bench_level_name(level));
+    slc_json_set_count(row, "set_bytes", traffic.set_bytes);
+    slc_json_set_count(row, "threads", threads);
+    slc_json_set_text(row, "instruction_set", loops->name);
     for (unsigned access = 0; access < BENCH_ACCESSES && status == SLC_OK; access++) {
         struct bench_rate rate = {0};
 
@@ -128,12 +128,12 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     enum slc_status status = choose_sets(args->isa, sets, &set_count, err);
 
     (void)operand;
-    bench_set(record, "rows", rows);
+    slc_json_set(record, "rows", rows);
     if (status == SLC_OK && args->row_bytes % 64 != 0) {
         status = slc_fail(err, SLC_ERR_USAGE, "--row-bytes %llu is not a multiple of 64",
                           (unsigned long long)args->row_bytes);
     }
-    bench_set_count(record, "row_bytes", args->row_bytes);
+    slc_json_set_count(record, "row_bytes", args->row_bytes);
     for (unsigned level = 1; level <= SLC_CACHE_LEVELS + 1; level++) {
         for (unsigned threads = 1; threads <= all; threads += threads == all ? 1 : all - 1) {
             for (unsigned s = 0; s < set_count && status == SLC_OK; s++) {

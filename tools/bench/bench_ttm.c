@@ -1,8 +1,8 @@
 /*
- * sluice bench ttm: tensor times matrix in memory, by rank and mode, in XPLAT's two forms, from
+ * sluice bench ttm: tensor times matrix in memory, by rank and mode, in two forms, from
  * blocks as they are stored, beside a plain loop over coordinates in the same order.
  *
- * Figures per mode, rank and kernel (fiber, element, loop), measured in turns:
+ * Figures per mode, rank and kernel (fiber, nonzero, loop), measured in turns:
  *   nnz_per_s, gflop_per_s   of the median; 2 R operations a nonzero
  *   ratio                    time over that of the loop
  *   rows_gb_per_s            rows of the result, which a drive would have to take
@@ -57,10 +57,10 @@ static const struct bench_column columns[] = {{"mode", "mode", 0, 0},
                                               {"rows_gb_per_s", "rows GB/s", 1, 2},
                                               {NULL, NULL, 0, 0}};
 
-enum kernel { KERNEL_FIBER = SLC_TTM_FIBERS, KERNEL_ELEMENT = SLC_TTM_ELEMENTS, KERNEL_LOOP };
+enum kernel { KERNEL_FIBER = SLC_TTM_FIBERS, KERNEL_NONZERO = SLC_TTM_ELEMENTS, KERNEL_LOOP };
 enum { KERNELS = KERNEL_LOOP + 1 };
 
-static const char *const kernel_names[KERNELS] = {"fiber", "element", "loop"};
+static const char *const kernel_names[KERNELS] = {"fiber", "nonzero", "loop"};
 
 struct ttm_bench {
     const struct arguments *args;
@@ -118,12 +118,12 @@ static void add_rows(struct ttm_bench *bench)
         }
         row = json_object();
         (void)json_array_append_new(bench->rows, row);
-        bench_set_count(row, "mode", bench->mode.options.mode + 1);
-        bench_set_count(row, "rank", cols);
-        bench_set_text(row, "kernel", kernel_names[k]);
-        bench_set_text(row, "layout",
-                       bench->mode.order.path != NULL ? "temporary"
-                                                      : slc_layout_name(info->layout));
+        slc_json_set_count(row, "mode", bench->mode.options.mode + 1);
+        slc_json_set_count(row, "rank", cols);
+        slc_json_set_text(row, "kernel", kernel_names[k]);
+        slc_json_set_text(row, "layout",
+                          bench->mode.order.path != NULL ? "temporary"
+                                                         : slc_layout_name(info->layout));
         bench_set_real(row, "fibers", fibers);
         bench_set_real(row, "nnz_per_fiber", nnz / fibers);
         bench_times_to_json(row, &times);
@@ -200,7 +200,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
         return status;
     }
     bench_set_tensor(record, &bench->session.store);
-    bench_set(record, "rows", bench->rows = json_array());
+    slc_json_set(record, "rows", bench->rows = json_array());
     for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
         if (only == 0 || n + 1 == only) {
             status = measure_mode(bench, n, err);

@@ -261,16 +261,16 @@ static enum slc_status set_form(struct ttv_bench *bench,
         return SLC_OK;
     }
     status = bench_ceiling(&bench->ceilings, BENCH_READ, moved, 0, threads, &ceiling, err);
-    bench_set_count(row, "blocks", form->block_count);
-    bench_set_count(row, "index_bytes", form->index_bytes);
-    bench_set_count(row, "value_bytes", slc_value_bytes(form->value_type));
+    slc_json_set_count(row, "blocks", form->block_count);
+    slc_json_set_count(row, "index_bytes", form->index_bytes);
+    slc_json_set_count(row, "value_bytes", slc_value_bytes(form->value_type));
     bench_set_real(row, "padding_share",
                    form->steps > 0 ? 1 - (double)form->nnz / (double)(form->steps * 8) : 0);
-    bench_set(row, "shortened", json_boolean(form->shortened));
-    bench_set_count(row, "used", form->used);
+    slc_json_set(row, "shortened", json_boolean(form->shortened));
+    slc_json_set_count(row, "used", form->used);
     bench_set_real(row, "used_share", (double)form->used / (double)form->length);
     bench_set_real(row, "build_ms", 1e3 * bench->job.build_seconds[kernel]);
-    bench_set_count(row, "moved_bytes", moved);
+    slc_json_set_count(row, "moved_bytes", moved);
     bench_set_real(row, "bytes_per_nnz", (double)moved / (double)form->nnz);
     bench_set_real(row, "moved_gb_per_s", 1e-9 * rate);
     bench_set_real(row, "ceiling_gb_per_s", 1e-9 * ceiling);
@@ -293,15 +293,15 @@ static enum slc_status set_row(struct ttv_bench *bench,
     json_t *row = json_object();
 
     (void)json_array_append_new(bench->rows, row);
-    bench_set_count(row, "threads", threads);
-    bench_set_count(row, "mode", bench->job.fibers.mode + 1);
-    bench_set_text(row, "kernel", ttv_kernel_name(kernel));
-    bench_set_text(row, "instruction_set", slc_cpu_instruction_set());
-    bench_set_count(row, "fibers", fibers);
+    slc_json_set_count(row, "threads", threads);
+    slc_json_set_count(row, "mode", bench->job.fibers.mode + 1);
+    slc_json_set_text(row, "kernel", ttv_kernel_name(kernel));
+    slc_json_set_text(row, "instruction_set", slc_cpu_instruction_set());
+    slc_json_set_count(row, "fibers", fibers);
     bench_set_real(row, "nnz_per_fiber",
                    (double)bench->job.fibers.nnz / (double)bench->job.fibers.count);
     bench_set_real(row, "dense_fibers", bench->job.fibers.dense_count);
-    bench_set_count(row, "length", bench->job.fibers.length);
+    slc_json_set_count(row, "length", bench->job.fibers.length);
     bench_times_to_json(row, &times);
     if (kernel == TTV_CSR) {
         bench_set_real(row, "convert_ms", 1e3 * bench_samples_summary(&cell->convert).median);
@@ -350,9 +350,9 @@ static void set_totals(const struct ttv_bench *bench, json_t *totals)
             }
             row = json_object();
             (void)json_array_append_new(totals, row);
-            bench_set_count(row, "threads", thread_count(bench->args, t));
-            bench_set_text(row, "kernel", ttv_kernel_name(k));
-            bench_set_count(row, "modes", total->modes);
+            slc_json_set_count(row, "threads", thread_count(bench->args, t));
+            slc_json_set_text(row, "kernel", ttv_kernel_name(k));
+            slc_json_set_count(row, "modes", total->modes);
             bench_set_real(row, "all_modes_ms", 1e3 * total->seconds);
             bench_set_real(row, "ratio", exp(total->log_ratio / total->modes));
             bench_set_real(row, "smallest_ratio", total->smallest_ratio);
@@ -405,8 +405,8 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     json_t *totals = json_array();
     enum slc_status status = load(bench, path, &left_bytes, err);
 
-    bench_set(record, "totals", totals);
-    bench_set(record, "rows", bench->rows = json_array());
+    slc_json_set(record, "totals", totals);
+    slc_json_set(record, "rows", bench->rows = json_array());
     bench->cells = slc_calloc(TTV_KERNELS, sizeof *bench->cells);
     if (status == SLC_OK && bench->cells == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");

@@ -77,11 +77,11 @@ static void judge_time(const struct slc_reshape_forecast *found, struct forecast
                       (reads > 0 ? spill / reads : 0));
 }
 
-static enum slc_status judge(const struct forecast_options *options,
-                             const struct slc_reshape_options *reshape,
-                             struct slc_reshape_forecast *found,
-                             struct forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status forecast_reshape(const struct forecast_options *options,
+                                        const struct slc_reshape_options *reshape,
+                                        struct slc_reshape_forecast *found,
+                                        struct forecast *forecast,
+                                        struct slc_error *err)
 {
     const struct slc_build_forecast *built = &found->built;
     char blocks[4096 + 16];
@@ -130,7 +130,7 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
     const struct forecast_options options = {.brief = true};
     struct slc_reshape_forecast found;
 
-    return judge(&options, context, &found, forecast, err);
+    return forecast_reshape(&options, context, &found, forecast, err);
 }
 
 static enum slc_status dry_run(const struct forecast_options *options,
@@ -141,7 +141,7 @@ static enum slc_status dry_run(const struct forecast_options *options,
     struct forecast forecast;
     char dims[FORMAT_DIMS_BYTES];
     struct format_text a, b;
-    enum slc_status status = judge(options, reshape, &found, &forecast, err);
+    enum slc_status status = forecast_reshape(options, reshape, &found, &forecast, err);
 
     if (status == SLC_OK) {
         status = forecast_check_room(&forecast, err);
@@ -152,7 +152,7 @@ static enum slc_status dry_run(const struct forecast_options *options,
         printf("  %-12s about %s of %s\n", "nonzeros", format_count(&a, found.kept),
                format_count(&b, found.nnz));
     }
-    return status == SLC_OK ? forecast_tell(&forecast, options->json, err) : status;
+    return status == SLC_OK ? forecast_report(&forecast, options->json, err) : status;
 }
 
 int reshape_run(const struct build_options *build,

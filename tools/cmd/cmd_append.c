@@ -158,9 +158,9 @@ static void print_report(const struct slc_convert_report *report,
 }
 
 /* What became of it, on standard output. */
-static void tell(const struct slc_convert_report *report,
-                 const struct arguments *args,
-                 const struct slc_convert_options *append)
+static void report_append(const struct slc_convert_report *report,
+                          const struct arguments *args,
+                          const struct slc_convert_options *append)
 {
     const unsigned dropped = report->layouts_dropped;
 
@@ -201,7 +201,7 @@ perform(const struct arguments *args, struct slc_convert_options *append, struct
         return status;
     }
     console_settle();
-    tell(&report, args, append);
+    report_append(&report, args, append);
     if (!report.appended_before && !report.build.completed) {
         forecast_compare(&ahead, args->build.quiet, append->output);
     }

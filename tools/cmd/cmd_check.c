@@ -79,10 +79,10 @@ static void print_leftover(void *context, const struct slc_leftover *leftover)
 
 /* What the check of the store takes, as verify.c divides memory; all bytes of it are read once,
  * names twice. */
-static enum slc_status judge(const struct arguments *args,
-                             const struct slc_store *store,
-                             struct forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status forecast_check(const struct arguments *args,
+                                      const struct slc_store *store,
+                                      struct forecast *forecast,
+                                      struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(store->reader);
     const unsigned threads =
@@ -144,7 +144,7 @@ judge_path(const struct job *job, struct forecast *forecast, struct slc_error *e
         slc_store_open_within(slc_files_system(), job->path, job->args->memory, &store, err);
 
     if (status == SLC_OK) {
-        status = judge(job->args, &store, forecast, err);
+        status = forecast_check(job->args, &store, forecast, err);
         slc_store_close(&store);
     }
     return status;
@@ -176,7 +176,7 @@ static enum slc_status dry_run(const struct job *job, struct slc_error *err)
     if (status == SLC_OK && !job->args->forecast.json) {
         printf("Would check %s\n", job->path);
     }
-    return status == SLC_OK ? forecast_tell(&forecast, job->args->forecast.json, err) : status;
+    return status == SLC_OK ? forecast_report(&forecast, job->args->forecast.json, err) : status;
 }
 
 /* A signal ends a check at once: it changes nothing. */

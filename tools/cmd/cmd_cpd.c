@@ -10,11 +10,10 @@
 #include "tools/progress/progress.h"
 #include "tools/progress/run_log.h"
 #include "tools/progress/signals.h"
-#include "tools/report/accelerator.h"
-#include "tools/report/devices.h"
+#include "tools/report/devices_report.h"
+#include "tools/report/gpu_report.h"
 #include "tools/report/report.h"
 #include "tools/report/run_json.h"
-#include "tools/report/share.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
 
@@ -338,6 +337,7 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
         .values = &cpd->args,
         .estimate = compared_estimate(cpd)};
     status = cpd_output_write(&cpd->output, &record, cpd->log, err);
+    json_decref(record.estimate);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
     }
@@ -361,9 +361,9 @@ static void print_end(const struct cpd *cpd)
     report_times(&cpd->result, cpd->checkpoint.seconds_before + slc_seconds_since(cpd->start_ns),
                  cpd->checkpoint.seconds_before, cpd->write_seconds, &stats,
                  cpd->session.plan.threads);
-    devices_report(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
-    accelerator_report_stats(&cpd->session.plan, &cpd->result.gpu);
-    share_report(cpd->result.hybrid, cpd->result.order);
+    devices_report_stats(&cpd->session.plan, cpd->result.devices, cpd->args.verbose);
+    gpu_report_stats(&cpd->session.plan, &cpd->result.gpu);
+    gpu_report_shares(cpd->result.hybrid, cpd->result.order);
     if (cpd->args.verbose && cpd->estimate.estimated) {
         estimate_compare(&cpd->estimate.estimate, &cpd->estimate.actual);
     }

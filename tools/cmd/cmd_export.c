@@ -162,11 +162,11 @@ static void judge_time(const struct tensor_job *job,
                   forecast->write_rate > 0 ? found->output_bytes / forecast->write_rate : 0);
 }
 
-static enum slc_status judge(const struct tensor_job *job,
-                             bool brief,
-                             struct slc_export_forecast *found,
-                             struct forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status forecast_export(const struct tensor_job *job,
+                                       bool brief,
+                                       struct slc_export_forecast *found,
+                                       struct forecast *forecast,
+                                       struct slc_error *err)
 {
     const struct slc_export_options *asked = job->asked;
     const double trial = job->args->forecast.no_probe ? 0 : brief ? BRIEF_SECONDS : TRIAL_SECONDS;
@@ -201,7 +201,7 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
 {
     struct slc_export_forecast found;
 
-    return judge(context, true, &found, forecast, err);
+    return forecast_export(context, true, &found, forecast, err);
 }
 
 /* What it would take, and whether the disk has room. */
@@ -210,7 +210,7 @@ static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *e
     struct slc_export_forecast found;
     struct forecast forecast;
     char passes[64];
-    enum slc_status status = judge(job, false, &found, &forecast, err);
+    enum slc_status status = forecast_export(job, false, &found, &forecast, err);
 
     if (status == SLC_OK) {
         (void)snprintf(passes, sizeof passes, "%" PRIu64 " over the store, 1 over the output",
@@ -221,7 +221,7 @@ static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *e
     if (status == SLC_OK && !job->args->forecast.json) {
         printf("Would export %s to %s\n", job->asked->store, job->asked->output);
     }
-    return status == SLC_OK ? forecast_tell(&forecast, job->args->forecast.json, err) : status;
+    return status == SLC_OK ? forecast_report(&forecast, job->args->forecast.json, err) : status;
 }
 
 static enum slc_status export_tensor(const struct arguments *args,

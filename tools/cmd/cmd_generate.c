@@ -173,7 +173,8 @@ struct job {
     bool no_probe, brief;
 };
 
-static enum slc_status judge(const void *context, struct forecast *forecast, struct slc_error *err)
+static enum slc_status
+forecast_generate(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     const struct job *job = context;
     const struct slc_generate_options *generate = job->generate;
@@ -220,7 +221,7 @@ static enum slc_status dry_run(const struct arguments *args,
 {
     const struct job job = {.generate = generate, .no_probe = args->forecast.no_probe};
     struct forecast forecast;
-    enum slc_status status = judge(&job, &forecast, err);
+    enum slc_status status = forecast_generate(&job, &forecast, err);
 
     if (status == SLC_OK) {
         status = forecast_check_room(&forecast, err);
@@ -228,7 +229,7 @@ static enum slc_status dry_run(const struct arguments *args,
     if (status == SLC_OK && !args->forecast.json) {
         printf("Would generate %s\n", generate->output);
     }
-    return status == SLC_OK ? forecast_tell(&forecast, args->forecast.json, err) : status;
+    return status == SLC_OK ? forecast_report(&forecast, args->forecast.json, err) : status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -255,7 +256,7 @@ static int run(const struct command *command, int argc, char **argv)
         return dry_run(&args, &generate, &err) == SLC_OK ? 0 : console_error(&err);
     }
     if (generate.nnz >= AHEAD_NNZ_MIN) {
-        forecast_ahead(&ahead, args.build.quiet, NULL, judge, &job);
+        forecast_ahead(&ahead, args.build.quiet, NULL, forecast_generate, &job);
     }
     if (slc_generate(&generate, &report, &err) != SLC_OK) {
         return console_error(&err);

@@ -201,17 +201,17 @@ static json_t *layout_to_json(const struct slc_manifest *manifest,
         for (unsigned k = 0; k < file->part_count; k++) {
             (void)json_array_append_new(stripes, slc_json_string(file->parts[k].path));
         }
-        (void)json_object_set_new(object, "stripes", stripes);
+        slc_json_set(object, "stripes", stripes);
     }
     if (object != NULL && layout->layout == SLC_LAYOUT_FIBER) {
-        (void)json_object_set_new(object, "fibers", json_integer((json_int_t)stats->fibers));
+        slc_json_set_count(object, "fibers", stats->fibers);
     }
     if (object != NULL && layout->layout == SLC_LAYOUT_SORTED) {
-        (void)json_object_set_new(
-            object, "partitions",
-            json_pack("{s:I, s:I, s:I, s:I}", "count", (json_int_t)stats->count, "smallest_nnz",
-                      (json_int_t)stats->smallest_nnz, "largest_nnz",
-                      (json_int_t)stats->largest_nnz, "split_rows", (json_int_t)stats->split_rows));
+        slc_json_set(object, "partitions",
+                     json_pack("{s:I, s:I, s:I, s:I}", "count", (json_int_t)stats->count,
+                               "smallest_nnz", (json_int_t)stats->smallest_nnz, "largest_nnz",
+                               (json_int_t)stats->largest_nnz, "split_rows",
+                               (json_int_t)stats->split_rows));
     }
     return object;
 }

@@ -12,10 +12,9 @@
 #include "tools/progress/progress.h"
 #include "tools/progress/run_log.h"
 #include "tools/progress/signals.h"
-#include "tools/report/accelerator.h"
-#include "tools/report/devices.h"
+#include "tools/report/devices_report.h"
+#include "tools/report/gpu_report.h"
 #include "tools/report/report.h"
-#include "tools/report/share.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
 #include "tools/session/session.h"
@@ -161,7 +160,7 @@ static void compare(const struct slc_session *session, double seconds, bool quie
     actual.read_bytes = stats.bytes_read;
     estimator_start(&estimator);
     estimator.plan = &session->plan;
-    estimator_judge(&estimator, 1, &estimate);
+    estimator_estimate(&estimator, 1, &estimate);
     if (!quiet) {
         estimate_compare(&estimate, &actual);
     }
@@ -181,7 +180,7 @@ static void print_report(const struct slc_session *session,
     printf("\nWrote %s\n\n", output);
     report_conflict(session->plan.request.mode, false, &outcome->choice);
     report_times(NULL, seconds, 0, -1, &stats, session->plan.threads);
-    devices_report(&session->plan, outcome->devices, true);
+    devices_report_stats(&session->plan, outcome->devices, true);
     if (session->gpu != NULL) {
         struct slc_device_stats device;
 
@@ -190,8 +189,8 @@ static void print_report(const struct slc_session *session,
         } else {
             session->gpu->ops->stats(session->gpu, &device);
         }
-        accelerator_report_stats(&session->plan, &device);
-        share_report(outcome->hybrid, session->store.manifest.order);
+        gpu_report_stats(&session->plan, &device);
+        gpu_report_shares(outcome->hybrid, session->store.manifest.order);
     }
     report_resources(&session->plan, &stats, &reads);
 }

@@ -1,11 +1,12 @@
 /* sluice plan: what an operation would hold in memory, read and write, without doing it. */
 #include "engine/solve/cp_checkpoint.h"
+#include "report/json_parts.h"
 #include "report/json_plan.h"
 #include "tools/forecast/probe.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
-#include "tools/report/devices.h"
+#include "tools/report/devices_report.h"
 #include "tools/report/plan_products.h"
 #include "tools/report/report.h"
 #include "tools/session/commands.h"
@@ -105,17 +106,15 @@ static int print_json(const struct slc_session *session,
     json_t *object = slc_json_plan(&session->plan, manifest->order);
     struct slc_error err = SLC_ERROR_INIT;
 
-    (void)json_object_set_new(object, "schema", json_string("sluice-plan-1"));
-    (void)json_object_set_new(object, "feasible", json_boolean(feasible));
-    (void)json_object_set_new(object, "result_bytes",
-                              json_integer((json_int_t)result_bytes(manifest, &session->plan)));
-    (void)json_object_set_new(
-        object, "checkpoint_bytes",
-        json_integer((json_int_t)checkpoint_bytes(manifest, &session->plan, iterations)));
-    (void)json_object_set_new(object, "estimate", estimate);
-    (void)json_object_set_new(object, "products", plan_products_json(manifest->order, products));
+    slc_json_set_text(object, "schema", "sluice-plan-1");
+    slc_json_set(object, "feasible", json_boolean(feasible));
+    slc_json_set_count(object, "result_bytes", (uint64_t)result_bytes(manifest, &session->plan));
+    slc_json_set_count(object, "checkpoint_bytes",
+                       checkpoint_bytes(manifest, &session->plan, iterations));
+    slc_json_set(object, "estimate", estimate);
+    slc_json_set(object, "products", plan_products_json(manifest->order, products));
     if (devices != NULL) {
-        (void)json_object_set_new(object, "devices", devices);
+        slc_json_set(object, "devices", devices);
     }
     return json_out_print(object, &err) == SLC_OK ? 0 : console_error(&err);
 }
@@ -164,7 +163,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (status == SLC_OK && !args.json) {
         print_text(&session, args.iterations);
-        devices_print(shares, layouts, devices);
+        devices_report_division(shares, layouts, devices);
         plan_products_print(&session.store, (uint32_t)args.rank, products);
         (void)fflush(stdout);
     }
@@ -175,7 +174,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (args.json && (status == SLC_OK || status == SLC_ERR_BUDGET)) {
         code = print_json(&session, status == SLC_OK, products, args.iterations,
                           estimated ? estimate_json(&estimate) : json_null(),
-                          layouts > 0 ? devices_json(shares, layouts, devices) : NULL);
+                          layouts > 0 ? devices_division_json(shares, layouts, devices) : NULL);
     } else if (estimated) {
         estimate_print(&estimate);
     }

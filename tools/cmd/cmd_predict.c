@@ -6,6 +6,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "engine/product/predict.h"
+#include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
@@ -203,11 +204,11 @@ static void judge_time(const struct prediction *prediction,
 }
 
 /* What it would take; the run's folder has been read, and its factors need not have been. */
-static enum slc_status judge(const struct prediction *prediction,
-                             bool brief,
-                             struct slc_predict_forecast *found,
-                             struct forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status forecast_predictions(const struct prediction *prediction,
+                                            bool brief,
+                                            struct slc_predict_forecast *found,
+                                            struct forecast *forecast,
+                                            struct slc_error *err)
 {
     const struct slc_run_folder *run = &prediction->run;
     const struct slc_predict_options *asked = &prediction->options;
@@ -254,7 +255,7 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
 
     return strcmp(prediction->options.input, "-") == 0
                ? slc_fail(err, SLC_ERR_UNSUPPORTED, "of standard input nothing is known")
-               : judge(prediction, true, &found, forecast, err);
+               : forecast_predictions(prediction, true, &found, forecast, err);
 }
 
 /* Tells it, and whether memory and disk have room. */
@@ -263,7 +264,7 @@ static enum slc_status dry_run(const struct prediction *prediction, struct slc_e
     struct slc_predict_forecast found;
     struct forecast forecast;
     struct format_text a;
-    enum slc_status status = judge(prediction, false, &found, &forecast, err);
+    enum slc_status status = forecast_predictions(prediction, false, &found, &forecast, err);
 
     if (status == SLC_OK) {
         status = forecast_check_room(&forecast, err);
@@ -273,7 +274,7 @@ static enum slc_status dry_run(const struct prediction *prediction, struct slc_e
         printf("  %-12s %s%s\n", "entries", found.rows > 0 ? "about " : "unknown",
                found.rows > 0 ? format_count(&a, found.rows) : "");
     }
-    return status == SLC_OK ? forecast_tell(&forecast, prediction->args.json, err) : status;
+    return status == SLC_OK ? forecast_report(&forecast, prediction->args.json, err) : status;
 }
 
 static enum slc_status
@@ -322,16 +323,14 @@ print_json(const struct prediction *prediction, const char *folder, struct slc_e
                   slc_json_string(folder), "coords", slc_json_string(prediction->options.input),
                   "index_base", (json_int_t)report->index_base, "count", (json_int_t)report->rows);
 
-    (void)json_object_set_new(object, "output",
-                              prediction->options.form != SLC_PREDICT_NONE
-                                  ? slc_json_string(prediction->options.output)
-                                  : json_null());
-    (void)json_object_set_new(object, "rmse", compared ? real(report->rmse) : json_null());
-    (void)json_object_set_new(object, "mae", compared ? real(report->mae) : json_null());
-    (void)json_object_set_new(object, "largest_error",
-                              compared ? real(report->largest) : json_null());
-    (void)json_object_set_new(object, "values_norm",
-                              compared ? real(report->values_norm) : json_null());
+    slc_json_set(object, "output",
+                 prediction->options.form != SLC_PREDICT_NONE
+                     ? slc_json_string(prediction->options.output)
+                     : json_null());
+    slc_json_set(object, "rmse", compared ? real(report->rmse) : json_null());
+    slc_json_set(object, "mae", compared ? real(report->mae) : json_null());
+    slc_json_set(object, "largest_error", compared ? real(report->largest) : json_null());
+    slc_json_set(object, "values_norm", compared ? real(report->values_norm) : json_null());
     return json_out_print(object, err);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "base/text/plain_text.h"
 #include "report/factors/top.h"
+#include "report/json_parts.h"
 #include "storage/manifest/json_text.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
@@ -146,18 +147,18 @@ print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_er
     enum slc_status status = SLC_OK;
 
     if (*top->names.titles[mode] != '\0') {
-        (void)json_object_set_new(object, "title", json_string(top->names.titles[mode]));
+        slc_json_set_text(object, "title", top->names.titles[mode]);
     }
-    (void)json_object_set_new(object, "length", json_integer((json_int_t)top->run.dims[mode]));
+    slc_json_set_count(object, "length", top->run.dims[mode]);
     status = print_open(object, "rows", err);
     for (uint64_t k = 0; k < top->counts[i] && status == SLC_OK; k++) {
         json_t *row = json_pack("{s:I}", "index", (json_int_t)rows[k].row + 1);
 
         if (top->names.names[mode] != NULL) {
             status = slc_run_names_text(&top->names, mode, rows[k].row, told->name, err);
-            (void)json_object_set_new(row, "name", slc_json_string(told->name));
+            slc_json_set(row, "name", slc_json_string(told->name));
         }
-        (void)json_object_set_new(row, "value", json_real(rows[k].value));
+        slc_json_set_real(row, "value", rows[k].value);
         if (status != SLC_OK) {
             json_decref(row);
             break;
@@ -197,10 +198,10 @@ static enum slc_status print_json(struct told *told, struct slc_error *err)
         json_pack("{s:s, s:o}", "schema", "sluice-top-1", "run", slc_json_string(told->folder));
     enum slc_status status;
 
-    (void)json_object_set_new(object, "store",
-                              top->run.recorded ? json_string(top->run.record.store) : json_null());
-    (void)json_object_set_new(object, "rank", json_integer(top->run.rank));
-    (void)json_object_set_new(object, "by", json_string(told->args->by));
+    slc_json_set(object, "store",
+                 top->run.recorded ? json_string(top->run.record.store) : json_null());
+    slc_json_set(object, "rank", json_integer(top->run.rank));
+    slc_json_set_text(object, "by", told->args->by);
     status = print_open(object, "components", err);
     for (uint32_t c = 0; c < top->component_count && status == SLC_OK; c++) {
         printf(c > 0 ? ",\n" : "\n");
@@ -212,7 +213,7 @@ static enum slc_status print_json(struct told *told, struct slc_error *err)
     return status;
 }
 
-static enum slc_status tell(struct told *told, struct slc_error *err)
+static enum slc_status print_top(struct told *told, struct slc_error *err)
 {
     const struct arguments *args = told->args;
     uint32_t components[OPTION_COUNTS_MAX];
@@ -252,7 +253,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(CONSOLE_NORMAL);
     told.folder = operands.text[0];
-    return tell(&told, &err) == SLC_OK ? 0 : console_error(&err);
+    return print_top(&told, &err) == SLC_OK ? 0 : console_error(&err);
 }
 
 const struct command command_top = {

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const kernel_choices[] = {"auto", "fiber", "element", NULL};
+static const char *const kernel_choices[] = {"auto", "fiber", "nonzero", NULL};
 
 static const struct option options[] = {
     {"mode", OPTION_U64, offsetof(struct ttm_arguments, mode), .required = true, .value = "K",
@@ -28,7 +28,7 @@ static const struct option options[] = {
     {"kernel", OPTION_CHOICE, offsetof(struct ttm_arguments, kernel), .value = "FORM",
      .fallback = "auto", .choices = kernel_choices,
      .help = "what is added up in registers: a fiber's row (fiber, which auto takes), or nothing, "
-             "each nonzero being added to its row in memory (element)"},
+             "each nonzero being added to its row in memory (nonzero)"},
     {"precision", OPTION_CHOICE, offsetof(struct ttm_arguments, session.precision), .value = "TYPE",
      .fallback = "f64", .choices = session_precision_choices,
      .help = "of the matrix, of products and of the result's rows: f64 or f32; sums are f64"},
@@ -338,7 +338,7 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
         status = find_columns(product, err);
     }
     if (status == SLC_OK) {
-        status = products_choose(&product->args->session, &product->choice, err);
+        status = product_gpu_choose(&product->args->session, &product->choice, err);
         product->refused = product->choice.refused;
     }
     if (status == SLC_OK) {

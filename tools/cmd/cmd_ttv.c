@@ -18,7 +18,7 @@
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 #include "tools/progress/progress.h"
-#include "tools/report/products.h"
+#include "tools/report/product_gpu.h"
 #include "tools/session/commands.h"
 #include "tools/session/session.h"
 
@@ -94,7 +94,7 @@ static enum slc_status fill_products(struct product *product, struct slc_error *
 {
     const struct session_options *session = &product->args.session;
     struct slc_products_choice *choice = &product->choice;
-    const enum slc_status status = products_choose(session, choice, err);
+    const enum slc_status status = product_gpu_choose(session, choice, err);
 
     product->device = (struct slc_device_products){.device = choice->device,
                                                    .hybrid = choice->hybrid,
@@ -151,21 +151,21 @@ fill_options(struct product *product, const struct operands *operands, struct sl
 }
 
 /* What there is to tell of the device. */
-static struct products_told told_of(const struct product *product)
+static struct product_gpu told_of(const struct product *product)
 {
-    return (struct products_told){.choice = &product->choice,
-                                  .refused = &product->device.why,
-                                  .plan = &product->device.plan,
-                                  .threads = product->report.threads,
-                                  .report =
-                                      product->contract.dry_run ? NULL : &product->device.report};
+    return (struct product_gpu){.choice = &product->choice,
+                                .refused = &product->device.why,
+                                .plan = &product->device.plan,
+                                .threads = product->report.threads,
+                                .report =
+                                    product->contract.dry_run ? NULL : &product->device.report};
 }
 
 static void print_device(const struct product *product, FILE *out)
 {
-    const struct products_told told = told_of(product);
+    const struct product_gpu told = told_of(product);
 
-    products_print(&told, out);
+    product_gpu_print(&told, out);
 }
 
 static void print_store_report(const struct product *product)
@@ -286,16 +286,13 @@ static void put_result(const struct product *product, json_t *record)
     const struct slc_contract_report *report = &product->report;
 
     if (product->contract.output == NULL) {
-        (void)json_object_set_new(record, "number", json_real(report->scalar));
+        slc_json_set_real(record, "number", report->scalar);
         return;
     }
-    (void)json_object_set_new(record, "result_nnz",
-                              json_integer((json_int_t)report->build.summary.nnz));
-    (void)json_object_set_new(record, "result_bytes",
-                              json_integer((json_int_t)report->build.summary.file_bytes));
-    (void)json_object_set_new(record, "zero_sums", json_integer((json_int_t)(report->zero_sums)));
-    (void)json_object_set_new(record, "dropped_sums",
-                              json_integer((json_int_t)report->build.explicit_zeros));
+    slc_json_set_count(record, "result_nnz", report->build.summary.nnz);
+    slc_json_set_count(record, "result_bytes", report->build.summary.file_bytes);
+    slc_json_set_count(record, "zero_sums", (report->zero_sums));
+    slc_json_set_count(record, "dropped_sums", report->build.explicit_zeros);
 }
 
 /* How the store was read, and what it took. */
@@ -329,9 +326,9 @@ static json_t *used_json(const struct product *product)
 
 static json_t *device_json(const struct product *product)
 {
-    const struct products_told told = told_of(product);
+    const struct product_gpu told = told_of(product);
 
-    return products_json(&told);
+    return product_gpu_json(&told);
 }
 
 static enum slc_status print_json(const struct product *product, struct slc_error *err)
@@ -354,23 +351,19 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
         "threads", (int)report->threads, "memory_least_bytes", (json_int_t)report->least_bytes,
         "process_bytes", (json_int_t)report->process_bytes, "memory_budget_bytes",
         (json_int_t)product->contract.memory_bytes);
-    (void)json_object_set_new(record, "used", used_json(product));
-    (void)json_object_set_new(record, "device", device_json(product));
+    slc_json_set(record, "used", used_json(product));
+    slc_json_set(record, "device", device_json(product));
     if (product->device.why.status != SLC_OK) {
-        (void)json_object_set_new(record, "no_device",
-                                  json_string(fault_text(&why, &product->device.why)));
+        slc_json_set_text(record, "no_device", fault_text(&why, &product->device.why));
     }
     if (report->layout_fibers > 0) {
-        (void)json_object_set_new(record, "fibers",
-                                  json_integer((json_int_t)report->layout_fibers));
-        (void)json_object_set_new(record, "fibers_possible",
-                                  json_real(report->layout_fibers_possible));
+        slc_json_set_count(record, "fibers", report->layout_fibers);
+        slc_json_set_real(record, "fibers_possible", report->layout_fibers_possible);
     }
     if (product->contract.output != NULL) {
-        (void)json_object_set_new(record, "dims", slc_json_dims(report->order, report->dims));
-        (void)json_object_set_new(record, "sorted", json_boolean(!report->ordered));
-        (void)json_object_set_new(record, "result_nnz_most",
-                                  json_integer((json_int_t)report->sums_most));
+        slc_json_set(record, "dims", slc_json_dims(report->order, report->dims));
+        slc_json_set(record, "sorted", json_boolean(!report->ordered));
+        slc_json_set_count(record, "result_nnz_most", report->sums_most);
     }
     if (!dry_run) {
         put_run(product, record);

@@ -62,7 +62,8 @@ struct watch {
 };
 
 /* Tells what a line changed: iterations and ends in words, or the state as JSON. */
-static enum slc_status tell(const struct watch *watch, enum run_news news, struct slc_error *err)
+static enum slc_status
+report_news(const struct watch *watch, enum run_news news, struct slc_error *err)
 {
     const struct run_state *state = &watch->state;
     char text[512];
@@ -100,7 +101,7 @@ static enum slc_status tell(const struct watch *watch, enum run_news news, struc
 
 /* Whole lines of what was read. */
 static enum slc_status
-take(struct watch *watch, const char *data, size_t bytes, struct slc_error *err)
+parse_lines(struct watch *watch, const char *data, size_t bytes, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
@@ -114,7 +115,8 @@ take(struct watch *watch, const char *data, size_t bytes, struct slc_error *err)
         }
         if (!watch->skipping) {
             watch->heard_ns = slc_clock_ns();
-            status = tell(watch, run_state_take(&watch->state, watch->line, watch->held), err);
+            status =
+                report_news(watch, run_state_take(&watch->state, watch->line, watch->held), err);
         }
         watch->held = 0;
         watch->skipping = false;
@@ -132,7 +134,7 @@ static enum slc_status look_at_folder(struct watch *watch, struct slc_error *err
     watch->is_folder = true;
     if (status == SLC_OK && news != RUN_NEWS_NONE) {
         watch->heard_ns = slc_clock_ns();
-        status = tell(watch, news, err);
+        status = report_news(watch, news, err);
     }
     return status;
 }
@@ -170,7 +172,7 @@ static enum slc_status look(struct watch *watch, struct slc_error *err)
         while (status == SLC_OK &&
                (got = files->read_at(files->self, fd, data, sizeof data, watch->offset)) > 0) {
             watch->offset += (uint64_t)got;
-            status = take(watch, data, (size_t)got, err);
+            status = parse_lines(watch, data, (size_t)got, err);
         }
     }
     if (fd >= 0) {

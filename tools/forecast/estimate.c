@@ -12,6 +12,7 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "report/json_parts.h"
 #include "tools/progress/format.h"
 
 #include <stdio.h>
@@ -231,9 +232,9 @@ static uint64_t judge_memory(const struct estimator *estimator, unsigned iterati
     return slc_min_u64(bytes, plan->total_bytes);
 }
 
-void estimator_judge(const struct estimator *estimator,
-                     unsigned iterations,
-                     struct estimate *estimate)
+void estimator_estimate(const struct estimator *estimator,
+                        unsigned iterations,
+                        struct estimate *estimate)
 {
     const struct slc_stream_stats *stats = &estimator->stats;
     const double workers = estimator->plan->threads;
@@ -308,8 +309,8 @@ json_t *estimate_json(const struct estimate *estimate)
         bottleneck(estimate), "judged_after_seconds", estimate->judged_after, "least_seconds",
         estimate->least_seconds);
 
-    (void)json_object_set_new(object, "seconds",
-                              estimate->seconds < 0 ? json_null() : json_real(estimate->seconds));
+    slc_json_set(object, "seconds",
+                 estimate->seconds < 0 ? json_null() : json_real(estimate->seconds));
     return object;
 }
 
@@ -355,9 +356,9 @@ json_t *estimate_compare_json(const struct estimate *estimate, const struct esti
 {
     json_t *object = estimate_json(estimate);
 
-    (void)json_object_set_new(
-        object, "actual",
-        json_pack("{s:I, s:I, s:f}", "memory_bytes", (json_int_t)actual->memory_bytes, "read_bytes",
-                  (json_int_t)actual->read_bytes, "seconds", actual->seconds));
+    slc_json_set(object, "actual",
+                 json_pack("{s:I, s:I, s:f}", "memory_bytes", (json_int_t)actual->memory_bytes,
+                           "read_bytes", (json_int_t)actual->read_bytes, "seconds",
+                           actual->seconds));
     return object;
 }

@@ -66,9 +66,9 @@ double estimator_seconds(const struct estimator *estimator);
 void estimator_mark(struct estimator *estimator, const struct slc_stream_stats *stats);
 
 /* The estimate for `iterations`; a beginning without a single block gives no time (below 0). */
-void estimator_judge(const struct estimator *estimator,
-                     unsigned iterations,
-                     struct estimate *estimate);
+void estimator_estimate(const struct estimator *estimator,
+                        unsigned iterations,
+                        struct estimate *estimate);
 
 /* What is held at most, by the plan alone, without copies per mode that come later: of its margins,
  * what they turn out to be. */

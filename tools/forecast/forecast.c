@@ -4,6 +4,7 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "report/json_parts.h"
 #include "storage/file/block_file.h"
 #include "storage/file/files.h"
 #include "tools/progress/format.h"
@@ -255,7 +256,7 @@ void forecast_print_time(const struct forecast *forecast)
     }
 }
 
-static void print(const struct forecast *forecast)
+static void print_forecast(const struct forecast *forecast)
 {
     struct format_text a, b;
 
@@ -299,8 +300,8 @@ static json_t *phases_json(const struct forecast *forecast)
         json_t *parts = json_object();
 
         for (unsigned k = 0; k < forecast->phase[p].parts; k++) {
-            (void)json_object_set_new(parts, forecast->phase[p].part[k].what,
-                                      json_real(forecast->phase[p].part[k].seconds));
+            slc_json_set_real(parts, forecast->phase[p].part[k].what,
+                              forecast->phase[p].part[k].seconds);
         }
         (void)json_array_append_new(
             phases, json_pack("{s:s, s:o}", "name", forecast->phase[p].name, "seconds", parts));
@@ -320,37 +321,32 @@ static json_t *to_json(const struct forecast *forecast)
         "temp_bytes", (json_int_t)forecast->temp_bytes, "read_bytes",
         (json_int_t)forecast->read_bytes, "written_bytes", (json_int_t)forecast->written_bytes);
 
-    (void)json_object_set_new(
-        object, "memory_most_bytes",
-        json_integer((json_int_t)slc_max_u64(forecast->memory_bytes, forecast->memory_most_bytes)));
-    (void)json_object_set_new(
-        object, "final_most_bytes",
-        json_integer((json_int_t)slc_max_u64(forecast->final_bytes, forecast->final_most_bytes)));
-    (void)json_object_set_new(
-        object, "temp_most_bytes",
-        json_integer((json_int_t)slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes)));
+    slc_json_set_count(object, "memory_most_bytes",
+                       slc_max_u64(forecast->memory_bytes, forecast->memory_most_bytes));
+    slc_json_set_count(object, "final_most_bytes",
+                       slc_max_u64(forecast->final_bytes, forecast->final_most_bytes));
+    slc_json_set_count(object, "temp_most_bytes",
+                       slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes));
     for (unsigned i = 0; i < forecast->buffers; i++) {
-        (void)json_object_set_new(buffers, forecast->buffer[i].name,
-                                  json_integer((json_int_t)forecast->buffer[i].bytes));
+        slc_json_set_count(buffers, forecast->buffer[i].name, forecast->buffer[i].bytes);
     }
-    (void)json_object_set_new(object, "buffers", buffers);
-    (void)json_object_set_new(object, "passes", json_string(forecast->passes));
-    (void)json_object_set_new(object, "phases", phases_json(forecast));
-    (void)json_object_set_new(object, "seconds", seconds < 0 ? json_null() : json_real(seconds));
-    (void)json_object_set_new(object, "bottleneck",
-                              bottleneck != NULL ? json_string(bottleneck) : json_null());
-    (void)json_object_set_new(object, "free_bytes",
-                              forecast->free_bytes == UINT64_MAX
-                                  ? json_null()
-                                  : json_integer((json_int_t)forecast->free_bytes));
+    slc_json_set(object, "buffers", buffers);
+    slc_json_set_text(object, "passes", forecast->passes);
+    slc_json_set(object, "phases", phases_json(forecast));
+    slc_json_set(object, "seconds", seconds < 0 ? json_null() : json_real(seconds));
+    slc_json_set(object, "bottleneck", bottleneck != NULL ? json_string(bottleneck) : json_null());
+    slc_json_set(object, "free_bytes",
+                 forecast->free_bytes == UINT64_MAX
+                     ? json_null()
+                     : json_integer((json_int_t)forecast->free_bytes));
     return object;
 }
 
-enum slc_status forecast_tell(const struct forecast *forecast, bool json, struct slc_error *err)
+enum slc_status forecast_report(const struct forecast *forecast, bool json, struct slc_error *err)
 {
     if (json) {
         return json_out_print(to_json(forecast), err);
     }
-    print(forecast);
+    print_forecast(forecast);
     return SLC_OK;
 }

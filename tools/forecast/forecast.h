@@ -91,6 +91,6 @@ void forecast_print_time(const struct forecast *forecast);
 
 /* The lines of it, or one JSON object. Errors: SLC_ERR_MEMORY. */
 enum slc_status
-forecast_tell(const struct forecast *forecast, bool json, struct slc_error *err) SLC_NODISCARD;
+forecast_report(const struct forecast *forecast, bool json, struct slc_error *err) SLC_NODISCARD;
 
 #endif

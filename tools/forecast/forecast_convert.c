@@ -130,11 +130,11 @@ static void judge_time(const struct slc_convert_forecast *found, struct forecast
                       (reads > 0 ? spill / reads : 0));
 }
 
-static enum slc_status judge(const struct forecast_options *options,
-                             const struct slc_convert_options *convert,
-                             struct slc_convert_forecast *found,
-                             struct forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status make_forecast(const struct forecast_options *options,
+                                     const struct slc_convert_options *convert,
+                                     struct slc_convert_forecast *found,
+                                     struct forecast *forecast,
+                                     struct slc_error *err)
 {
     const bool by_path = strcmp(convert->input, "-") != 0;
     enum slc_status status =
@@ -158,11 +158,11 @@ static enum slc_status judge(const struct forecast_options *options,
 }
 
 static enum slc_status
-judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+make_brief_forecast(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     const struct forecast_options options = {.brief = true};
     struct slc_convert_forecast found;
-    const enum slc_status status = judge(&options, context, &found, forecast, err);
+    const enum slc_status status = make_forecast(&options, context, &found, forecast, err);
 
     return status == SLC_OK && found.entries == 0
                ? slc_fail(err, SLC_ERR_UNSUPPORTED,
@@ -174,7 +174,7 @@ void forecast_convert_ahead(const struct slc_convert_options *convert,
                             bool quiet,
                             struct forecast_ahead *ahead)
 {
-    forecast_ahead(ahead, quiet, convert->input, judge_ahead, convert);
+    forecast_ahead(ahead, quiet, convert->input, make_brief_forecast, convert);
 }
 
 /* Whether it fits: the disk, --max-temp, and of a table's strings as many as there may be. */
@@ -211,7 +211,7 @@ enum slc_status forecast_convert(const struct forecast_options *options,
 {
     struct slc_convert_forecast found;
     struct forecast forecast;
-    enum slc_status status = judge(options, convert, &found, &forecast, err);
+    enum slc_status status = make_forecast(options, convert, &found, &forecast, err);
 
     if (status != SLC_OK) {
         return status;
@@ -226,7 +226,7 @@ enum slc_status forecast_convert(const struct forecast_options *options,
     status = check_limits(&found, convert, &forecast, err);
     if (status == SLC_OK || status == SLC_ERR_BUDGET) {
         struct slc_error untold = SLC_ERROR_INIT;
-        const enum slc_status told = forecast_tell(&forecast, options->json, &untold);
+        const enum slc_status told = forecast_report(&forecast, options->json, &untold);
 
         if (status == SLC_OK && told != SLC_OK) {
             *err = untold;

@@ -40,7 +40,7 @@ struct probe {
     unsigned mode; /* of an MTTKRP */
 };
 
-static void stop(struct probe *probe)
+static void stop_probe(struct probe *probe)
 {
     __atomic_store_n(&probe->stop, 1, __ATOMIC_RELAXED);
 }
@@ -53,7 +53,7 @@ static void look_at_clock(struct probe *probe)
 
     if ((estimator->completed > 0 || estimator->passes >= 1) &&
         seconds >= ENOUGH_SHARE * probe->seconds) {
-        stop(probe);
+        stop_probe(probe);
     }
 }
 
@@ -65,7 +65,7 @@ static void *watch_clock(void *context)
 
     while (!atomic_load(&probe->over)) {
         if (estimator_seconds(&probe->estimator) >= probe->seconds || signals_stop_wanted()) {
-            stop(probe);
+            stop_probe(probe);
         }
         (void)nanosleep(&nap, NULL);
     }
@@ -188,7 +188,7 @@ begin_mttkrp(struct slc_session *session, struct probe *probe, struct slc_error 
     return status == SLC_ERR_INTERRUPTED ? SLC_OK : status;
 }
 
-static enum slc_status check(const struct slc_session *session, struct slc_error *err)
+static enum slc_status check_session(const struct slc_session *session, struct slc_error *err)
 {
     const struct slc_plan *plan = &session->plan;
 
@@ -338,14 +338,14 @@ static enum slc_status run(struct slc_session *session,
     struct probe probe = {.seconds = seconds};
     struct slc_stream_stats stats;
     bool in_time;
-    enum slc_status status = check(session, err);
+    enum slc_status status = check_session(session, err);
 
     if (status != SLC_OK) {
         return status;
     }
     estimator_start(&probe.estimator);
     probe.estimator.plan = &session->plan;
-    estimator_judge(&probe.estimator, iterations, estimate);
+    estimator_estimate(&probe.estimator, iterations, estimate);
     status = begins_in_time(session, seconds, estimate, &in_time, err);
     if (status != SLC_OK || !in_time) {
         return status;
@@ -354,7 +354,7 @@ static enum slc_status run(struct slc_session *session,
     if (status == SLC_OK) {
         slc_stream_stats(session->stream, &stats);
         estimator_mark(&probe.estimator, &stats);
-        estimator_judge(&probe.estimator, iterations, estimate);
+        estimator_estimate(&probe.estimator, iterations, estimate);
     }
     slc_session_stop(session);
     return status == SLC_OK && signals_stop_wanted()

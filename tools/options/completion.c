@@ -15,7 +15,7 @@ static void add_word(struct offer *offer, const char *word, size_t bytes)
     }
 }
 
-static bool is(const char *text, size_t bytes, const char *word)
+static bool is_word(const char *text, size_t bytes, const char *word)
 {
     return bytes == strlen(word) && memcmp(text, word, bytes) == 0;
 }
@@ -23,10 +23,10 @@ static bool is(const char *text, size_t bytes, const char *word)
 /* One of the parts between bars of what stands for a text. */
 static void add_part(struct offer *offer, const char *part, size_t bytes)
 {
-    if (is(part, bytes, "DIR")) {
+    if (is_word(part, bytes, "DIR")) {
         offer->folders = true;
-    } else if (is(part, bytes, "FILE") || is(part, bytes, "STEM") ||
-               (bytes > 4 && is(part + bytes - 4, 4, ".npy"))) {
+    } else if (is_word(part, bytes, "FILE") || is_word(part, bytes, "STEM") ||
+               (bytes > 4 && is_word(part + bytes - 4, 4, ".npy"))) {
         offer->files = true;
     } else if (bytes > 0 && islower((unsigned char)*part)) {
         add_word(offer, part, bytes);

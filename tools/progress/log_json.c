@@ -152,11 +152,11 @@ void log_json_plan(struct log_json *log, const struct slc_store *store, const st
         const struct slc_manifest *manifest = &store->manifest;
         json_t *object = event("plan");
 
-        (void)json_object_set_new(object, "tensor", slc_json_string(store->path));
-        (void)json_object_set_new(object, "dims", slc_json_dims(manifest->order, manifest->dims));
-        (void)json_object_set_new(object, "nnz", json_integer((json_int_t)manifest->nnz));
-        (void)json_object_set_new(object, "rank", json_integer((json_int_t)plan->request.rank));
-        (void)json_object_set_new(object, "plan", slc_json_plan(plan, manifest->order));
+        slc_json_set(object, "tensor", slc_json_string(store->path));
+        slc_json_set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
+        slc_json_set_count(object, "nnz", manifest->nnz);
+        slc_json_set_count(object, "rank", plan->request.rank);
+        slc_json_set(object, "plan", slc_json_plan(plan, manifest->order));
         write_event(log, object);
     }
 }
@@ -180,10 +180,10 @@ void log_json_resume(struct log_json *log, const struct slc_cp_resume *resume, c
     if (log != NULL) {
         json_t *object = event("resume");
 
-        (void)json_object_set_new(object, "iteration", json_integer((json_int_t)resume->iteration));
-        (void)json_object_set_new(object, "mode", json_integer((json_int_t)resume->mode + 1));
-        (void)json_object_set_new(object, "path", slc_json_string(folder));
-        (void)json_object_set_new(object, "seconds_before", json_real(resume->seconds));
+        slc_json_set_count(object, "iteration", resume->iteration);
+        slc_json_set_count(object, "mode", resume->mode + 1);
+        slc_json_set(object, "path", slc_json_string(folder));
+        slc_json_set_real(object, "seconds_before", resume->seconds);
         write_event(log, object);
     }
 }
@@ -195,12 +195,11 @@ void log_json_checkpoint(struct log_json *log,
     if (log != NULL) {
         json_t *object = event("checkpoint");
 
-        (void)json_object_set_new(object, "iteration",
-                                  json_integer((json_int_t)written->iteration));
-        (void)json_object_set_new(object, "mode", json_integer((json_int_t)written->mode + 1));
-        (void)json_object_set_new(object, "path", slc_json_string(folder));
-        (void)json_object_set_new(object, "bytes", json_integer((json_int_t)written->bytes));
-        (void)json_object_set_new(object, "seconds", json_real(written->seconds));
+        slc_json_set_count(object, "iteration", written->iteration);
+        slc_json_set_count(object, "mode", written->mode + 1);
+        slc_json_set(object, "path", slc_json_string(folder));
+        slc_json_set_count(object, "bytes", written->bytes);
+        slc_json_set_real(object, "seconds", written->seconds);
         write_event(log, object);
     }
 }
@@ -210,9 +209,9 @@ void log_json_results(struct log_json *log, unsigned iteration, const char *path
     if (log != NULL) {
         json_t *object = event("results");
 
-        (void)json_object_set_new(object, "iteration", json_integer((json_int_t)iteration));
-        (void)json_object_set_new(object, "path", slc_json_string(path));
-        (void)json_object_set_new(object, "seconds", json_real(seconds));
+        slc_json_set_count(object, "iteration", iteration);
+        slc_json_set(object, "path", slc_json_string(path));
+        slc_json_set_real(object, "seconds", seconds);
         write_event(log, object);
     }
 }
@@ -235,12 +234,12 @@ void log_json_start(struct log_json *log, const struct command *command, int arg
         (void)fclose(file);
     }
     object = event("start");
-    (void)json_object_set_new(object, "name", json_string(command->name));
-    (void)json_object_set_new(object, "command", json_command_line(argc, argv));
-    (void)json_object_set_new(object, "pid", json_integer(getpid()));
-    (void)json_object_set_new(object, "host", json_string(uname(&host) == 0 ? host.nodename : ""));
-    (void)json_object_set_new(object, "boot", json_string(boot));
-    (void)json_object_set_new(object, "time", json_integer((json_int_t)time(NULL)));
+    slc_json_set_text(object, "name", command->name);
+    slc_json_set(object, "command", json_command_line(argc, argv));
+    slc_json_set(object, "pid", json_integer(getpid()));
+    slc_json_set_text(object, "host", uname(&host) == 0 ? host.nodename : "");
+    slc_json_set_text(object, "boot", boot);
+    slc_json_set(object, "time", json_integer((json_int_t)time(NULL)));
     write_event(log, object);
 }
 
@@ -294,18 +293,16 @@ void log_json_end(struct log_json *log, const struct log_end *end)
     if (log != NULL) {
         json_t *object = event("end");
 
-        (void)json_object_set_new(object, "reason", json_string(end->reason));
-        (void)json_object_set_new(object, "exit_code", json_integer(end->exit_code));
+        slc_json_set_text(object, "reason", end->reason);
+        slc_json_set(object, "exit_code", json_integer(end->exit_code));
         if (end->result != NULL) {
-            (void)json_object_set_new(object, "iterations",
-                                      json_integer((json_int_t)end->result->iterations));
-            (void)json_object_set_new(object, "fit", json_real(end->result->fit));
+            slc_json_set_count(object, "iterations", end->result->iterations);
+            slc_json_set_real(object, "fit", end->result->fit);
         }
-        (void)json_object_set_new(object, "seconds", json_real(end->seconds));
-        (void)json_object_set_new(object, "peak_memory_bytes",
-                                  json_integer((json_int_t)slc_memory_peak()));
+        slc_json_set_real(object, "seconds", end->seconds);
+        slc_json_set_count(object, "peak_memory_bytes", slc_memory_peak());
         if (end->estimate != NULL) {
-            (void)json_object_set_new(object, "estimate", end->estimate);
+            slc_json_set(object, "estimate", end->estimate);
         }
         write_event(log, object);
     }

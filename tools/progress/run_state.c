@@ -3,6 +3,7 @@
 #include "tools/progress/run_state.h"
 
 #include "base/text/plain_text.h"
+#include "report/json_parts.h"
 #include "tools/progress/format.h"
 
 #include <inttypes.h>
@@ -189,13 +190,11 @@ json_t *run_state_json(const struct run_state *state, int alive)
                   (json_int_t)state->mode, "done", (json_int_t)state->done, "total",
                   (json_int_t)state->total, "fit", state->fit, "seconds", state->seconds);
 
-    (void)json_object_set_new(
-        object, "seconds_left",
-        state->seconds_left < 0 || state->ended ? json_null() : json_real(state->seconds_left));
-    (void)json_object_set_new(object, "alive", alive < 0 ? json_null() : json_boolean(alive > 0));
-    (void)json_object_set_new(object, "reason",
-                              state->ended ? json_string(state->reason) : json_null());
-    (void)json_object_set_new(object, "exit_code",
-                              state->ended ? json_integer(state->exit_code) : json_null());
+    slc_json_set(object, "seconds_left",
+                 state->seconds_left < 0 || state->ended ? json_null()
+                                                         : json_real(state->seconds_left));
+    slc_json_set(object, "alive", alive < 0 ? json_null() : json_boolean(alive > 0));
+    slc_json_set(object, "reason", state->ended ? json_string(state->reason) : json_null());
+    slc_json_set(object, "exit_code", state->ended ? json_integer(state->exit_code) : json_null());
     return object;
 }

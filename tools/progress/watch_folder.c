@@ -51,7 +51,7 @@ static int64_t holder_of(const char *path)
     return found;
 }
 
-static void begin(struct run_state *state, int64_t pid)
+static void reset_state(struct run_state *state, int64_t pid)
 {
     struct utsname here;
 
@@ -136,7 +136,7 @@ static enum slc_status take_record(const char *folder,
         return SLC_OK;
     }
     *there = true;
-    begin(state, 0);
+    reset_state(state, 0);
     state->ended = true;
     state->completed = count_of(record, "iterations_done");
     state->fit = number_of(record, "fit");
@@ -183,7 +183,7 @@ enum slc_status watch_folder_look(const char *path,
     if (status != SLC_OK) {
         return status;
     }
-    begin(state, pid > 0 ? pid : before.pid);
+    reset_state(state, pid > 0 ? pid : before.pid);
     state->completed = before.completed;
     state->fit = before.fit;
     state->seconds = before.seconds;

@@ -41,11 +41,11 @@ struct job {
 };
 
 /* What it would take. */
-static enum slc_status judge(const struct job *job,
-                             bool brief,
-                             struct slc_export_run_report *found,
-                             struct forecast *forecast,
-                             struct slc_error *err)
+static enum slc_status forecast_model(const struct job *job,
+                                      bool brief,
+                                      struct slc_export_run_report *found,
+                                      struct forecast *forecast,
+                                      struct slc_error *err)
 {
     const struct export_run_options *options = job->options;
     const bool text = options->form != SLC_MODEL_MATLAB;
@@ -96,7 +96,7 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
 {
     struct slc_export_run_report found;
 
-    return judge(context, true, &found, forecast, err);
+    return forecast_model(context, true, &found, forecast, err);
 }
 
 /* The same with whether the disk has room. */
@@ -105,7 +105,7 @@ static enum slc_status tell_forecast(const struct job *job, struct slc_error *er
     const struct export_run_options *options = job->options;
     struct slc_export_run_report found;
     struct forecast forecast;
-    enum slc_status status = judge(job, false, &found, &forecast, err);
+    enum slc_status status = forecast_model(job, false, &found, &forecast, err);
 
     if (status == SLC_OK) {
         status = forecast_check_room(&forecast, err);
@@ -113,7 +113,7 @@ static enum slc_status tell_forecast(const struct job *job, struct slc_error *er
     if (status == SLC_OK && !options->forecast.json) {
         printf("Would export the factors of %s to %s\n", options->run, found.first);
     }
-    return status == SLC_OK ? forecast_tell(&forecast, options->forecast.json, err) : status;
+    return status == SLC_OK ? forecast_report(&forecast, options->forecast.json, err) : status;
 }
 
 /* What was made: a file, a folder of files, or files side by side, which nothing is told of. */

@@ -22,7 +22,7 @@ static void remove_made(void *context)
     }
 }
 
-static void tell(void *context, const char *path)
+static void note_temporary_store(void *context, const char *path)
 {
     struct sorting *sorting = context;
 
@@ -49,7 +49,7 @@ enum slc_status fiber_order_open(struct slc_fiber_order *order,
                                                    .output = options->output,
                                                    .temp_folder = options->temp_dir,
                                                    .dots = slc_fiber_dots,
-                                                   .sorting = tell,
+                                                   .sorting = note_temporary_store,
                                                    .progress =
                                                        options->quiet ? NULL : progress_phase,
                                                    .context = &sorting};

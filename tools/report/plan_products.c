@@ -8,6 +8,7 @@
 #include "engine/product/fiber_order.h"
 #include "engine/product/ttm.h"
 #include "engine/stream/stream_supply.h"
+#include "report/json_parts.h"
 #include "tools/progress/format.h"
 
 #include <inttypes.h>
@@ -190,13 +191,11 @@ json_t *plan_products_json(unsigned order, const struct plan_product *products)
                                    "ttm_minimum_bytes", (json_int_t)product->ttm_minimum_bytes);
 
         if (product->ttm_device_bytes > 0) {
-            (void)json_object_set_new(object, "ttv_device_bytes",
-                                      json_integer((json_int_t)product->ttv_device_bytes));
-            (void)json_object_set_new(object, "ttm_device_bytes",
-                                      json_integer((json_int_t)product->ttm_device_bytes));
+            slc_json_set_count(object, "ttv_device_bytes", product->ttv_device_bytes);
+            slc_json_set_count(object, "ttm_device_bytes", product->ttm_device_bytes);
         }
         if (product->fibers > 0) {
-            (void)json_object_set_new(object, "fibers", json_integer((json_int_t)product->fibers));
+            slc_json_set_count(object, "fibers", product->fibers);
         }
         (void)json_array_append_new(array, object);
     }

@@ -7,7 +7,7 @@
 #include "report/run_record.h"
 #include "tools/options/fields.h"
 #include "tools/progress/format.h"
-#include "tools/report/accelerator.h"
+#include "tools/report/gpu_report.h"
 #include "tools/session/session.h"
 
 #include <inttypes.h>
@@ -195,7 +195,7 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     plan_line("copies", plan->copies_bytes,
               plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
                                                         : "one per mode, in a long run");
-    accelerator_report_plan(plan, order);
+    gpu_report_plan(plan, order);
     report_passes(plan, order);
     report_fused(plan, order);
     report_threads(plan);
@@ -299,7 +299,7 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu)
                plural(plan->gpu.streams), precision, deterministic, plan->threads,
                plural(plan->threads),
                plan->request.hybrid.kind != SLC_HYBRID_NONE ? ", and compute" : "");
-        accelerator_report_described(plan, no_gpu);
+        gpu_report_described(plan, no_gpu);
         return;
     }
     printf(KEY "CPU (%s), %u thread%s, %s%s", "device", slc_cpu_instruction_set(), plan->threads,

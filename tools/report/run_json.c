@@ -27,6 +27,5 @@ run_json_write(const struct run_record *record, const char *path, struct slc_err
     free(text);
     json_decref(command);
     json_decref(options);
-    json_decref(record->estimate);
     return status;
 }

@@ -11,7 +11,7 @@ struct run_record {
     int argc;
     char **argv;
     const void *values; /* of the option table */
-    json_t *estimate;   /* compared with the run: taken; NULL: there was none */
+    json_t *estimate;   /* compared with the run, borrowed; NULL: there was none */
 };
 
 /* Writes the record to `path`, atomically. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */

@@ -3,6 +3,7 @@
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "report/json_parts.h"
 #include "tools/options/fields.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
@@ -50,22 +51,24 @@ static const char *layout_text(const struct ttm_product *product)
 }
 
 /* What there is to tell of the device; `done`: and of what it did. */
-static struct products_told told_of(const struct ttm_product *product, bool done)
+static struct product_gpu told_of(const struct ttm_product *product, bool done)
 {
-    return (struct products_told){.choice = &product->choice,
-                                  .refused = &product->refused,
-                                  .plan = &product->plan.gpu,
-                                  .threads = product->options.division.outputs,
-                                  .report = done ? &product->report.products : NULL};
+    return (struct product_gpu){.choice = &product->choice,
+                                .refused = &product->refused,
+                                .plan = &product->plan.gpu,
+                                .threads = product->options.division.outputs,
+                                .report = done ? &product->report.products : NULL};
 }
 
 static void put_device(const struct ttm_product *product, bool done, json_t *record)
 {
+    const struct product_gpu told = told_of(product, done);
     const struct products_told told = told_of(product, done);
     struct fault_text why;
 
-    (void)json_object_set_new(record, "device", products_json(&told));
+    slc_json_set(record, "device", product_gpu_json(&told));
     if (product->refused.status != SLC_OK) {
+        slc_json_set_text(record, "no_device", product->refused.message);
         (void)json_object_set_new(record, "no_device",
                                   json_string(fault_text(&why, &product->refused)));
     }
@@ -99,16 +102,15 @@ enum slc_status ttm_print_json(const struct ttm_product *product, struct slc_err
                   report->turn_seconds / product->plan.threads, "wait_write",
                   report->output.wait_seconds / product->plan.threads);
 
-    (void)json_object_set_new(record, "seconds", seconds);
+    slc_json_set(record, "seconds", seconds);
     put_device(product, true, record);
-    (void)json_object_set_new(record, "gflops",
-                              json_real(operations(product) / product->multiply_seconds * 1e-9));
+    slc_json_set_real(record, "gflops", operations(product) / product->multiply_seconds * 1e-9);
     return json_out_print(record, err);
 }
 
 void ttm_print(const struct ttm_product *product)
 {
-    const struct products_told told = told_of(product, true);
+    const struct product_gpu told = told_of(product, true);
     const struct slc_ttm_report *report = &product->report;
     const double threads = product->plan.threads;
     struct format_text a, b;
@@ -124,7 +126,7 @@ void ttm_print(const struct ttm_product *product)
     if (product->order.path != NULL) {
         printf("  %-12s %.2fs\n", "sort", product->sort_seconds);
     }
-    products_print(&told, stdout);
+    product_gpu_print(&told, stdout);
     printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
            operations(product) / product->multiply_seconds * 1e-9, kernel_name(product));
     printf("  %-12s %s/s while writing%s\n", "write",
@@ -161,7 +163,7 @@ enum slc_status ttm_print_dry_run_json(const struct ttm_product *product, struct
 void ttm_print_dry_run(const struct ttm_product *product)
 {
     const struct slc_store_layout *blco = &product->store.manifest.layouts[0];
-    const struct products_told told = told_of(product, false);
+    const struct product_gpu told = told_of(product, false);
     const uint64_t fibers = ttm_fibers_most(product);
     struct format_text a, b, c;
 
@@ -177,7 +179,7 @@ void ttm_print_dry_run(const struct ttm_product *product)
                "result\n",
                "layout", format_data(&a, (double)blco->file_bytes));
     }
-    products_print(&told, stdout);
+    product_gpu_print(&told, stdout);
     printf("  %-12s %s with %u threads, %s at least, budget %s\n", "memory",
            format_memory(&a, product->plan.total_bytes), product->plan.threads,
            format_memory(&b, product->plan.minimum_bytes),

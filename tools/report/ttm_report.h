@@ -7,7 +7,7 @@
 #include "storage/manifest/labels.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/report/fiber_order.h"
-#include "tools/report/products.h"
+#include "tools/report/product_gpu.h"
 #include "tools/session/session.h"
 
 struct ttm_arguments {

@@ -6,6 +6,7 @@
 #include "cpu/cpu.h"
 #include "cpu/dense/dense.h"
 #include "gpu/gpu.h"
+#include "report/json_parts.h"
 
 #include <archive.h>
 #include <bzlib.h>
@@ -113,13 +114,13 @@ static json_t *cuda(void)
     if (toolkit > 0) {
         note = slc_gpu_count(&devices, &err) == SLC_OK ? "" : err.message;
     }
-    (void)json_object_set_new(
-        object, "toolkit",
-        toolkit > 0 ? json_sprintf("%d.%d", toolkit / 1000, toolkit % 1000 / 10) : json_null());
-    (void)json_object_set_new(object, "architectures",
-                              toolkit > 0 ? json_string(SLC_BUILD_GPU_ARCHS) : json_null());
-    (void)json_object_set_new(object, "devices", json_integer(devices));
-    (void)json_object_set_new(object, "note", json_string(note));
+    slc_json_set(object, "toolkit",
+                 toolkit > 0 ? json_sprintf("%d.%d", toolkit / 1000, toolkit % 1000 / 10)
+                             : json_null());
+    slc_json_set(object, "architectures",
+                 toolkit > 0 ? json_string(SLC_BUILD_GPU_ARCHS) : json_null());
+    slc_json_set(object, "devices", json_integer(devices));
+    slc_json_set_text(object, "note", note);
     return object;
 }
 
@@ -134,28 +135,28 @@ json_t *version_info_json(void)
 {
     json_t *object = json_pack("{s:s, s:s}", "schema", "sluice-version-1", "sluice", SLC_VERSION);
 
-    (void)json_object_set_new(object, "build", build());
-    (void)json_object_set_new(object, "cuda", cuda());
+    slc_json_set(object, "build", build());
+    slc_json_set(object, "cuda", cuda());
 #ifdef SLC_HAVE_URING
-    (void)json_object_set_new(object, "io", json_pack("[s, s, s]", "uring", "pread", "mmap"));
+    slc_json_set(object, "io", json_pack("[s, s, s]", "uring", "pread", "mmap"));
 #else
-    (void)json_object_set_new(object, "io", json_pack("[s, s]", "pread", "mmap"));
+    slc_json_set(object, "io", json_pack("[s, s]", "pread", "mmap"));
 #endif
 #ifdef SLC_HAVE_HWLOC
-    (void)json_object_set_new(object, "topology", json_string("hwloc"));
+    slc_json_set_text(object, "topology", "hwloc");
 #else
-    (void)json_object_set_new(object, "topology", json_null());
+    slc_json_set(object, "topology", json_null());
 #endif
 #ifdef SLC_HAVE_OPENMP
-    (void)json_object_set_new(object, "threads", json_string("OpenMP"));
+    slc_json_set_text(object, "threads", "OpenMP");
 #else
-    (void)json_object_set_new(object, "threads", json_string("pool"));
+    slc_json_set_text(object, "threads", "pool");
 #endif
-    (void)json_object_set_new(object, "kernels", json_string(slc_cpu_instruction_set()));
-    (void)json_object_set_new(object, "codecs", json_pack("[s, s, s]", "packed", "lz4", "blco"));
-    (void)json_object_set_new(object, "compressed_input",
-                              json_pack("[s, s, s, s, s]", "gzip", "bzip2", "xz", "zstd", "lz4"));
-    (void)json_object_set_new(object, "libraries", libraries());
+    slc_json_set_text(object, "kernels", slc_cpu_instruction_set());
+    slc_json_set(object, "codecs", json_pack("[s, s, s]", "packed", "lz4", "blco"));
+    slc_json_set(object, "compressed_input",
+                 json_pack("[s, s, s, s, s]", "gzip", "bzip2", "xz", "zstd", "lz4"));
+    slc_json_set(object, "libraries", libraries());
     return object;
 }
 

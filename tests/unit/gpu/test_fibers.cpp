@@ -312,7 +312,7 @@ static void test_refused(void)
         slc_gpu_ttm_multiply(&ttm, SLC_GPU_TTM_FIBERS, &matrix.matrix, &rows.matrix, device.stream),
         cudaErrorInvalidValue);
     CU_ASSERT_STRING_EQUAL(slc_gpu_ttm_form_name(SLC_GPU_TTM_FIBERS), "fibers");
-    CU_ASSERT_STRING_EQUAL(slc_gpu_ttm_form_name(SLC_GPU_TTM_ELEMENTS), "elements");
+    CU_ASSERT_STRING_EQUAL(slc_gpu_ttm_form_name(SLC_GPU_TTM_NONZEROS), "nonzeros");
     CU_ASSERT_STRING_EQUAL(slc_gpu_ttm_form_name(SLC_GPU_TTM_FORMS), "?");
     slc_gpu_ttm_destroy(&ttm);
     slc_gpu_sptv_destroy(&sptv);

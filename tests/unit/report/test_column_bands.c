@@ -48,16 +48,16 @@ static void compare_in_memory(const struct slc_column_bands *of_file, const stru
     const uint64_t count = (uint64_t)slc_column_bands_count(of_file) * of_file->column_count;
     struct slc_matrix factor;
 
-    wanted.path = NULL;
-    wanted.matrix = &factor;
+    wanted.factor.path = NULL;
+    wanted.factor.matrix = &factor;
     for (int type = 0; type < 2; type++) {
         bool equal = true;
 
-        SLC_ASSERT_OK(slc_matrix_create(&factor, type == 0 ? SLC_F64 : SLC_F32, wanted.length,
-                                        wanted.rank, &err),
+        SLC_ASSERT_OK(slc_matrix_create(&factor, type == 0 ? SLC_F64 : SLC_F32,
+                                        wanted.factor.length, wanted.factor.rank, &err),
                       &err);
-        for (uint64_t i = 0; i < wanted.length; i++) {
-            for (uint32_t c = 0; c < wanted.rank; c++) {
+        for (uint64_t i = 0; i < wanted.factor.length; i++) {
+            for (uint32_t c = 0; c < wanted.factor.rank; c++) {
                 slc_matrix_set(&factor, i, c, entry(i, c));
             }
         }
@@ -78,9 +78,9 @@ static void compare(uint64_t length, uint32_t rank, uint32_t bands)
     static struct slc_band found[2 * BANDS_MAX];
     struct slc_error err = SLC_ERROR_INIT;
     const uint32_t columns[2] = {rank - 1, 0};
-    const struct slc_column_bands wanted = {.path = path,
-                                            .length = length,
-                                            .rank = rank,
+    const struct slc_column_bands wanted = {.factor.path = path,
+                                            .factor.length = length,
+                                            .factor.rank = rank,
                                             .columns = columns,
                                             .column_count = 2,
                                             .bands = bands};
@@ -127,8 +127,12 @@ static void refused(void)
     struct slc_band found[4];
     struct slc_error err = SLC_ERROR_INIT;
     const uint32_t column = 0;
-    struct slc_column_bands wanted = {
-        .path = path, .length = 6, .rank = 2, .columns = &column, .column_count = 1, .bands = 4};
+    struct slc_column_bands wanted = {.factor.path = path,
+                                      .factor.length = 6,
+                                      .factor.rank = 2,
+                                      .columns = &column,
+                                      .column_count = 1,
+                                      .bands = 4};
 
     write_factor(5, 2);
     CU_ASSERT(slc_column_bands_find(&wanted, found, &err) == SLC_ERR_INPUT);

@@ -84,9 +84,9 @@ static void write_fortran(uint64_t rows, uint32_t cols)
 static void check_against_sort(uint64_t rows, uint32_t cols, uint64_t wanted_rows, bool by_signed)
 {
     const uint32_t columns[2] = {cols - 1, 0};
-    const struct slc_top_rows_query wanted = {.path = path,
-                                              .length = rows,
-                                              .rank = cols,
+    const struct slc_top_rows_query wanted = {.factor.path = path,
+                                              .factor.length = rows,
+                                              .factor.rank = cols,
                                               .columns = columns,
                                               .column_count = 2,
                                               .rows = wanted_rows,
@@ -137,8 +137,12 @@ static void against_sort(void)
 static void refused(void)
 {
     static const uint32_t columns[] = {0};
-    struct slc_top_rows_query wanted = {
-        .path = path, .length = 5, .rank = 3, .columns = columns, .column_count = 1, .rows = 2};
+    struct slc_top_rows_query wanted = {.factor.path = path,
+                                        .factor.length = 5,
+                                        .factor.rank = 3,
+                                        .columns = columns,
+                                        .column_count = 1,
+                                        .rows = 2};
     struct slc_top_row found[2];
     struct slc_error err = SLC_ERROR_INIT;
     enum slc_status status = SLC_ERR_MEMORY;
@@ -152,11 +156,11 @@ static void refused(void)
                      "6 x 3, but 5 x 3");
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_npy_write_vector(NULL, path, values, 5, &err), &err);
-    wanted.rank = 1;
+    wanted.factor.rank = 1;
     SLC_ASSERT_FAILS(slc_top_rows_find(&wanted, found, &err), SLC_ERR_INPUT, &err, "number 3");
     CU_ASSERT_STRING_EQUAL(err.file, path);
-    wanted.length = 6;
-    wanted.rank = 3;
+    wanted.factor.length = 6;
+    wanted.factor.rank = 3;
     write_matrix(6, 3);
     for (uint64_t k = 1; status == SLC_ERR_MEMORY; k++) {
         slc_error_clear(&err);

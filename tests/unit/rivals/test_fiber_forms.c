@@ -202,7 +202,7 @@ static void test_refused(void)
 {
     static const uint64_t dims[] = {50, 20, 30};
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_fiber_mttkrp run = {.form = SLC_FIBER_ROWS};
+    struct slc_fiber_mttkrp run = {.form = SLC_ATOMIC_FIBER};
     struct slc_mttkrp_job job;
     struct problem problem;
     struct fake_tile tile;
@@ -215,11 +215,11 @@ static void test_refused(void)
     }
     problem_job(&problem, 2, &job);
     job.rank = 9;
-    SLC_ASSERT_FAILS(slc_fiber_mttkrp_begin(&run, SLC_FIBER_ROWS, &job, &err), SLC_ERR_USAGE, &err,
-                     "9 columns");
+    SLC_ASSERT_FAILS(slc_fiber_mttkrp_begin(&run, SLC_ATOMIC_FIBER, &job, &err), SLC_ERR_USAGE,
+                     &err, "9 columns");
     slc_error_clear(&err);
     job.rank = 8;
-    SLC_ASSERT_OK(slc_fiber_mttkrp_begin(&run, SLC_FIBER_ROWS, &job, &err), &err);
+    SLC_ASSERT_OK(slc_fiber_mttkrp_begin(&run, SLC_ATOMIC_FIBER, &job, &err), &err);
     fake_tile_create(&tile, &problem.tensor, SLC_F64);
     fake_tile_open(&tile, 0);
     tile.view.extent[2] = 30;
@@ -253,7 +253,7 @@ static void test_faults(void)
             enum slc_status status;
 
             slc_fault_arm(kinds[f].kind, k);
-            status = multiply(&problem, SLC_FIBER_ROWS, 2, NULL);
+            status = multiply(&problem, SLC_ATOMIC_FIBER, 2, NULL);
             done = slc_fault_seen(kinds[f].kind) < k;
             slc_fault_arm(kinds[f].kind, 0);
             CU_ASSERT_EQUAL(status, done ? SLC_OK : kinds[f].refused);
@@ -266,8 +266,8 @@ static void test_faults(void)
 
 static void test_names(void)
 {
-    CU_ASSERT_STRING_EQUAL(slc_fiber_form_name(SLC_FIBER_ROWS), "fiber-rows");
-    CU_ASSERT_STRING_EQUAL(slc_fiber_form_name(SLC_FIBER_ELEMENTS), "fiber-elements");
+    CU_ASSERT_STRING_EQUAL(slc_fiber_form_name(SLC_ATOMIC_FIBER), "atomic-fiber");
+    CU_ASSERT_STRING_EQUAL(slc_fiber_form_name(SLC_ATOMIC_NONZERO), "atomic-nonzero");
     CU_ASSERT_STRING_EQUAL(slc_fiber_form_name(SLC_FIBER_FORMS), "?");
 }
 

@@ -438,7 +438,7 @@ static void set_devices(const struct device_amped *amped, double divide_seconds,
     json_t *each = json_array();
     double build = divide_seconds;
 
-    bench_set(row, "device_ms", each);
+    slc_json_set(row, "device_ms", each);
     for (unsigned d = 0; d < amped->count; d++) {
         const struct share *share = &amped->share[d];
 

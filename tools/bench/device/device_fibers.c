@@ -148,11 +148,11 @@ static json_t *add_row(const struct sorted *sorted, const char *name)
     json_t *row = json_object();
 
     (void)json_array_append_new(sorted->rows, row);
-    bench_set_text(row, "tensor", sorted->of->path);
-    bench_set_text(row, "precision", sorted->matrix.type == SLC_F32 ? "f32" : "f64");
-    bench_set_count(row, "rank", sorted->matrix.cols);
-    bench_set_count(row, "mode", sorted->mode + 1);
-    bench_set_text(row, "kernel", name);
+    slc_json_set_text(row, "tensor", sorted->of->path);
+    slc_json_set_text(row, "precision", sorted->matrix.type == SLC_F32 ? "f32" : "f64");
+    slc_json_set_count(row, "rank", sorted->matrix.cols);
+    slc_json_set_count(row, "mode", sorted->mode + 1);
+    slc_json_set_text(row, "kernel", name);
     return row;
 }
 
@@ -178,13 +178,13 @@ static enum slc_status measure_product(struct sorted *sorted,
         const struct bench_times times = bench_samples_summary(&samples);
 
         bench_times_to_json(row, &times);
-        bench_set_count(row, "fibers", sorted->result.rows);
-        bench_set_count(row, "moved_bytes", bytes);
+        slc_json_set_count(row, "fibers", sorted->result.rows);
+        slc_json_set_count(row, "moved_bytes", bytes);
         bench_set_real(row, "gb_per_s", (double)bytes / times.median * 1e-9);
         bench_set_real(row, "gnnz_per_s", (double)sorted->coo->shape.nnz / times.median * 1e-9);
         bench_set_real(row, "differs", difference(sorted, sums));
     } else if (status == SLC_ERR_UNSUPPORTED) {
-        bench_set_text(row, "note", refused.message);
+        slc_json_set_text(row, "note", refused.message);
         status = SLC_OK;
     } else if (sums != NULL && err != NULL) {
         *err = refused;
@@ -265,7 +265,7 @@ static enum slc_status measure_empty(struct sorted *sorted, struct slc_error *er
         status = measure_products(sorted, SLC_F64, 1, SLC_GPU_PRODUCT_SPTV,
                                   SLC_GPU_PRODUCT_SPTV_SHORT, err);
     } else if (status == SLC_ERR_UNSUPPORTED || status == SLC_ERR_MEMORY) {
-        bench_set_text(add_row(sorted, "sptv-all"), "note", refused.message);
+        slc_json_set_text(add_row(sorted, "sptv-all"), "note", refused.message);
         status = SLC_OK;
     } else if (err != NULL) {
         *err = refused;

@@ -1,6 +1,6 @@
 /*
  * Tensor times vector and tensor times matrix on a device, from fibers in its memory, mode by mode
- * (tools/bench/rivals/gpu/fiber_list.h): ours, with each of its switches, XPLAT's forms, and
+ * (tools/bench/rivals/gpu/fiber_list.h): ours, with each of its switches, forms of TTM, and
  * cuSPARSE.
  */
 #ifndef SLC_TOOLS_BENCH_DEVICE_FIBERS_H

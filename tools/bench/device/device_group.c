@@ -33,7 +33,7 @@ static bool has_sorted_layouts(const struct slc_manifest *manifest)
     return true;
 }
 
-static enum slc_status start(struct group *group, unsigned ordinal, struct slc_error *err)
+static enum slc_status start_group(struct group *group, unsigned ordinal, struct slc_error *err)
 {
     const struct device_mttkrp *of = group->of;
     struct session_options options = of->session;
@@ -61,8 +61,8 @@ static json_t *add_row(const struct group *group, unsigned mode)
     json_t *row = device_mttkrp_add_row(group->of, &group->session.store.manifest, mode, "sluice",
                                         group->rows);
 
-    bench_set_text(row, "split", group->split);
-    bench_set_count(row, "devices", group->count);
+    slc_json_set_text(row, "split", group->split);
+    slc_json_set_count(row, "devices", group->count);
     return row;
 }
 
@@ -104,7 +104,7 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
     double seconds[SLC_MAX_DEVICES], most;
     enum slc_status status = SLC_OK;
 
-    bench_set(row, "device_ms", each);
+    slc_json_set(row, "device_ms", each);
     for (unsigned d = 0; d < group->count; d++) {
         group->each[d].count = 0;
     }
@@ -126,7 +126,7 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
         return status;
     }
     device_mttkrp_set_times(row, group->session.store.manifest.nnz, &longest, &whole);
-    bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
+    slc_json_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
     bench_set_real(row, "form_bytes_per_nnz",
                    device_block_bytes_per_nnz(
                        group->session.layouts.reader[group->session.plan.mode_layout[mode]]));
@@ -140,7 +140,7 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
 static enum slc_status measure_split(struct group *group, unsigned ordinal, struct slc_error *err)
 {
     const struct device_mttkrp *of = group->of;
-    enum slc_status status = start(group, ordinal, err);
+    enum slc_status status = start_group(group, ordinal, err);
 
     if (status != SLC_OK) {
         bench_factors_destroy(&group->factors);

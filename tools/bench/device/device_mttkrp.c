@@ -69,7 +69,7 @@ static enum slc_status start_baselines(struct sides *sides, struct slc_error *er
     return slc_gpu_lists_create(sides->session.gpu, &source, &of->lists, &sides->lists, err);
 }
 
-static enum slc_status start(struct sides *sides, struct slc_error *err)
+static enum slc_status start_sides(struct sides *sides, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
     struct slc_device *device;
@@ -92,7 +92,7 @@ static enum slc_status start(struct sides *sides, struct slc_error *err)
     return status == SLC_OK && any_baseline(of) ? start_baselines(sides, err) : status;
 }
 
-static void stop(struct sides *sides)
+static void stop_sides(struct sides *sides)
 {
     slc_gpu_lists_destroy(sides->lists);
     slc_coo_destroy(&sides->coo);
@@ -139,18 +139,18 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     }
     device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
     /* Of the last call: the first ones fill the caches of the host and the device. */
-    bench_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
-    bench_set(row, "direct", json_boolean(read_after.direct));
-    bench_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
-    bench_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
+    slc_json_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
+    slc_json_set(row, "direct", json_boolean(read_after.direct));
+    slc_json_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
+    slc_json_set_count(row, "resident_bytes", after.resident_bytes - before.resident_bytes);
     bench_set_real(row, "copy_ms", (after.copy_seconds - before.copy_seconds) * 1e3);
     bench_set_real(row, "kernel_ms", (after.compute_seconds - before.compute_seconds) * 1e3);
     bench_set_real(row, "busy_ms", (after.busy_seconds - before.busy_seconds) * 1e3);
     bench_set_real(row, "form_bytes_per_nnz",
                    device_block_bytes_per_nnz(sides->session.store.reader));
-    bench_set_count(row, "launches", after.launches - before.launches);
-    bench_set(row, "device",
-              slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));
+    slc_json_set_count(row, "launches", after.launches - before.launches);
+    slc_json_set(row, "device",
+                 slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));
     return status;
 }
 
@@ -162,7 +162,7 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     enum slc_status status = measure_kernel(sides, mode, row, err);
 
     if (strcmp(sides->of->variant, slc_gpu_variant_name(0)) != 0) {
-        bench_set_text(row, "variant", slc_gpu_variant_name(0));
+        slc_json_set_text(row, "variant", slc_gpu_variant_name(0));
     }
     if (status == SLC_OK) {
         status = slc_matrix_create(&sides->wanted[mode], sides->of->precision,
@@ -175,9 +175,9 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
 static void set_copies(const struct sides *sides, json_t *row, const struct slc_gpu_lists_run *run)
 {
     if (run->streamed) {
-        bench_set_count(row, "copied_bytes",
-                        sides->coo.shape.nnz *
-                            (sizeof(uint64_t) + slc_value_bytes(sides->coo.type)));
+        slc_json_set_count(row, "copied_bytes",
+                           sides->coo.shape.nnz *
+                               (sizeof(uint64_t) + slc_value_bytes(sides->coo.type)));
         bench_set_real(row, "copy_ms", run->copy_seconds * 1e3);
         bench_set_real(row, "kernel_ms", run->kernel_seconds * 1e3);
         bench_set_real(row, "busy_ms", run->seconds * 1e3);
@@ -200,7 +200,7 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
             continue;
         }
         row = add_row(sides, n, "sluice");
-        bench_set_text(row, "variant", slc_gpu_variant_name(variant));
+        slc_json_set_text(row, "variant", slc_gpu_variant_name(variant));
         if (refused) {
             return device_mttkrp_note_refusal(row, status, err);
         }
@@ -215,7 +215,7 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
         bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[n], &got));
         if (strncmp(slc_gpu_variant_name(variant), "transcoded", strlen("transcoded")) == 0 &&
             json_integer_value(json_object_get(row, "copied_bytes")) > 0) {
-            bench_set_text(row, "note", "blocks that are not resident: by the default variant");
+            slc_json_set_text(row, "note", "blocks that are not resident: by the default variant");
         }
     }
     return SLC_OK;
@@ -284,7 +284,7 @@ static json_t *add_amped_row(const struct sides *sides, unsigned mode)
 {
     json_t *row = add_row(sides, mode, "amped");
 
-    bench_set_count(row, "devices", sides->of->devices.count);
+    slc_json_set_count(row, "devices", sides->of->devices.count);
     return row;
 }
 
@@ -344,7 +344,7 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
     enum slc_status status = check_names(measured, err);
 
     if (status == SLC_OK) {
-        status = start(&sides, err);
+        status = start_sides(&sides, err);
     }
     for (unsigned n = 0; status == SLC_OK && n < sides.session.store.manifest.order; n++) {
         if (measured->mode != 0 && measured->mode != n + 1) {
@@ -361,6 +361,6 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
     if (status == SLC_OK && amped_wanted(measured)) {
         status = measure_amped(&sides, err);
     }
-    stop(&sides);
+    stop_sides(&sides);
     return status;
 }

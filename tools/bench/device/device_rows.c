@@ -47,13 +47,13 @@ json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
     json_t *row = json_object();
 
     (void)json_array_append_new(rows, row);
-    bench_set_text(row, "tensor", of->path);
-    bench_set_count(row, "rank", of->rank);
-    bench_set_text(row, "precision", of->precision == SLC_F32 ? "f32" : "f64");
-    bench_set_count(row, "mode", mode + 1);
-    bench_set_text(row, "kernel", kernel);
-    bench_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
-    bench_set_count(row, "nnz", manifest->nnz);
+    slc_json_set_text(row, "tensor", of->path);
+    slc_json_set_count(row, "rank", of->rank);
+    slc_json_set_text(row, "precision", of->precision == SLC_F32 ? "f32" : "f64");
+    slc_json_set_count(row, "mode", mode + 1);
+    slc_json_set_text(row, "kernel", kernel);
+    slc_json_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
+    slc_json_set_count(row, "nnz", manifest->nnz);
     return row;
 }
 
@@ -92,8 +92,8 @@ void device_mttkrp_set_form(json_t *row,
         f++;
     }
     (void)snprintf(name, sizeof name, forms[f].each_mode ? "%s-%u" : "%s", forms[f].form, mode + 1);
-    bench_set_text(row, "chosen", run->chosen);
-    bench_set_text(row, "form", name);
+    slc_json_set_text(row, "chosen", run->chosen);
+    slc_json_set_text(row, "form", name);
     bench_set_real(row, "build_ms", seconds * 1e3);
     bench_set_real(row, "form_bytes_per_nnz", run->form_bytes_per_nonzero);
 }
@@ -102,7 +102,7 @@ enum slc_status
 device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error *err)
 {
     if (status == SLC_ERR_MEMORY || status == SLC_ERR_BUDGET || status == SLC_ERR_UNSUPPORTED) {
-        bench_set_text(row, "note", err->message);
+        slc_json_set_text(row, "note", err->message);
         slc_error_clear(err);
         return SLC_OK;
     }

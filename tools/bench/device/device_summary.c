@@ -413,7 +413,7 @@ summarize_group(const struct group *group, const json_t *rows, const json_t *cei
             (void)json_object_set(object, group_keys[k], value);
         }
     }
-    bench_set_count(object, "modes", group->count);
+    slc_json_set_count(object, "modes", group->count);
     bench_set_real(object, "all_modes_ms", all_modes_ms(group));
     set_ratios(object, group, &sluice);
     bench_set_real(object, "slowest_over_fastest",
@@ -480,7 +480,7 @@ static json_t *mean_object(const json_t *summary, const json_t *like)
             (void)json_object_set(object, group_keys[k], value);
         }
     }
-    bench_set_count(object, "tensors", tensors);
+    slc_json_set_count(object, "tensors", tensors);
     bench_set_real(object, "ratio", ratio);
     bench_set_real(object, "lowest_mode_ratio", lowest_ratio(summary, like));
     bench_set_real(object, "ceiling_share", mean_of(summary, like, "ceiling_share", &ignored));
@@ -516,8 +516,8 @@ void device_summary_add(json_t *record)
         }
     }
     if (json_array_size(summary) > 0) {
-        bench_set(record, "summary", json_incref(summary));
-        bench_set(record, "summary_means", json_incref(means));
+        slc_json_set(record, "summary", json_incref(summary));
+        slc_json_set(record, "summary_means", json_incref(means));
     }
     json_decref(summary);
     json_decref(means);

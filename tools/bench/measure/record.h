@@ -7,6 +7,7 @@
 #define SLC_TOOLS_BENCH_RECORD_H
 
 #include "base/error/error.h"
+#include "report/json_parts.h"
 #include "storage/manifest/store.h"
 #include "tools/options/options.h"
 
@@ -22,11 +23,7 @@ enum slc_status bench_record_start(const struct command *command,
                                    json_t **record,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Members; `object` takes over `value`. Without memory a member is missing from what is printed. */
-void bench_set(json_t *object, const char *name, json_t *value);
-void bench_set_text(json_t *object, const char *name, const char *text);
-void bench_set_count(json_t *object, const char *name, uint64_t number);
-/* Not finite: null, which JSON has and infinity it has not. */
+/* A member, as slc_json_set_real; null if not finite: JSON has no infinity. */
 void bench_set_real(json_t *object, const char *name, double number);
 
 /* Path, dims, nnz, value type and bytes of a store. Owns: as json_object. */

@@ -3,6 +3,7 @@
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
+#include "report/json_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,8 @@ enum slc_status bench_repeat(unsigned warm_up,
 
 void bench_times_to_json(json_t *object, const struct bench_times *times)
 {
-    (void)json_object_set_new(object, "median_ms", json_real(times->median * 1e3));
-    (void)json_object_set_new(object, "min_ms", json_real(times->min * 1e3));
-    (void)json_object_set_new(object, "max_ms", json_real(times->max * 1e3));
-    (void)json_object_set_new(object, "samples", json_integer((json_int_t)times->samples));
+    slc_json_set_real(object, "median_ms", times->median * 1e3);
+    slc_json_set_real(object, "min_ms", times->min * 1e3);
+    slc_json_set_real(object, "max_ms", times->max * 1e3);
+    slc_json_set_count(object, "samples", times->samples);
 }

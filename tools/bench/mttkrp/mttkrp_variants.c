@@ -37,7 +37,7 @@ const char *bench_mttkrp_layout_name(const struct bench_mttkrp_variant *variant,
     return slc_layout_name(variant->sorted ? SLC_LAYOUT_SORTED : SLC_LAYOUT_BLCO);
 }
 
-static void add(struct bench_mttkrp_group *group, struct bench_mttkrp_variant variant)
+static void add_variant(struct bench_mttkrp_group *group, struct bench_mttkrp_variant variant)
 {
     group->variants[group->variant_count++] = variant;
 }
@@ -56,8 +56,9 @@ static void add_listed(const struct bench_mttkrp_wanted *wanted,
     for (enum slc_coo_kernel kernel = SLC_COO_EACH; kernel < SLC_COO_KERNELS; kernel++) {
         if (says(wanted->kernel, "genten") ||
             strcmp(wanted->kernel, slc_coo_kernel_name(kernel)) == 0) {
-            add(group, (struct bench_mttkrp_variant){
-                           .instruction_set = instruction_set, .listed = true, .kernel = kernel});
+            add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
+                                                             .listed = true,
+                                                             .kernel = kernel});
         }
     }
 }
@@ -72,21 +73,21 @@ static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
     bool any = strcmp(wanted->kernel, "all") == 0;
 
     for (enum slc_fiber_form form = 0; form < SLC_FIBER_FORMS; form++) {
-        if (!says(wanted->kernel, "fiber") &&
+        if (!says(wanted->kernel, "atomic") &&
             strcmp(wanted->kernel, slc_fiber_form_name(form)) != 0) {
             continue;
         }
         for (unsigned n = 0; n < store->manifest.order; n++) {
             if (bench_mttkrp_has_fibers(store, n)) {
                 any = true;
-                add(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
-                                                         .fibers = true,
-                                                         .form = form,
-                                                         .fiber_mode = n});
+                add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
+                                                                 .fibers = true,
+                                                                 .form = form,
+                                                                 .fiber_mode = n});
             }
         }
     }
-    if (!any && strncmp(wanted->kernel, "fiber", strlen("fiber")) == 0) {
+    if (!any && strncmp(wanted->kernel, "atomic", strlen("atomic")) == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--kernel %s: the store keeps whole fibers of no mode: add such layouts "
                         "(sluice layout %s --fiber all)",
@@ -104,9 +105,9 @@ static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
     const bool all = strcmp(wanted->conflict, "all") == 0;
 
     if (strcmp(wanted->conflict, "auto") == 0) {
-        add(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
-                                                 .conflict = SLC_CONFLICT_AUTO,
-                                                 .best = true});
+        add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
+                                                         .conflict = SLC_CONFLICT_AUTO,
+                                                         .best = true});
         return SLC_OK;
     }
     for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_REPLICA; c++) {
@@ -128,7 +129,7 @@ static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
                             group->threads);
         }
         if (!all || sensible) {
-            add(group, variant);
+            add_variant(group, variant);
         }
     }
     return SLC_OK;
@@ -147,8 +148,8 @@ static enum slc_status add_variants(const struct bench_mttkrp_wanted *wanted,
         status = add_strategies(wanted, instruction_set, group, err);
     }
     if (says(wanted->kernel, "sluice") && says(wanted->layouts, "sorted")) {
-        add(group,
-            (struct bench_mttkrp_variant){.instruction_set = instruction_set, .sorted = true});
+        add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
+                                                         .sorted = true});
     }
     add_listed(wanted, instruction_set, group);
     return status == SLC_OK ? add_fibers(wanted, store, instruction_set, group, err) : status;

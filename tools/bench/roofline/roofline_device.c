@@ -7,7 +7,7 @@
  *                 fiber 8 + 4: its sum and its end
  *   ttm-fibers    2 R operations a nonzero; v + 4 + R v bytes: value, index, row of the matrix; a
  *                 fiber 8 R + 4: its row of the result, which is f64, and its end
- *   ttm-elements  the same for each nonzero, and 8 R + 4 for its row of the result
+ *   ttm-nonzeros  the same for each nonzero, and 8 R + 4 for its row of the result
  *
  * Times are the device's own. Nothing is counted for copies: what of a store does not stay in the
  * device's memory is copied during the MTTKRP, and slows it down.

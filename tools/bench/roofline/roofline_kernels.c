@@ -13,7 +13,7 @@ const struct roofline_kernel roofline_kernels[] = {
     {"mttkrp-stream", roofline_mttkrp_stream},
     {"sptv", roofline_sptv},
     {"ttm-fiber", roofline_ttm_fiber},
-    {"ttm-element", roofline_ttm_element},
+    {"ttm-nonzero", roofline_ttm_nonzero},
 };
 const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline_kernels[0];
 
@@ -21,7 +21,7 @@ const struct roofline_kernel roofline_device_kernels[] = {
     {"mttkrp", roofline_device_mttkrp},
     {"sptv", roofline_device_product},
     {"ttm-fibers", roofline_device_product},
-    {"ttm-elements", roofline_device_product},
+    {"ttm-nonzeros", roofline_device_product},
 };
 const unsigned roofline_device_kernel_count =
     sizeof roofline_device_kernels / sizeof roofline_device_kernels[0];
@@ -64,12 +64,12 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
     for (unsigned n = first; n < first + count; n++) {
         json_t *item = json_object();
 
-        bench_set_text(item, "tensor", job->tensor);
-        bench_set_text(item, "case", job->case_name);
-        bench_set_text(item, "kernel", job->kernel);
-        bench_set_count(item, "rank", job->rank);
-        bench_set_count(item, "mode", n + 1);
-        bench_set_text(item, "why", err->message);
+        slc_json_set_text(item, "tensor", job->tensor);
+        slc_json_set_text(item, "case", job->case_name);
+        slc_json_set_text(item, "kernel", job->kernel);
+        slc_json_set_count(item, "rank", job->rank);
+        slc_json_set_count(item, "mode", n + 1);
+        slc_json_set_text(item, "why", err->message);
         (void)json_array_append_new(job->left_out, item);
     }
     (void)snprintf(mode, sizeof mode, " in mode %u", first + 1);

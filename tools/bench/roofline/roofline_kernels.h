@@ -88,11 +88,11 @@ enum slc_status roofline_mttkrp_stream(const struct roofline_job *job,
                                        struct roofline_point *points,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* TTM in XPLAT's two forms (roofline_ttm.c). */
+/* TTM in two forms (roofline_ttm.c). */
 enum slc_status roofline_ttm_fiber(const struct roofline_job *job,
                                    struct roofline_point *points,
                                    struct slc_error *err) SLC_NODISCARD;
-enum slc_status roofline_ttm_element(const struct roofline_job *job,
+enum slc_status roofline_ttm_nonzero(const struct roofline_job *job,
                                      struct roofline_point *points,
                                      struct slc_error *err) SLC_NODISCARD;
 

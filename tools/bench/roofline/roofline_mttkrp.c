@@ -7,7 +7,7 @@
  *   bytes a nonzero  v + sum over m in V of (4 + row(m))
  *   bytes a run      4 + sum over the other modes of (4 + row(m))
  *
- * Without runs V holds all modes, and nothing is paid for a run: the element-centric form of XPLAT.
+ * Without runs V holds all modes, and nothing is paid for a run.
  * Neighbours whose output row a kernel keeps in registers are not looked for, so that bytes are
  * counted too high there by up to two rows a nonzero.
  */

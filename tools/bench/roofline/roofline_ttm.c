@@ -1,11 +1,11 @@
 /*
  * TTM under the roofs, from blocks as they are stored, fiber by fiber, and decoded each time;
- * XPLAT's two forms. With rank R, N modes, and elements of v bytes:
+ * two forms. With rank R, N modes, and elements of v bytes:
  *
  *   operations       2 R a nonzero
  *   row(U)           R v bytes, read; of the output 2 R 8, read and written
- *   fiber-centric    v + 4 + row(U) a nonzero, 4 (N - 1) + 2 R 8 a fiber
- *   element-centric  v + 8 + row(U) + 2 R 8 a nonzero, which has the number of its row as well
+ *   by fiber         v + 4 + row(U) a nonzero, 4 (N - 1) + 2 R 8 a fiber
+ *   by nonzero       v + 8 + row(U) + 2 R 8 a nonzero, which has the number of its row as well
  *
  * The rows that come back are those of U; those of the output pass by.
  */
@@ -116,7 +116,7 @@ enum slc_status roofline_ttm_fiber(const struct roofline_job *job,
     return measure_form(job, SLC_TTM_FIBERS, points, err);
 }
 
-enum slc_status roofline_ttm_element(const struct roofline_job *job,
+enum slc_status roofline_ttm_nonzero(const struct roofline_job *job,
                                      struct roofline_point *points,
                                      struct slc_error *err)
 {

@@ -178,15 +178,15 @@ void bench_roofs_to_json(const struct bench_roofs *roofs, json_t *record)
     json_t *levels = json_array();
     json_t *peaks = json_array();
 
-    bench_set(record, "levels", levels);
-    bench_set(record, "peaks", peaks);
+    slc_json_set(record, "levels", levels);
+    slc_json_set(record, "peaks", peaks);
     for (unsigned i = 0; i < roofs->level_count; i++) {
         const struct bench_level *level = &roofs->levels[i];
         json_t *row = json_object();
 
         (void)json_array_append_new(levels, row);
-        bench_set_text(row, "level", level->name);
-        bench_set_count(row, "set_bytes", level->set_bytes);
+        slc_json_set_text(row, "level", level->name);
+        slc_json_set_count(row, "set_bytes", level->set_bytes);
         bench_set_real(row, "gb_per_s", level->bytes_per_second * 1e-9);
         bench_set_real(row, "f64_ridge_flop_per_byte", roofs->peak_f64 / level->bytes_per_second);
         bench_set_real(row, "f32_ridge_flop_per_byte", roofs->peak_f32 / level->bytes_per_second);
@@ -195,10 +195,11 @@ void bench_roofs_to_json(const struct bench_roofs *roofs, json_t *record)
         json_t *row = json_object();
 
         (void)json_array_append_new(peaks, row);
-        bench_set_text(row, "precision", i == 0 ? "f64" : "f32");
-        bench_set_text(row, "instruction_set", roofs->instruction_set);
-        bench_set(row, "threads",
-                  roofs->device != NULL ? json_null() : json_integer((json_int_t)roofs->threads));
+        slc_json_set_text(row, "precision", i == 0 ? "f64" : "f32");
+        slc_json_set_text(row, "instruction_set", roofs->instruction_set);
+        slc_json_set(row, "threads",
+                     roofs->device != NULL ? json_null()
+                                           : json_integer((json_int_t)roofs->threads));
         bench_set_real(row, "gflop_per_s", (i == 0 ? roofs->peak_f64 : roofs->peak_f32) * 1e-9);
     }
 }

@@ -50,7 +50,7 @@ void cpd_estimate_end(struct cpd_estimate *of,
     slc_stream_stats(session->stream, &stats);
     of->estimator.plan = &session->plan;
     of->estimator.nnz = session->store.manifest.nnz;
-    estimator_judge(&of->estimator, iterations, &of->estimate);
+    estimator_estimate(&of->estimator, iterations, &of->estimate);
     of->actual = (struct estimate_actual){.memory_bytes = slc_memory_peak(),
                                           .read_bytes = stats.bytes_read,
                                           .seconds = estimator_seconds(&of->estimator)};

@@ -204,7 +204,7 @@ def in_memory(runner):
     wrong = [f"{row['kernel']} mode {row['mode']}: {row['differs']:.1e}" for row in rows if row.get("differs", 0) > 1e-10]
     runner.mark(not wrong, "differ from the CPU: " + ", ".join(wrong) if wrong else "all results agree with the CPU's")
     vectors_in_memory(runner, rows)
-    forms = [of["ttm-elements"]["median_ms"] / of["ttm-fibers"]["median_ms"] for of in by_kernel(rows).values()
+    forms = [of["ttm-nonzeros"]["median_ms"] / of["ttm-fibers"]["median_ms"] for of in by_kernel(rows).values()
              if "ttm-fibers" in of]
     rates = [row["gb_per_s"] for row in rows if row["kernel"] == "ttm-fibers"]
     runner.add_figure(f"TTM by fibers {geometric_mean(rates):.0f} GB/s, {geometric_mean(forms):.2f} x as fast as by elements")

@@ -1,6 +1,6 @@
 /*
- * fiber-rows of fiber_forms.h, over one panel of columns; part of coo_panel_tmpl.h, whose functions
- * it uses.
+ * atomic-fiber of fiber_forms.h, over one panel of columns; part of coo_panel_tmpl.h, whose
+ * functions it uses.
  */
 #include "cpu/kernel/panel_share_tmpl.h"
 

@@ -1,8 +1,8 @@
 /*
  * MTTKRP over tiles of whole fibers by the baselines of fiber_forms.h.
  *
- * Cost: R atomic additions (coo_mttkrp.c says what they take) a nonzero for fiber-elements, and for
- * fiber-rows where the output is of the fibers' own mode; else R a fiber.
+ * Cost: R atomic additions (coo_mttkrp.c says what they take) a nonzero for atomic-nonzero, and for
+ * atomic-fiber where the output is of the fibers' own mode; else R a fiber.
  */
 #include "tools/bench/rivals/cpu/fiber_forms.h"
 
@@ -15,7 +15,7 @@
 
 const char *slc_fiber_form_name(enum slc_fiber_form form)
 {
-    static const char *const names[] = {"fiber-rows", "fiber-elements"};
+    static const char *const names[] = {"atomic-fiber", "atomic-nonzero"};
 
     return (unsigned)form < SLC_FIBER_FORMS ? names[form] : "?";
 }
@@ -155,7 +155,7 @@ enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
                                       struct slc_tile_view *tile,
                                       struct slc_error *err)
 {
-    const bool in_runs = run->form == SLC_FIBER_ROWS && tile->next_fibers != NULL;
+    const bool in_runs = run->form == SLC_ATOMIC_FIBER && tile->next_fibers != NULL;
     enum slc_status status = check_tile(run, tile, err);
     struct slc_fiber_view fibers;
     struct slc_chunk_view chunk;

@@ -1,18 +1,18 @@
 /*
- * Baselines: MTTKRP over tiles of whole fibers (layout fiber-n) in the two forms that XPLAT
- * compares.
+ * Baselines: MTTKRP over tiles of whole fibers (layout fiber-n), with atomic additions.
  *
- * XPLAT is "Exploring the Limits of Cross-Platform Sparse Tensor Processing", listings 3 and 4. Of
- * a mode-n fiber, whose nonzeros agree in all coordinates but i_n, and an output of mode m:
+ * Of a mode-n fiber, whose nonzeros agree in all coordinates but i_n, and an output of mode m:
  *
- *   fiber-rows      SLC_FIBER_ROWS      row-centric: what the rows of a fiber have in common is
- *                   done once a fiber. m != n: y(r) = sum of x * A(n)(i_n, r) over the fiber, times
- *                   the rows of the other factors, is added to one row of the output. m = n: the
- *                   product h(r) of the other factors' rows is formed, and x * h(r) added to row
- *                   i_n for every nonzero.
- *   fiber-elements  SLC_FIBER_ELEMENTS  element-centric: every nonzero on its own, with the rows of
- *                   all its coordinates, is added to its row. The arithmetic is genten-b's (coo.h);
- *                   the order is that of fibers.
+ *   atomic-fiber    SLC_ATOMIC_FIBER    computes what the rows of a fiber have in common once a
+ *                   fiber. m != n: y(r) = sum of x * A(n)(i_n, r) over the fiber, times the rows of
+ *                   the other factors, is added to one row of the output. m = n: the product h(r)
+ *                   of the other factors' rows is formed, and x * h(r) added to row i_n for every
+ *                   nonzero.
+ *   atomic-nonzero  SLC_ATOMIC_NONZERO  adds every nonzero on its own, with the rows of all its
+ *                   coordinates. The arithmetic is genten-b's (coo.h); the order is that of fibers.
+ *
+ * They divide the work by rows and by elements as XPLAT ("Exploring the Limits of Cross-Platform
+ * Sparse Tensor Processing", listings 3 and 4) does, but are not its kernels.
  *
  * Both add to the output atomically, a column at a time. (In a storage of slices a row of the
  * output may have one owner. The fibers of fiber-n lie in the order of its keys, so that any tile
@@ -31,9 +31,9 @@
 #include "base/backend.h"
 #include "cpu/kernel/kernels.h"
 
-enum slc_fiber_form { SLC_FIBER_ROWS, SLC_FIBER_ELEMENTS, SLC_FIBER_FORMS };
+enum slc_fiber_form { SLC_ATOMIC_FIBER, SLC_ATOMIC_NONZERO, SLC_FIBER_FORMS };
 
-const char *slc_fiber_form_name(enum slc_fiber_form form); /* "fiber-rows", "fiber-elements" */
+const char *slc_fiber_form_name(enum slc_fiber_form form); /* "atomic-fiber", "atomic-nonzero" */
 
 /* A running MTTKRP. */
 struct slc_fiber_mttkrp {
@@ -58,8 +58,8 @@ enum slc_status slc_fiber_mttkrp_begin(struct slc_fiber_mttkrp *run,
  * Adds a tile. Of one that has no runs (next_fibers is NULL, as where the fibers' mode has one
  * index), every nonzero is a fiber. Threads: any number at once, each tile once. Order: sums in no
  * fixed order, products in the factors' type; f32 outputs are summed in f32, as the output is what
- * is added to, but for the sums of SLC_FIBER_ROWS over a fiber, in f64. Errors: SLC_ERR_USAGE for a
- * tile that does not fit the job; those of decoding. The output is undefined after one.
+ * is added to, but for the sums of SLC_ATOMIC_FIBER over a fiber, in f64. Errors: SLC_ERR_USAGE for
+ * a tile that does not fit the job; those of decoding. The output is undefined after one.
  */
 enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
                                       struct slc_tile_view *tile,

@@ -224,7 +224,7 @@ static void count_block(const struct making *making,
 }
 
 /* Puts nonzero `from` of the source at place `to` of the form. */
-static void put(const struct making *making, uint64_t to, uint64_t from)
+static void copy_nonzero(const struct making *making, uint64_t to, uint64_t from)
 {
     struct slc_sptv *sptv = making->sptv;
     const double value = making->source->values[from];
@@ -260,7 +260,7 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
             const uint64_t length = sorted_length(making, block, i + k);
 
             for (uint64_t j = 0; j < length; j++) {
-                put(making, at + j * SLC_SPTV_LANES + k, from + j);
+                copy_nonzero(making, at + j * SLC_SPTV_LANES + k, from + j);
             }
         }
         at += sorted_length(making, block, i + lanes - 1) * SLC_SPTV_LANES;
@@ -270,7 +270,7 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
         const uint64_t length = sorted_length(making, block, i);
 
         for (uint64_t j = 0; j < length; j++) {
-            put(making, at + j, from + j);
+            copy_nonzero(making, at + j, from + j);
         }
         at += alone_steps(length) * SLC_SPTV_LANES;
     }

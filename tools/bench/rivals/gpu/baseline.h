@@ -91,6 +91,21 @@ static inline dim3 slc_baseline_block(uint32_t rank)
     return dim3(vector, SLC_BASELINE_THREADS / vector);
 }
 
+/* Launches a kernel over fibers, with a vector of threads for each of `count` items. */
+template <typename Kernel>
+static inline cudaError_t slc_baseline_launch_vectors(Kernel kernel,
+                                                      uint64_t count,
+                                                      const struct slc_gpu_fibers *fibers,
+                                                      const struct slc_gpu_mttkrp *job,
+                                                      cudaStream_t stream)
+{
+    const dim3 block = slc_baseline_block(job->rank);
+    const uint64_t blocks = (count + block.y - 1) / block.y;
+
+    return slc_launch(kernel, dim3(static_cast<unsigned>(blocks)), block, 0, stream, *fibers,
+                      slc_baseline_job_of(job));
+}
+
 /* function<type of factors>(arguments), by the job's precision. */
 #define SLC_BASELINE_BY_PRECISION(job, function, ...)                                              \
     ((job)->precision == SLC_F64 ? function<double>(__VA_ARGS__) : function<float>(__VA_ARGS__))
@@ -110,21 +125,14 @@ static inline size_t slc_baseline_blco_shared_bytes(unsigned order, uint32_t thr
 }
 
 /* Kernels by files; see baselines.h. All options are set, and there is at least one nonzero. */
-cudaError_t slc_baseline_blco_registers(const struct slc_gpu_blco_part *part,
-                                        const struct slc_gpu_mttkrp *job,
-                                        const struct slc_gpu_lists_options *options,
-                                        cudaStream_t stream);
-/* Both add to the copies, which are then merged. */
-cudaError_t slc_baseline_blco_stash(const struct slc_gpu_blco_part *part,
-                                    const struct slc_gpu_mttkrp *job,
-                                    const struct slc_baseline_copies *copies,
-                                    const struct slc_gpu_lists_options *options,
-                                    cudaStream_t stream);
-cudaError_t slc_baseline_blco_code_stash(const struct slc_gpu_blco_part *part,
+typedef cudaError_t slc_baseline_blco_fn(const struct slc_gpu_blco_part *part,
                                          const struct slc_gpu_mttkrp *job,
                                          const struct slc_baseline_copies *copies,
                                          const struct slc_gpu_lists_options *options,
                                          cudaStream_t stream);
+slc_baseline_blco_fn slc_baseline_blco_registers; /* needs no copies */
+/* Both add to the copies, which are then merged. */
+slc_baseline_blco_fn slc_baseline_blco_stash, slc_baseline_blco_code_stash;
 /* Adds all copies to the output. */
 cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
                                     const struct slc_baseline_copies *copies,
@@ -133,20 +141,14 @@ cudaError_t slc_baseline_amped(const struct slc_gpu_coo *coo,
                                const struct slc_gpu_mttkrp *job,
                                const struct slc_gpu_machine *machine,
                                cudaStream_t stream);
-cudaError_t slc_baseline_genten_each(const struct slc_gpu_coo *coo,
-                                     const struct slc_gpu_mttkrp *job,
-                                     cudaStream_t stream);
-cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
-                                      const struct slc_gpu_mttkrp *job,
-                                      cudaStream_t stream);
-cudaError_t slc_baseline_genten_permuted(const struct slc_gpu_coo *coo,
-                                         const struct slc_gpu_mttkrp *job,
-                                         cudaStream_t stream);
-cudaError_t slc_baseline_fiber_rows(const struct slc_gpu_fibers *fibers,
-                                    const struct slc_gpu_mttkrp *job,
-                                    cudaStream_t stream);
-cudaError_t slc_baseline_fiber_elements(const struct slc_gpu_fibers *fibers,
-                                        const struct slc_gpu_mttkrp *job,
-                                        cudaStream_t stream);
+typedef cudaError_t slc_baseline_genten_fn(const struct slc_gpu_coo *coo,
+                                           const struct slc_gpu_mttkrp *job,
+                                           cudaStream_t stream);
+slc_baseline_genten_fn slc_baseline_genten_each, slc_baseline_genten_tiles,
+    slc_baseline_genten_permuted;
+typedef cudaError_t slc_baseline_fiber_fn(const struct slc_gpu_fibers *fibers,
+                                          const struct slc_gpu_mttkrp *job,
+                                          cudaStream_t stream);
+slc_baseline_fiber_fn slc_baseline_atomic_fiber, slc_baseline_atomic_nonzero;
 
 #endif

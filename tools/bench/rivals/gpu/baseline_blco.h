@@ -111,10 +111,28 @@ __device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile *t
     return end;
 }
 
-/* function<Element, factors>(job, ..), by the job's number of factors. */
-#define SLC_BLCO_BY_FACTORS(job, function, ...)                                                    \
-    ((job)->others == 2   ? function<Element, 2>(job, __VA_ARGS__)                                 \
-     : (job)->others == 3 ? function<Element, 3>(job, __VA_ARGS__)                                 \
-                          : function<Element, 0>(job, __VA_ARGS__))
+/*
+ * Defines the function `name` of baseline.h, which calls launch_with<Element, factors>(job, part,
+ * copies, options, stream) by the job's precision and number of factors.
+ */
+#define SLC_BLCO_KERNEL(name)                                                                      \
+    template <typename Element>                                                                    \
+    static cudaError_t launch(const struct slc_baseline_job *job,                                  \
+                              const struct slc_gpu_blco_part *part,                                \
+                              const struct slc_baseline_copies *copies,                            \
+                              const struct slc_gpu_lists_options *options, cudaStream_t stream)    \
+    {                                                                                              \
+        return job->others == 2   ? launch_with<Element, 2>(job, part, copies, options, stream)    \
+               : job->others == 3 ? launch_with<Element, 3>(job, part, copies, options, stream)    \
+                                  : launch_with<Element, 0>(job, part, copies, options, stream);   \
+    }                                                                                              \
+    cudaError_t name(const struct slc_gpu_blco_part *part, const struct slc_gpu_mttkrp *job,       \
+                     const struct slc_baseline_copies *copies,                                     \
+                     const struct slc_gpu_lists_options *options, cudaStream_t stream)             \
+    {                                                                                              \
+        const struct slc_baseline_job given = slc_baseline_job_of(job);                            \
+                                                                                                   \
+        return SLC_BASELINE_BY_PRECISION(job, launch, &given, part, copies, options, stream);      \
+    }
 
 #endif

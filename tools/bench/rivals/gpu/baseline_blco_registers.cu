@@ -48,30 +48,15 @@ __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
 template <typename Element, unsigned factors>
 static cudaError_t launch_with(const struct slc_baseline_job *job,
                                const struct slc_gpu_blco_part *part,
+                               const struct slc_baseline_copies *copies,
                                const struct slc_gpu_lists_options *options,
                                cudaStream_t stream)
 {
+    (void)copies;
     return slc_launch(slc_blco_registers<Element, factors>, dim3(part->group_count),
                       dim3(options->work_group),
                       slc_baseline_blco_shared_bytes(part->order, options->work_group), stream,
                       *part, *job, options->coarsening);
 }
 
-template <typename Element>
-static cudaError_t launch(const struct slc_gpu_blco_part *part,
-                          const struct slc_baseline_job *job,
-                          const struct slc_gpu_lists_options *options,
-                          cudaStream_t stream)
-{
-    return SLC_BLCO_BY_FACTORS(job, launch_with, part, options, stream);
-}
-
-cudaError_t slc_baseline_blco_registers(const struct slc_gpu_blco_part *part,
-                                        const struct slc_gpu_mttkrp *job,
-                                        const struct slc_gpu_lists_options *options,
-                                        cudaStream_t stream)
-{
-    const struct slc_baseline_job given = slc_baseline_job_of(job);
-
-    return SLC_BASELINE_BY_PRECISION(job, launch, part, &given, options, stream);
-}
+SLC_BLCO_KERNEL(slc_baseline_blco_registers)

@@ -145,26 +145,7 @@ static cudaError_t launch_with(const struct slc_baseline_job *job,
                       options->coarsening, rows);
 }
 
-template <typename Element>
-static cudaError_t launch(const struct slc_gpu_blco_part *part,
-                          const struct slc_baseline_job *job,
-                          const struct slc_baseline_copies *copies,
-                          const struct slc_gpu_lists_options *options,
-                          cudaStream_t stream)
-{
-    return SLC_BLCO_BY_FACTORS(job, launch_with, part, copies, options, stream);
-}
-
-cudaError_t slc_baseline_blco_stash(const struct slc_gpu_blco_part *part,
-                                    const struct slc_gpu_mttkrp *job,
-                                    const struct slc_baseline_copies *copies,
-                                    const struct slc_gpu_lists_options *options,
-                                    cudaStream_t stream)
-{
-    const struct slc_baseline_job given = slc_baseline_job_of(job);
-
-    return SLC_BASELINE_BY_PRECISION(job, launch, part, &given, copies, options, stream);
-}
+SLC_BLCO_KERNEL(slc_baseline_blco_stash)
 
 /* ---- copies of the output */
 

@@ -156,7 +156,7 @@ static bool is_blco(enum slc_gpu_kernel kernel)
 
 static bool has_fibers(enum slc_gpu_kernel kernel)
 {
-    return kernel == SLC_GPU_FIBER_ROWS || kernel == SLC_GPU_FIBER_ELEMENTS;
+    return kernel == SLC_GPU_ATOMIC_FIBER || kernel == SLC_GPU_ATOMIC_NONZERO;
 }
 
 /* The kernels that `kernel` chooses from; itself twice if it chooses nothing. */

@@ -7,9 +7,9 @@
 static const uint32_t shared_bytes_usual = 48 << 10;
 
 static const char *const names[] = {
-    "blco-registers",  "blco-stash", "blco",          "blco-queues", "blco-code-registers",
-    "blco-code-stash", "blco-code",  "amped",         "genten-a",    "genten-b",
-    "genten-c",        "fiber-rows", "fiber-elements"};
+    "blco-registers",  "blco-stash",   "blco",          "blco-queues", "blco-code-registers",
+    "blco-code-stash", "blco-code",    "amped",         "genten-a",    "genten-b",
+    "genten-c",        "atomic-fiber", "atomic-nonzero"};
 
 const char *slc_gpu_kernel_name(enum slc_gpu_kernel kernel)
 {
@@ -186,7 +186,7 @@ launch_blco(const void *context, const struct slc_gpu_blco_part *part, cudaStrea
     case SLC_GPU_BLCO_CODE_STASH:
         return slc_baseline_blco_code_stash(part, run->job, &run->copies, run->all, stream);
     default:
-        return slc_baseline_blco_registers(part, run->job, run->all, stream);
+        return slc_baseline_blco_registers(part, run->job, nullptr, run->all, stream);
     }
 }
 
@@ -255,10 +255,10 @@ cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
         return slc_baseline_genten_tiles(&forms->coo, job, stream);
     case SLC_GPU_GENTEN_PERMUTED:
         return slc_baseline_genten_permuted(&forms->coo, job, stream);
-    case SLC_GPU_FIBER_ROWS:
-        return slc_baseline_fiber_rows(&forms->fibers, job, stream);
-    case SLC_GPU_FIBER_ELEMENTS:
-        return slc_baseline_fiber_elements(&forms->fibers, job, stream);
+    case SLC_GPU_ATOMIC_FIBER:
+        return slc_baseline_atomic_fiber(&forms->fibers, job, stream);
+    case SLC_GPU_ATOMIC_NONZERO:
+        return slc_baseline_atomic_nonzero(&forms->fibers, job, stream);
     default:
         return cudaErrorInvalidValue;
     }

@@ -50,11 +50,11 @@
  * permutation that sorts by output row: a row's sum in registers, added once, atomically only at
  * the ends of the 128.
  *
- * XPLAT is "Exploring the Limits of Cross-Platform Sparse Tensor Processing", listings 3 and 4, as
- * tools/bench/rivals/cpu/fiber_forms.h reads them, over fibers of one mode. The division among
- * threads of a device is ours: a vector of up to 32 for each fiber or nonzero, in blocks of 256.
- *   fiber-rows      Multiplies the rows that a fiber's nonzeros share once per fiber.
- *   fiber-elements  Computes every nonzero on its own.
+ * Over fibers of one mode, with atomic additions to the output (fiber_forms.h says how they differ
+ * from the kernels of XPLAT). A vector of up to 32 threads computes a fiber or a nonzero, in blocks
+ * of 256.
+ *   atomic-fiber    Multiplies the rows that a fiber's nonzeros share once per fiber.
+ *   atomic-nonzero  Computes every nonzero on its own.
  *
  *     prepare (for each kernel and mode, what was not made yet) -> run .. -> destroy
  */
@@ -81,8 +81,8 @@ enum slc_gpu_kernel {
     SLC_GPU_GENTEN_EACH,
     SLC_GPU_GENTEN_TILES,
     SLC_GPU_GENTEN_PERMUTED,
-    SLC_GPU_FIBER_ROWS,
-    SLC_GPU_FIBER_ELEMENTS,
+    SLC_GPU_ATOMIC_FIBER,
+    SLC_GPU_ATOMIC_NONZERO,
     SLC_GPU_KERNELS
 };
 

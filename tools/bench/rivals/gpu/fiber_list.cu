@@ -34,7 +34,7 @@ struct product {
 extern "C" const char *slc_gpu_product_name(enum slc_gpu_product product)
 {
     static const char *const names[] = {"sptv",       "sptv-short", "cusparse-1",
-                                        "cusparse-2", "ttm-fibers", "ttm-elements"};
+                                        "cusparse-2", "ttm-fibers", "ttm-nonzeros"};
 
     return static_cast<unsigned>(product) < SLC_GPU_PRODUCTS ? names[product] : "?";
 }
@@ -264,7 +264,7 @@ enqueue(struct slc_gpu_fiber_list *list, struct product *product, struct slc_err
     SLC_GPU_TRY(slc_gpu_ttm_multiply(&product->ttm,
                                      product->kind == SLC_GPU_PRODUCT_TTM_FIBERS
                                          ? SLC_GPU_TTM_FIBERS
-                                         : SLC_GPU_TTM_ELEMENTS,
+                                         : SLC_GPU_TTM_NONZEROS,
                                      &product->matrix, &product->rows, list->stream),
                 err);
     return SLC_OK;

@@ -22,8 +22,8 @@ enum slc_gpu_product {
                                    3.2) */
     SLC_GPU_PRODUCT_CUSPARSE_1, /* its two algorithms for CSR */
     SLC_GPU_PRODUCT_CUSPARSE_2,
-    SLC_GPU_PRODUCT_TTM_FIBERS, /* XPLAT's two forms */
-    SLC_GPU_PRODUCT_TTM_ELEMENTS,
+    SLC_GPU_PRODUCT_TTM_FIBERS, /* the two forms of ttm.h */
+    SLC_GPU_PRODUCT_TTM_NONZEROS,
     SLC_GPU_PRODUCTS
 };
 const char *slc_gpu_product_name(enum slc_gpu_product product); /* "sptv", "ttm-fibers" */

@@ -1,6 +1,6 @@
 /*
- * A tensor as fibers of one mode in the device's memory: what SpTV, TTM and XPLAT's forms of MTTKRP
- * compute from. Private to gpu/.
+ * A tensor as fibers of one mode in the device's memory: what SpTV, TTM and the atomic forms of
+ * MTTKRP compute from. Private to gpu/.
  *
  * SPTV is Chen et al., multi-level parallel sparse tensor-vector product on heterogeneous systems:
  * of a fiber its nonzeros' indices and values alone are held, side by side, and where they begin

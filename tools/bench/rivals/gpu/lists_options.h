@@ -14,7 +14,7 @@ struct slc_gpu_lists_options {
     uint32_t queues;     /* of blco-queues, 2 to 8: 8 */
     uint64_t block_nnz;  /* nonzeros of a block of BLCO, at most: 2^27, of blco-queues what fits */
     uint64_t partition_rows; /* rows of AMPED's partitions, the number of devices: 1 */
-    unsigned fiber_mode;     /* the mode of XPLAT's fibers, from 0 */
+    unsigned fiber_mode;     /* whose fibers atomic-fiber and atomic-nonzero take, from 0 */
 };
 
 #endif

@@ -15,7 +15,7 @@ enum {
 
 const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
 {
-    static const char *const names[] = {"fibers", "elements"};
+    static const char *const names[] = {"fibers", "nonzeros"};
 
     return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
 }

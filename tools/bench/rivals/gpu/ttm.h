@@ -3,20 +3,23 @@
  *
  *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)
  *
- * as cpu/fiber/ttm.h computes it. Two forms, both of XPLAT ("Exploring the Limits of Cross-Platform
- * Sparse Tensor Processing"); which threads take what is ours: fibers    Fiber-centric: threads
- * over the columns take a group of fibers (fiber_groups.h), sum each in registers and store its row
- * once, without atomics. The same bits every time. elements  Element-centric: every nonzero is
- * added to its fiber's row, atomically.
+ * as cpu/fiber/ttm.h computes it. Two forms:
+ *
+ *   fibers    Threads over the columns take a group of fibers (fiber_groups.h), sum each in
+ *             registers and store its row once, without atomics. The same bits every time.
+ *   nonzeros  Every nonzero is added to its fiber's row, atomically.
+ *
+ * They divide the work by fibers and by nonzeros, as XPLAT ("Exploring the Limits of Cross-Platform
+ * Sparse Tensor Processing") does, but are not its kernels.
  */
 #ifndef SLC_GPU_TTM_H
 #define SLC_GPU_TTM_H
 
 #include "tools/bench/rivals/gpu/fiber_groups.h"
 
-enum slc_gpu_ttm_form { SLC_GPU_TTM_FIBERS, SLC_GPU_TTM_ELEMENTS, SLC_GPU_TTM_FORMS };
+enum slc_gpu_ttm_form { SLC_GPU_TTM_FIBERS, SLC_GPU_TTM_NONZEROS, SLC_GPU_TTM_FORMS };
 
-const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form); /* "fibers", "elements" */
+const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form); /* "fibers", "nonzeros" */
 
 struct slc_gpu_ttm {
     const struct slc_gpu_fibers *fibers;

@@ -1,4 +1,4 @@
-/* XPLAT's row-centric form over fibers; see baselines.h. */
+/* Atomic additions over fibers, shared rows multiplied once a fiber; see baselines.h. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 /* The product of the rows that all nonzeros of a fiber share: those of all modes but its own. */
@@ -20,7 +20,7 @@ __device__ static inline double shared_product(const struct slc_baseline_job *jo
 /* One vector of threads computes a fiber. */
 template <typename Element>
 __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
-    slc_fiber_rows(const struct slc_gpu_fibers fibers, const struct slc_baseline_job job)
+    slc_atomic_fiber(const struct slc_gpu_fibers fibers, const struct slc_baseline_job job)
 {
     const uint64_t fiber = static_cast<uint64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
 
@@ -55,20 +55,13 @@ __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
     }
 }
 
-template <typename Element>
-static cudaError_t
-launch(const struct slc_gpu_fibers *fibers, const struct slc_gpu_mttkrp *job, cudaStream_t stream)
+cudaError_t slc_baseline_atomic_fiber(const struct slc_gpu_fibers *fibers,
+                                      const struct slc_gpu_mttkrp *job,
+                                      cudaStream_t stream)
 {
-    const dim3 block = slc_baseline_block(job->rank);
-    const uint64_t blocks = (fibers->count + block.y - 1) / block.y;
-
-    return slc_launch(slc_fiber_rows<Element>, dim3(static_cast<unsigned>(blocks)), block, 0,
-                      stream, *fibers, slc_baseline_job_of(job));
-}
-
-cudaError_t slc_baseline_fiber_rows(const struct slc_gpu_fibers *fibers,
-                                    const struct slc_gpu_mttkrp *job,
-                                    cudaStream_t stream)
-{
-    return SLC_BASELINE_BY_PRECISION(job, launch, fibers, job, stream);
+    return job->precision == SLC_F64
+               ? slc_baseline_launch_vectors(slc_atomic_fiber<double>, fibers->count, fibers, job,
+                                             stream)
+               : slc_baseline_launch_vectors(slc_atomic_fiber<float>, fibers->count, fibers, job,
+                                             stream);
 }

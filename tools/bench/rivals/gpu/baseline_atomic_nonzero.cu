@@ -1,10 +1,10 @@
-/* XPLAT's element-centric form over fibers; see baselines.h. */
+/* Atomic additions of every nonzero over fibers; see baselines.h. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 /* One vector of threads computes a nonzero. */
 template <typename Element>
 __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
-    slc_fiber_elements(const struct slc_gpu_fibers fibers, const struct slc_baseline_job job)
+    slc_atomic_nonzero(const struct slc_gpu_fibers fibers, const struct slc_baseline_job job)
 {
     const uint64_t i = static_cast<uint64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
 
@@ -31,20 +31,13 @@ __global__ void __launch_bounds__(SLC_BASELINE_THREADS)
     }
 }
 
-template <typename Element>
-static cudaError_t
-launch(const struct slc_gpu_fibers *fibers, const struct slc_gpu_mttkrp *job, cudaStream_t stream)
-{
-    const dim3 block = slc_baseline_block(job->rank);
-    const uint64_t blocks = (fibers->nnz + block.y - 1) / block.y;
-
-    return slc_launch(slc_fiber_elements<Element>, dim3(static_cast<unsigned>(blocks)), block, 0,
-                      stream, *fibers, slc_baseline_job_of(job));
-}
-
-cudaError_t slc_baseline_fiber_elements(const struct slc_gpu_fibers *fibers,
+cudaError_t slc_baseline_atomic_nonzero(const struct slc_gpu_fibers *fibers,
                                         const struct slc_gpu_mttkrp *job,
                                         cudaStream_t stream)
 {
-    return SLC_BASELINE_BY_PRECISION(job, launch, fibers, job, stream);
+    return job->precision == SLC_F64
+               ? slc_baseline_launch_vectors(slc_atomic_nonzero<double>, fibers->nnz, fibers, job,
+                                             stream)
+               : slc_baseline_launch_vectors(slc_atomic_nonzero<float>, fibers->nnz, fibers, job,
+                                             stream);
 }

@@ -1,9 +1,8 @@
-/* See accelerator.h. */
-#include "tools/report/accelerator.h"
+/* See gpu_report.h. */
+#include "tools/report/gpu_report.h"
 
 #include "base/memory/checked.h"
 #include "tools/progress/format.h"
-#include "tools/report/share.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +48,16 @@ static void report_copied(const struct slc_plan *plan, unsigned order)
            count * gpu->streams == 1 ? "" : "s", format_memory(&d, gpu->slot_bytes));
 }
 
-void accelerator_report_described(const struct slc_plan *plan, const struct slc_error *no_device)
+static void report_share_wish(const struct slc_hybrid_wish *wish)
+{
+    struct slc_hybrid_text text;
+
+    if (wish->kind != SLC_HYBRID_NONE) {
+        printf("  %-12s between CPU and device: %s\n", "shared", slc_hybrid_name(wish, &text));
+    }
+}
+
+void gpu_report_described(const struct slc_plan *plan, const struct slc_error *no_device)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;
     struct format_text a, b;
@@ -67,7 +75,7 @@ void accelerator_report_described(const struct slc_plan *plan, const struct slc_
     printf("  %-12s the host's memory is counted without what the GPU's driver takes\n", "");
 }
 
-void accelerator_report_plan(const struct slc_plan *plan, unsigned order)
+void gpu_report_plan(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;
     struct format_text a, b;
@@ -93,10 +101,10 @@ void accelerator_report_plan(const struct slc_plan *plan, unsigned order)
     part_line("slots", gpu->slots_bytes, slots);
     part_line("residents", gpu->resident_bytes, residents);
     report_copied(plan, order);
-    share_report_plan(&plan->request.hybrid);
+    report_share_wish(&plan->request.hybrid);
 }
 
-void accelerator_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)
+void gpu_report_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)
 {
     struct format_text a, b, c;
 
@@ -111,4 +119,32 @@ void accelerator_report_stats(const struct slc_plan *plan, const struct slc_devi
     printf("  %-12s %" PRIu64 " blocks in %" PRIu64 " launches, %.3f s; %s without a copy\n\n",
            "computed", stats->blocks, stats->launches, stats->compute_seconds,
            format_data(&a, (double)stats->resident_bytes));
+}
+
+void gpu_report_shares(const struct slc_hybrid *shares, unsigned order)
+{
+    struct slc_hybrid_text text;
+    bool first = true;
+
+    for (unsigned n = 0; n < order; n++) {
+        const struct slc_hybrid *share = &shares[n];
+        const struct slc_hybrid_part *cpu = &share->parts[SLC_HYBRID_CPU];
+        const struct slc_hybrid_part *device = &share->parts[SLC_HYBRID_GPU];
+
+        if (share->passes == 0 || cpu->nnz + device->nnz == 0) {
+            continue;
+        }
+        if (first) {
+            printf("Shared between CPU and device (%s)\n", slc_hybrid_name(&share->wish, &text));
+        }
+        printf("  mode %-7u %.1f %% of the nonzeros by the device (last pass: %.1f %%) in %.3f s, "
+               "the rest by the CPU in %.3f s; %" PRIu64 " of %" PRIu64 " passes without the CPU\n",
+               n + 1, 100 * slc_hybrid_fraction(share->parts),
+               100 * slc_hybrid_fraction(share->last), device->seconds, cpu->seconds,
+               share->passes_alone, share->passes);
+        first = false;
+    }
+    if (!first) {
+        printf("\n");
+    }
 }

@@ -1,8 +1,8 @@
 /*
- * See sweep_judge.h. Nothing of a run is in memory any more: factors come from the files of its
+ * See sweep_compare.h. Nothing of a run is in memory any more: factors come from the files of its
  * folder, one mode of two runs at a time to compare them, all of the best run for its core.
  */
-#include "sweep/sweep_judge.h"
+#include "sweep/sweep_compare.h"
 
 #include "base/error/stop.h"
 #include "base/memory/checked.h"
@@ -29,32 +29,32 @@ static const double core_work_most = 2e12;
 
 enum { PATH_BYTES = 1024 + 128 };
 
-/* One rank being judged. */
-struct judging {
-    const struct slc_sweep_judge *judge;
+/* One rank being compared. */
+struct comparing {
+    const struct slc_sweep_comparison *asked;
     const struct slc_store *store;
     uint32_t rank;
     double *lambda[2]; /* of the best run, and of another */
     uint64_t budget_bytes;
 };
 
-static void run_folder(const struct judging *judging, uint64_t seed, char *path)
+static void run_folder(const struct comparing *comparing, uint64_t seed, char *path)
 {
     char name[SLC_SWEEP_FOLDER_BYTES];
 
-    (void)snprintf(path, PATH_BYTES, "%.1023s/%s", judging->judge->folder,
-                   slc_sweep_folder_name(name, judging->rank, seed));
+    (void)snprintf(path, PATH_BYTES, "%.1023s/%s", comparing->asked->folder,
+                   slc_sweep_folder_name(name, comparing->rank, seed));
 }
 
 static enum slc_status
-read_lambda(const struct judging *judging, uint64_t seed, double *lambda, struct slc_error *err)
+read_lambda(const struct comparing *comparing, uint64_t seed, double *lambda, struct slc_error *err)
 {
     char path[PATH_BYTES];
     bool found;
     enum slc_status status;
 
-    run_folder(judging, seed, path);
-    status = slc_model_read_lambda(slc_files_system(), path, judging->rank, lambda, &found, err);
+    run_folder(comparing, seed, path);
+    status = slc_model_read_lambda(slc_files_system(), path, comparing->rank, lambda, &found, err);
     if (status == SLC_OK && !found) {
         status =
             slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_RESTART,
@@ -64,7 +64,7 @@ read_lambda(const struct judging *judging, uint64_t seed, double *lambda, struct
     return status;
 }
 
-static enum slc_status read_factor(const struct judging *judging,
+static enum slc_status read_factor(const struct comparing *comparing,
                                    uint64_t seed,
                                    unsigned mode,
                                    struct slc_matrix *factor,
@@ -72,32 +72,32 @@ static enum slc_status read_factor(const struct judging *judging,
 {
     char folder[PATH_BYTES], path[PATH_BYTES + 32];
 
-    run_folder(judging, seed, folder);
+    run_folder(comparing, seed, folder);
     (void)snprintf(path, sizeof path, "%s/mode-%u.npy", folder, mode + 1);
-    return slc_npy_read(slc_files_system(), path, SLC_F64, judging->store->manifest.dims[mode],
-                        judging->rank, factor, err);
+    return slc_npy_read(slc_files_system(), path, SLC_F64, comparing->store->manifest.dims[mode],
+                        comparing->rank, factor, err);
 }
 
 /* The factor match score of two runs. */
-static enum slc_status compare_runs(const struct judging *judging,
+static enum slc_status compare_runs(const struct comparing *comparing,
                                     uint64_t best,
                                     uint64_t other,
                                     double *score,
                                     struct slc_error *err)
 {
-    const struct slc_stop stop = {.flag = judging->judge->stop};
+    const struct slc_stop stop = {.flag = comparing->asked->stop};
     struct slc_congruence congruence = {.rank = 0};
-    enum slc_status status = slc_congruence_create(&congruence, judging->rank, err);
+    enum slc_status status = slc_congruence_create(&congruence, comparing->rank, err);
 
     if (status == SLC_OK) {
-        status = read_lambda(judging, other, judging->lambda[1], err);
+        status = read_lambda(comparing, other, comparing->lambda[1], err);
     }
-    for (unsigned n = 0; n < judging->store->manifest.order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < comparing->store->manifest.order && status == SLC_OK; n++) {
         struct slc_matrix one = {.rows = 0}, two = {.rows = 0};
 
-        status = read_factor(judging, best, n, &one, err);
+        status = read_factor(comparing, best, n, &one, err);
         if (status == SLC_OK) {
-            status = read_factor(judging, other, n, &two, err);
+            status = read_factor(comparing, other, n, &two, err);
         }
         if (status == SLC_OK) {
             slc_congruence_add(&congruence, &one, &two);
@@ -109,8 +109,8 @@ static enum slc_status compare_runs(const struct judging *judging,
         }
     }
     if (status == SLC_OK) {
-        status = slc_congruence_score(&congruence, judging->lambda[0], judging->lambda[1], score,
-                                      NULL, err);
+        status = slc_congruence_score(&congruence, comparing->lambda[0], comparing->lambda[1],
+                                      score, NULL, err);
     }
     slc_congruence_destroy(&congruence);
     return status;
@@ -128,26 +128,26 @@ static void add_note(struct slc_sweep_rank *result,
 }
 
 /* What comparing two runs takes. */
-static uint64_t compare_bytes(const struct judging *judging)
+static uint64_t compare_bytes(const struct comparing *comparing)
 {
-    const struct slc_manifest *manifest = &judging->store->manifest;
+    const struct slc_manifest *manifest = &comparing->store->manifest;
     uint64_t largest = 0;
 
     for (unsigned n = 0; n < manifest->order; n++) {
         largest =
-            slc_max_u64(largest, slc_matrix_footprint(SLC_F64, manifest->dims[n], judging->rank));
+            slc_max_u64(largest, slc_matrix_footprint(SLC_F64, manifest->dims[n], comparing->rank));
     }
     return slc_memory_resident() + process_bytes + 2 * slc_min_u64(largest, UINT64_MAX / 4) +
-           slc_congruence_memory_bytes(judging->rank);
+           slc_congruence_memory_bytes(comparing->rank);
 }
 
 /* How alike the runs of the rank are. */
-static enum slc_status agreement(const struct judging *judging,
+static enum slc_status agreement(const struct comparing *comparing,
                                  struct slc_sweep_record *record,
                                  struct slc_sweep_rank *result,
                                  struct slc_error *err)
 {
-    const uint64_t need = compare_bytes(judging);
+    const uint64_t need = compare_bytes(comparing);
     double sum = 0.0;
 
     result->agreement = NAN;
@@ -155,17 +155,17 @@ static enum slc_status agreement(const struct judging *judging,
     for (unsigned i = 0; i < record->run_count; i++) {
         struct slc_sweep_run *run = &record->runs[i];
 
-        if (run->rank != judging->rank) {
+        if (run->rank != comparing->rank) {
             continue;
         }
         run->match = NAN;
         if (run->seed == result->best_seed) {
             run->match = 1.0;
-        } else if (run->kept && need > judging->budget_bytes) {
-            add_note(result, "comparing runs", need, judging->budget_bytes);
+        } else if (run->kept && need > comparing->budget_bytes) {
+            add_note(result, "comparing runs", need, comparing->budget_bytes);
         } else if (run->kept) {
             const enum slc_status status =
-                compare_runs(judging, result->best_seed, run->seed, &run->match, err);
+                compare_runs(comparing, result->best_seed, run->seed, &run->match, err);
 
             if (status != SLC_OK) {
                 return status;
@@ -181,20 +181,20 @@ static enum slc_status agreement(const struct judging *judging,
 }
 
 /* What the core takes with so many workers; the supply's part in *supply_bytes. */
-static uint64_t core_bytes(const struct judging *judging,
+static uint64_t core_bytes(const struct comparing *comparing,
                            const struct slc_tile_supply *supply,
                            unsigned workers,
                            bool least,
                            uint64_t *supply_bytes)
 {
-    const struct slc_manifest *manifest = &judging->store->manifest;
+    const struct slc_manifest *manifest = &comparing->store->manifest;
     uint64_t bytes = slc_memory_resident() + process_bytes + workers * thread_bytes;
-    uint64_t core =
-        slc_core_consistency_bytes(slc_reader_info(judging->store->reader), judging->rank, workers);
+    uint64_t core = slc_core_consistency_bytes(slc_reader_info(comparing->store->reader),
+                                               comparing->rank, workers);
 
-    *supply_bytes = supply->memory_bytes(supply->self, judging->store->reader, workers, least);
+    *supply_bytes = supply->memory_bytes(supply->self, comparing->store->reader, workers, least);
     for (unsigned n = 0; n < manifest->order; n++) {
-        if (!slc_add_u64(bytes, slc_matrix_footprint(SLC_F64, manifest->dims[n], judging->rank),
+        if (!slc_add_u64(bytes, slc_matrix_footprint(SLC_F64, manifest->dims[n], comparing->rank),
                          &bytes)) {
             return UINT64_MAX;
         }
@@ -205,19 +205,19 @@ static uint64_t core_bytes(const struct judging *judging,
 }
 
 /* As many workers as the budget has room for; false, with a note, where it has for none. */
-static bool fit_core(const struct judging *judging,
+static bool fit_core(const struct comparing *comparing,
                      struct slc_core_options *options,
                      struct slc_sweep_rank *result)
 {
     uint64_t need = UINT64_MAX;
 
     options->workers =
-        judging->judge->threads > 0 ? judging->judge->threads : slc_team_default_workers();
+        comparing->asked->threads > 0 ? comparing->asked->threads : slc_team_default_workers();
     for (; options->workers > 0; options->workers--) {
         for (unsigned least = 0; least < 2; least++) {
-            need = core_bytes(judging, options->supply, options->workers, least == 1,
+            need = core_bytes(comparing, options->supply, options->workers, least == 1,
                               &options->supply_bytes);
-            if (need <= judging->budget_bytes) {
+            if (need <= comparing->budget_bytes) {
                 return true;
             }
         }
@@ -226,56 +226,56 @@ static bool fit_core(const struct judging *judging,
         (void)snprintf(result->note, sizeof result->note,
                        "the core of rank %" PRIu32 " has %" PRIu32 "^%u numbers, too many for any "
                        "memory",
-                       judging->rank, judging->rank, judging->store->manifest.order);
+                       comparing->rank, comparing->rank, comparing->store->manifest.order);
     } else {
-        add_note(result, "core consistency", need, judging->budget_bytes);
+        add_note(result, "core consistency", need, comparing->budget_bytes);
     }
     return false;
 }
 
 /* Whether it is to be computed; a note where not. */
-static bool wants_core(const struct judging *judging, struct slc_sweep_rank *result)
+static bool wants_core(const struct comparing *comparing, struct slc_sweep_rank *result)
 {
-    const struct slc_manifest *manifest = &judging->store->manifest;
-    const double work = (double)manifest->nnz * pow(judging->rank, manifest->order);
+    const struct slc_manifest *manifest = &comparing->store->manifest;
+    const double work = (double)manifest->nnz * pow(comparing->rank, manifest->order);
 
-    if (judging->judge->consistency == SLC_CONSISTENCY_NEVER) {
+    if (comparing->asked->consistency == SLC_CONSISTENCY_NEVER) {
         (void)snprintf(result->note, sizeof result->note, "not asked for (never)");
         return false;
     }
-    if (judging->judge->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
+    if (comparing->asked->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
         (void)snprintf(result->note, sizeof result->note,
                        "core consistency takes %.1e multiply-adds (nonzeros times %" PRIu32
                        "^%u): ask for always to compute it",
-                       work, judging->rank, manifest->order);
+                       work, comparing->rank, manifest->order);
         return false;
     }
     return true;
 }
 
 static enum slc_status
-consistency(const struct judging *judging, struct slc_sweep_rank *result, struct slc_error *err)
+consistency(const struct comparing *comparing, struct slc_sweep_rank *result, struct slc_error *err)
 {
-    struct slc_stream_supply stream = {.stop = judging->judge->stop};
+    struct slc_stream_supply stream = {.stop = comparing->asked->stop};
     const struct slc_tile_supply supply = slc_stream_supply_table(&stream);
     struct slc_core_options options = {.supply = &supply};
     struct slc_matrix factors[SLC_MAX_ORDER] = {{.rows = 0}};
     struct slc_core_report report;
     struct slc_error fault = SLC_ERROR_INIT;
-    uint32_t rank = judging->rank;
+    uint32_t rank = comparing->rank;
     char folder[PATH_BYTES];
     enum slc_status status;
 
     result->consistency = NAN;
-    if (!wants_core(judging, result) || !fit_core(judging, &options, result)) {
+    if (!wants_core(comparing, result) || !fit_core(comparing, &options, result)) {
         return SLC_OK;
     }
-    run_folder(judging, result->best_seed, folder);
-    status = slc_model_read(slc_files_system(), folder, SLC_F64, judging->store->manifest.order,
-                            judging->store->manifest.dims, SLC_MAX_ORDER, &rank, factors, err);
+    run_folder(comparing, result->best_seed, folder);
+    status = slc_model_read(slc_files_system(), folder, SLC_F64, comparing->store->manifest.order,
+                            comparing->store->manifest.dims, SLC_MAX_ORDER, &rank, factors, err);
     if (status == SLC_OK) {
-        status = slc_core_consistency(judging->store, &options, rank, factors, judging->lambda[0],
-                                      &report, &fault);
+        status = slc_core_consistency(comparing->store, &options, rank, factors,
+                                      comparing->lambda[0], &report, &fault);
         if (status == SLC_OK) {
             result->consistency = report.percent;
         } else if (status == SLC_ERR_NUMERIC) {
@@ -291,15 +291,15 @@ consistency(const struct judging *judging, struct slc_sweep_rank *result, struct
     return status;
 }
 
-enum slc_status slc_sweep_judge_rank(const struct slc_sweep_judge *judge,
-                                     struct slc_sweep_record *record,
-                                     uint32_t rank,
-                                     struct slc_error *err)
+enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
+                                       struct slc_sweep_record *record,
+                                       uint32_t rank,
+                                       struct slc_error *err)
 {
     const uint64_t budget =
-        judge->memory_bytes != 0 ? judge->memory_bytes : slc_memory_total() / 5 * 4;
+        asked->memory_bytes != 0 ? asked->memory_bytes : slc_memory_total() / 5 * 4;
     struct slc_sweep_rank *result = slc_sweep_record_rank(record, rank);
-    struct judging judging = {.judge = judge, .rank = rank, .budget_bytes = budget};
+    struct comparing comparing = {.asked = asked, .rank = rank, .budget_bytes = budget};
     struct slc_store store;
     enum slc_status status;
 
@@ -308,23 +308,23 @@ enum slc_status slc_sweep_judge_rank(const struct slc_sweep_judge *judge,
                               "a sweep has %d ranks at most: name another folder",
                               SLC_SWEEP_RANKS_MAX);
     }
-    status = slc_store_open_within(slc_files_system(), judge->store, budget, &store, err);
+    status = slc_store_open_within(slc_files_system(), asked->store, budget, &store, err);
     if (status != SLC_OK) {
         return status;
     }
-    judging.store = &store;
+    comparing.store = &store;
     result->best_seed = slc_sweep_record_best(record, rank)->seed;
     result->note[0] = '\0';
-    judging.lambda[0] = slc_calloc(2 * (size_t)rank, sizeof(double));
-    judging.lambda[1] = judging.lambda[0] + rank;
-    status = judging.lambda[0] == NULL
+    comparing.lambda[0] = slc_calloc(2 * (size_t)rank, sizeof(double));
+    comparing.lambda[1] = comparing.lambda[0] + rank;
+    status = comparing.lambda[0] == NULL
                  ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the weights of two runs")
-                 : read_lambda(&judging, result->best_seed, judging.lambda[0], err);
+                 : read_lambda(&comparing, result->best_seed, comparing.lambda[0], err);
     if (status == SLC_OK) {
-        status = agreement(&judging, record, result, err);
+        status = agreement(&comparing, record, result, err);
     }
     if (status == SLC_OK) {
-        status = consistency(&judging, result, err);
+        status = consistency(&comparing, result, err);
     }
     if (status == SLC_OK) {
         unsigned runs = 0;
@@ -334,7 +334,7 @@ enum slc_status slc_sweep_judge_rank(const struct slc_sweep_judge *judge,
         }
         result->runs = runs;
     }
-    slc_free(judging.lambda[0]);
+    slc_free(comparing.lambda[0]);
     slc_store_close(&store);
     return status;
 }

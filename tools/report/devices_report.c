@@ -1,5 +1,6 @@
-/* What devices are to do, and what they have done; see devices.h. */
-#include "tools/report/devices.h"
+/* What devices are to do, and what they have done; see devices_report.h. */
+#include "tools/report/devices_report.h"
+#include "report/json_parts.h"
 #include "report/json_stats.h"
 #include "tools/progress/format.h"
 #include "tools/session/session.h"
@@ -83,7 +84,7 @@ enum slc_status devices_divide(const struct slc_store *store,
     return status;
 }
 
-void devices_print(const struct device_shares *shares, unsigned count, unsigned devices)
+void devices_report_division(const struct device_shares *shares, unsigned count, unsigned devices)
 {
     for (unsigned i = 0; i < count; i++) {
         printf("  %-12s mode %u: %" PRIu64 " partition%s on %u device%s, %" PRIu64 " to %" PRIu64
@@ -94,7 +95,7 @@ void devices_print(const struct device_shares *shares, unsigned count, unsigned 
     }
 }
 
-json_t *devices_json(const struct device_shares *shares, unsigned count, unsigned devices)
+json_t *devices_division_json(const struct device_shares *shares, unsigned count, unsigned devices)
 {
     json_t *list = json_array();
 
@@ -105,12 +106,11 @@ json_t *devices_json(const struct device_shares *shares, unsigned count, unsigne
         for (unsigned d = 0; d < devices; d++) {
             (void)json_array_append_new(loads, json_integer((json_int_t)shares[i].loads[d]));
         }
-        (void)json_object_set_new(object, "mode", json_integer(shares[i].mode + 1));
-        (void)json_object_set_new(object, "partitions",
-                                  json_integer((json_int_t)shares[i].partitions));
-        (void)json_object_set_new(object, "nnz", loads);
-        (void)json_object_set_new(object, "imbalance", json_real(imbalance(&shares[i], devices)));
-        (void)json_object_set_new(object, "bound_nnz", json_integer((json_int_t)shares[i].bound));
+        slc_json_set(object, "mode", json_integer(shares[i].mode + 1));
+        slc_json_set_count(object, "partitions", shares[i].partitions);
+        slc_json_set(object, "nnz", loads);
+        slc_json_set_real(object, "imbalance", imbalance(&shares[i], devices));
+        slc_json_set_count(object, "bound_nnz", shares[i].bound);
         (void)json_array_append_new(list, object);
     }
     return list;
@@ -145,7 +145,9 @@ print_stats(const char *name, const struct slc_member_stats *stats, unsigned cou
     printf("\n");
 }
 
-void devices_report(const struct slc_plan *plan, const struct slc_member_stats *stats, bool verbose)
+void devices_report_stats(const struct slc_plan *plan,
+                          const struct slc_member_stats *stats,
+                          bool verbose)
 {
     const bool reduced = plan->request.split == SLC_SPLIT_NNZ;
     const unsigned count = slc_plan_group_size(plan);

@@ -2,8 +2,8 @@
  * Tiles that a GPU multiplies for a command (engine/product/products.h): which one, what of its
  * memory that takes, and what it and the CPU have done.
  */
-#ifndef SLC_TOOLS_PRODUCTS_H
-#define SLC_TOOLS_PRODUCTS_H
+#ifndef SLC_TOOLS_PRODUCT_GPU_H
+#define SLC_TOOLS_PRODUCT_GPU_H
 
 #include "engine/product/products.h"
 #include "tools/session/session.h"
@@ -12,12 +12,12 @@
 #include <stdio.h>
 
 /* The device that the options ask for. Owns and errors: as slc_products_choose. */
-enum slc_status products_choose(const struct session_options *options,
-                                struct slc_products_choice *choice,
-                                struct slc_error *err) SLC_NODISCARD;
+enum slc_status product_gpu_choose(const struct session_options *options,
+                                   struct slc_products_choice *choice,
+                                   struct slc_error *err) SLC_NODISCARD;
 
 /* What there is to tell. */
-struct products_told {
+struct product_gpu {
     const struct slc_products_choice *choice;
     const struct slc_error *refused; /* why the device was not used */
     const struct slc_plan_gpu *plan;
@@ -26,8 +26,8 @@ struct products_told {
 };
 
 /* "device", and "shares" of a report, or why there are none. Nothing for the CPU alone. */
-void products_print(const struct products_told *told, FILE *out);
+void product_gpu_print(const struct product_gpu *told, FILE *out);
 /* The same as an object; null where the device is not used. */
-json_t *products_json(const struct products_told *told);
+json_t *product_gpu_json(const struct product_gpu *told);
 
 #endif

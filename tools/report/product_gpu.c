@@ -1,5 +1,5 @@
-/* See products.h. */
-#include "tools/report/products.h"
+/* See product_gpu.h. */
+#include "tools/report/product_gpu.h"
 
 #include "gpu/gpu.h"
 #include "tools/options/fields.h"
@@ -7,16 +7,16 @@
 
 #include <inttypes.h>
 
-enum slc_status products_choose(const struct session_options *options,
-                                struct slc_products_choice *choice,
-                                struct slc_error *err)
+enum slc_status product_gpu_choose(const struct session_options *options,
+                                   struct slc_products_choice *choice,
+                                   struct slc_error *err)
 {
     const struct slc_device_wish wish = session_device_wish(options);
 
     return slc_products_choose(&wish, slc_gpu_maker(), choice, err);
 }
 
-static bool is_used(const struct products_told *told)
+static bool is_used(const struct product_gpu *told)
 {
     return told->choice->device != NULL && told->refused->status == SLC_OK;
 }
@@ -49,7 +49,7 @@ static void print_shares(const struct slc_hybrid_tiles_report *sides, FILE *out)
     (void)fprintf(out, "\n");
 }
 
-void products_print(const struct products_told *told, FILE *out)
+void product_gpu_print(const struct product_gpu *told, FILE *out)
 {
     const struct slc_products_choice *choice = told->choice;
     const struct slc_plan_gpu *plan = told->plan;
@@ -83,7 +83,7 @@ static json_t *side_json(const struct slc_hybrid_tiles_report *sides, enum slc_h
                      (json_int_t)sides->nnz[side], "seconds", sides->seconds[side]);
 }
 
-json_t *products_json(const struct products_told *told)
+json_t *product_gpu_json(const struct product_gpu *told)
 {
     const struct slc_plan_gpu *plan = told->plan;
     const struct slc_products_report *report = told->report;

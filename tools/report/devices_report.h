@@ -2,8 +2,8 @@
  * How the partitions of a store's sorted layouts would be divided between devices, and what devices
  * have done.
  */
-#ifndef SLC_TOOLS_DEVICES_H
-#define SLC_TOOLS_DEVICES_H
+#ifndef SLC_TOOLS_DEVICES_REPORT_H
+#define SLC_TOOLS_DEVICES_REPORT_H
 
 #include "engine/executor/assign.h"
 #include "engine/executor/cpu_groups.h"
@@ -32,15 +32,15 @@ enum slc_status devices_divide(const struct slc_store *store,
                                struct slc_error *err) SLC_NODISCARD;
 
 /* A line for each layout; and an array of an object for each. */
-void devices_print(const struct device_shares *shares, unsigned count, unsigned devices);
-json_t *devices_json(const struct device_shares *shares, unsigned count, unsigned devices);
+void devices_report_division(const struct device_shares *shares, unsigned count, unsigned devices);
+json_t *devices_division_json(const struct device_shares *shares, unsigned count, unsigned devices);
 
 /*
  * "Devices": with `verbose` a line for each of the plan's, and how evenly they were busy. Nothing
  * where there are none.
  */
-void devices_report(const struct slc_plan *plan,
-                    const struct slc_member_stats *stats,
-                    bool verbose);
+void devices_report_stats(const struct slc_plan *plan,
+                          const struct slc_member_stats *stats,
+                          bool verbose);
 
 #endif

@@ -1,6 +1,6 @@
 /* What the runs of one rank of a sweep tell: how alike they are, and how trilinear the best is. */
-#ifndef SLC_REPORT_SWEEP_JUDGE_H
-#define SLC_REPORT_SWEEP_JUDGE_H
+#ifndef SLC_SWEEP_COMPARE_H
+#define SLC_SWEEP_COMPARE_H
 
 #include "base/error/error.h"
 #include "sweep/sweep_record.h"
@@ -14,7 +14,7 @@ enum slc_consistency {
     SLC_CONSISTENCY_NEVER
 };
 
-struct slc_sweep_judge {
+struct slc_sweep_comparison {
     const char *store;
     const char *folder; /* of the sweep */
     enum slc_consistency consistency;
@@ -29,9 +29,9 @@ struct slc_sweep_judge {
  * with auto, no time for is left out, and the rank's note says why. Errors: those of reading the
  * store and the factors; SLC_ERR_MEMORY; SLC_ERR_INTERRUPTED.
  */
-enum slc_status slc_sweep_judge_rank(const struct slc_sweep_judge *judge,
-                                     struct slc_sweep_record *record,
-                                     uint32_t rank,
-                                     struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
+                                       struct slc_sweep_record *record,
+                                       uint32_t rank,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 #endif
