@@ -63,7 +63,6 @@ static struct product_gpu told_of(const struct ttm_product *product, bool done)
 static void put_device(const struct ttm_product *product, bool done, json_t *record)
 {
     const struct product_gpu told = told_of(product, done);
-    const struct products_told told = told_of(product, done);
     struct fault_text why;
 
     slc_json_set(record, "device", product_gpu_json(&told));

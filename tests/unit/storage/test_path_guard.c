@@ -161,7 +161,7 @@ static const struct slc_test tests[] = {
     {"places in and outside of stores", all},
 };
 
-SLC_SUITE(outside)
+SLC_SUITE(path_guard)
 {
     return slc_test_main("path_guard", tests, SLC_COUNT(tests), argc, argv);
 }
