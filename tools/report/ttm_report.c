@@ -67,9 +67,7 @@ static void put_device(const struct ttm_product *product, bool done, json_t *rec
 
     slc_json_set(record, "device", product_gpu_json(&told));
     if (product->refused.status != SLC_OK) {
-        slc_json_set_text(record, "no_device", product->refused.message);
-        (void)json_object_set_new(record, "no_device",
-                                  json_string(fault_text(&why, &product->refused)));
+        slc_json_set_text(record, "no_device", fault_text(&why, &product->refused));
     }
 }
 
