@@ -398,7 +398,7 @@ take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
     bool sound;
 
     if (builder->options.restart) {
-        *why = "as was asked for";
+        *why = "a restart was asked for";
         return SLC_OK;
     }
     /* One of a complete store that is sound does not come to here. */

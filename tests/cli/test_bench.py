@@ -272,7 +272,7 @@ def mttkrp_layouts(folder):
     out, _ = sluice("bench", "mttkrp", path, "-r", 4, "-n", 1, "--kernel", "atomic-fiber", "--check", *SMALL_SET)
     check("fibers of" in out and "error e-15" in out, out)
     out, messages = sluice("bench", "mttkrp", path, "-r", 2, "--layouts", "sorted", status=2)
-    check("no layout sorted by mode 1: make it (sluice layout" in messages, messages)
+    check("no layout sorted by mode 1: make it" in messages and "(sluice layout --sorted, --layouts)" in messages, messages)
     # What fits alone may not fit beside further layouts, or the list of 64-bit coordinates.
     path = os.path.join(folder, "large.slc")
     sluice("generate", path, "--dims", "3000x2000x1000", "--nnz", 400000, "-q")

@@ -145,7 +145,7 @@ def complete(folder):
         check("going on with what an interrupted run left: the whole store" in said and result == expected, said)
         for line in first.splitlines():
             check(not line.strip().startswith(told) or line in said, f"not told again: {line}\n{said}")
-    for more, why in ((["--codec", "lz4"], "other options"), (["--restart"], "--restart")):
+    for more, why in ((["--codec", "lz4"], "other options"), (["--restart"], "a restart was asked for")):
         check(crowded(command(), folder, "out.slc")[0] == 5, "not left")
         result, said = finish(folder, *more)
         check(why in said and "going on" not in said and result == finish(folder, *more)[0], said)
@@ -187,7 +187,7 @@ def stopped(folder):
         for until in ("pushed.state", "sorted.state"):
             ended, said = leave(folder, until=until, number=number)
             check(ended == code, f"exit {ended}: {said}")
-            check("what is done stays in out.slc.part: the same run goes on with it" in said, said)
+            check("what is done stays in out.slc.part: the same command line goes on with it" in said, said)
             result, said = finish(folder)
             check(re.search(r"going on with what an interrupted run left: \w+", said), said)
             check(result == expected, f"other bytes after {until}")
@@ -213,7 +213,7 @@ def changed(folder):
     check("the input has changed since" in said, said)
     check(result == finish(folder)[0], "other bytes than of the new input")
     for more, why in ((["--codec", "lz4"], "other options"), (["--duplicates", "keep-last"], "other options"),
-                      (["--restart"], "--restart")):
+                      (["--restart"], "a restart was asked for")):
         leave(folder)
         result, said = finish(folder, *more)
         check(why in said and "going on" not in said, said)

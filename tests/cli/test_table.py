@@ -128,15 +128,15 @@ def refused(folder):
             ("origin,n\na,1\n", "hr(origin)", ("no column 'hr(origin)'", "no rule 'hr'", "hour(NAME)"), 2),
             ("orig,dest\na,1\n", "time", ("no column 'time' among the 2", "there are 'orig', 'dest'"), 2),
             (",".join(f"column {i}" for i in range(99)) + "\n", "time", ("'column 0', ", ", .."), 2),
-            ("o;n\na;1\n", "o", ("--delimiter ';'",), 2),
-            ("o\tn\na\t1\n", "o", ("--delimiter tab",), 2),
+            ("o;n\na;1\n", "o", ("the delimiter ';' would make several of it (--delimiter)",), 2),
+            ("o\tn\na\t1\n", "o", ("the delimiter tab would make several of it (--delimiter)",), 2),
             ("o,n\ra,1\r", "o,n", ("end in CR alone",), 2),
             ("o,n\na,1\n".encode("utf-16").decode("latin-1"), "o", ("UTF-16",), 2),
             ("o,n\na,4611686018427387904\n", "int(n)", ("bad.csv:2:3", "2^62"), 3),
             ("o,n\na,1\n", "bin(n,1e-300)", ("bad.csv:2:3", "WIDTH is too small"), 3),
             ("o,n\na,-1\n", "log(n)", ("bad.csv:2:3", "above 0"), 3),
-            ("o,n\na,1\n", "bin(n,0)", ("item 1 of --columns", "WIDTH above 0"), 2),
-            ("o,n\na,1\n", "o,log(n,1)", ("item 2 of --columns", "BASE", "above 1"), 2),
+            ("o,n\na,1\n", "bin(n,0)", ("item 1 of the columns", "WIDTH above 0"), 2),
+            ("o,n\na,1\n", "o,log(n,1)", ("item 2 of the columns", "BASE", "above 1"), 2),
             ("o,o\na,1\n", "o", ("more than one column 'o'",), 2),
             ("o,n\na,1\nb,\"2\n\n", "o", ("bad.csv:3:3", "not closed"), 3),
             ("o,n\n\"a\"b,1\n", "o", ("bad.csv:2:1", "goes on behind"), 3),
@@ -146,8 +146,8 @@ def refused(folder):
             ("o,n\na,0\na,1e12\n", "bin(n,1)", ("bins from the lowest",), 3),
             ("o,n\n" + "a" * 5000 + ",0\n", "o", ("bad.csv:2:1", "5000 bytes"), 3),
             ("o,n\n", "o", ("no rows",), 3),
-            ("o,n\na,1\n", "bin(n)", ("item 1 of --columns",), 2),
-            ("o,n\na,1\n", "o,,n", ("item 2 of --columns",), 2)):
+            ("o,n\na,1\n", "bin(n)", ("item 1 of the columns",), 2),
+            ("o,n\na,1\n", "o,,n", ("item 2 of the columns",), 2)):
         with open(path, "w", encoding="latin-1", newline="") as file:
             file.write(text)
         _, messages = sluice("convert", path, os.path.join(folder, "bad.slc"), "--columns", columns, "-q", status=status)

@@ -185,7 +185,7 @@ def refused(folder):
     refused_with(folder, "another format", good["genten"], "not a binary tensor of SPLATT", "--format", "splatt-bin")
     refused_with(folder, "a base that is not", good["splatt"], "nonzero 1: index 0 of mode 1, but indices start at 1",
                  "--index-base", 1)
-    refused_with(folder, "nothing said", good["alto"], "--format alto-bin")
+    refused_with(folder, "nothing said", good["alto"], "alto-bin (--format)")
 
 
 def temporary(folder):
