@@ -290,22 +290,25 @@ void log_json_progress(struct log_json *log, const struct log_progress *now)
 
 void log_json_end(struct log_json *log, const struct log_end *end)
 {
-    if (log != NULL) {
-        json_t *object = event("end");
+    json_t *object;
 
-        slc_json_set_text(object, "reason", end->reason);
-        slc_json_set(object, "exit_code", json_integer(end->exit_code));
-        if (end->result != NULL) {
-            slc_json_set_count(object, "iterations", end->result->iterations);
-            slc_json_set_real(object, "fit", end->result->fit);
-        }
-        slc_json_set_real(object, "seconds", end->seconds);
-        slc_json_set_count(object, "peak_memory_bytes", slc_memory_peak());
-        if (end->estimate != NULL) {
-            slc_json_set(object, "estimate", end->estimate);
-        }
-        write_event(log, object);
+    if (log == NULL) {
+        json_decref(end->estimate);
+        return;
     }
+    object = event("end");
+    slc_json_set_text(object, "reason", end->reason);
+    slc_json_set(object, "exit_code", json_integer(end->exit_code));
+    if (end->result != NULL) {
+        slc_json_set_count(object, "iterations", end->result->iterations);
+        slc_json_set_real(object, "fit", end->result->fit);
+    }
+    slc_json_set_real(object, "seconds", end->seconds);
+    slc_json_set_count(object, "peak_memory_bytes", slc_memory_peak());
+    if (end->estimate != NULL) {
+        slc_json_set(object, "estimate", end->estimate);
+    }
+    write_event(log, object);
 }
 
 void log_json_abort(struct log_json *log, int exit_code, double seconds)
