@@ -18,13 +18,15 @@ struct forecast_options {
     bool brief; /* of a run that begins: drives are tried where much is read or written alone */
 };
 
-/* The rows of commands that have no --json of their own. */
+/* The rows of commands that have no --json of their own. A member is no expression:
+ * NOLINTBEGIN(bugprone-macro-parentheses) */
 #define FORECAST_OPTION_ROWS(type, field)                                                          \
     OPTION_ROW("dry-run", OPTION_FLAG, type, field.dry_run,                                        \
                .help = "tell what memory, disk and time it would take; write nothing"),            \
         OPTION_ROW("no-probe", OPTION_FLAG, type, field.no_probe,                                  \
                    .help = "of --dry-run: try no drive, and estimate no time"),                    \
         OPTION_ROW("json", OPTION_FLAG, type, field.json, .help = "of --dry-run: one JSON object")
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 enum { FORECAST_BUFFERS = 8, FORECAST_PHASES = 6, FORECAST_PARTS = 4 };
 
