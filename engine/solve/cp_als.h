@@ -106,7 +106,7 @@ struct slc_cp_als_options {
     double regularization; /* added to the diagonal of every Gram matrix before solving */
     uint64_t seed;
     /*
-     * The part of the nonzeros, up to 0.5, that takes no part (engine/solve/holdout.h): they are
+     * The part of the nonzeros, up to 0.5, that takes no part (engine/stream/holdout.h): they are
      * zeros to the factorization, ||X|| is that of the others, and the model's error on them is
      * told after every iteration and at the end. 0: none. Not with devices; the plan's beside_bytes
      * have to be slc_cp_holdout_bytes.
