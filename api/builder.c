@@ -1,15 +1,14 @@
 /*
  * Public API: stores made from entries that the caller pushes, piece by piece.
  */
-#include "api/internal.h"
-
+#include "convert/build/builder.h"
+#include "api/output.h"
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "base/thread/team.h"
 #include "convert/build/build_memory.h"
-#include "convert/build/builder.h"
 #include "convert/publish/build_complete.h"
+#include "storage/manifest/names.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,14 +24,14 @@ enum {
 
 struct sluice_builder {
     struct slc_builder *builder;
-    struct sluice_convert_options options;
+    struct sluice_builder_options options;
     uint32_t order;
     unsigned base;
     uint64_t entries;                /* pushed */
     uint64_t sequence;               /* of the next piece */
     uint64_t largest[SLC_MAX_ORDER]; /* index as pushed */
     uint64_t start_ns;
-    struct slc_stop stop;
+    struct api_run run;
     bool failed;
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
 };
@@ -61,32 +60,27 @@ static enum slc_status divide_memory(struct slc_builder_options *build,
     return SLC_OK;
 }
 
-/* The options of conversions that are not of text. */
-static enum slc_status take_options(struct sluice_builder *builder,
-                                    const struct sluice_convert_options *given,
+static enum slc_status read_options(struct sluice_builder *builder,
+                                    const struct sluice_builder_options *given,
                                     struct slc_error *err)
 {
-    struct sluice_convert_options *known = &builder->options;
-    enum slc_status status;
+    struct sluice_builder_options *known = &builder->options;
+    const struct sluice_entry_options *entries = &known->entries;
+    enum slc_status status = API_READ_OPTIONS(sluice_builder_options, known, given, err);
 
-    sluice_convert_options_init(known, sizeof *known);
-    status = api_take_options(known, sizeof *known, given, "sluice_convert_options", err);
     if (status != SLC_OK) {
         return status;
     }
     if (builder->order < 1 || builder->order > SLUICE_MAX_ORDER ||
-        (known->dims_order != 0 && known->dims_order != builder->order)) {
+        (entries->dims_order != 0 && entries->dims_order != builder->order)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the order is %u, and %u lengths are given; a tensor has 1 to %d modes, "
-                        "and all lengths or none are given",
-                        builder->order, known->dims_order, (int)SLUICE_MAX_ORDER);
+                        "the order is %u, and %u mode sizes are given; a tensor has 1 to %d modes, "
+                        "and all sizes or none are given",
+                        builder->order, entries->dims_order, (int)SLUICE_MAX_ORDER);
     }
-    if (known->columns != NULL || known->label_count > 0 || known->values != NULL ||
-        known->transform != NULL || (known->named_modes != 0 && known->name == NULL)) {
+    if (known->named_modes != 0 && known->name == NULL) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "columns, labels, values and transform are of files; a builder asks `name` "
-                        "for the names of "
-                        "the modes in named_modes");
+                        "named_modes is set, and `name`, which has the names, is NULL");
     }
     for (uint32_t n = 0; n < builder->order; n++) {
         if (known->titles[n] != NULL && strlen(known->titles[n]) >= SLC_TITLE_BYTES) {
@@ -98,20 +92,17 @@ static enum slc_status take_options(struct sluice_builder *builder,
             known->titles[n] = strcpy(builder->titles[n], known->titles[n]);
         }
     }
-    if ((unsigned)known->duplicates > SLUICE_DUPLICATES_KEEP_LAST ||
-        (unsigned)known->value > SLUICE_VALUE_F64 || known->index_base > 1) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "duplicates %d or value %d is not one of the enumerations, or the index "
-                        "base %d neither 0 nor 1",
-                        (int)known->duplicates, (int)known->value, (int)known->index_base);
-    }
-    builder->base = known->index_base == 1 ? 1 : 0;
-    builder->stop.flag = known->stop;
-    return api_check_form(known->codec, known->relabel, err);
+    builder->base = entries->index_base == SLUICE_BASE_ONE;
+    api_run_init(&builder->run, &known->run);
+    status = API_CHECK_CHOICES(
+        err, {"duplicates", (int)entries->duplicates, SLUICE_DUPLICATES_KEEP_LAST},
+        {"value", (int)entries->value, SLUICE_VALUE_F64},
+        {"index_base", (int)entries->index_base, SLUICE_BASE_ONE});
+    return status == SLC_OK ? api_check_output(&known->output, err) : status;
 }
 
 /* The names of one mode, as far as the caller has some. */
-static enum slc_status write_names(const struct sluice_convert_options *known,
+static enum slc_status write_names(const struct sluice_builder_options *known,
                                    uint32_t mode,
                                    const char *folder,
                                    struct slc_manifest *manifest,
@@ -121,7 +112,7 @@ static enum slc_status write_names(const struct sluice_convert_options *known,
     enum slc_status status = slc_names_writer_open(NULL, folder, mode, &writer, err);
 
     for (uint64_t i = 0; i < manifest->dims[mode] && status == SLC_OK; i++) {
-        const char *name = known->name(known->context, mode, i);
+        const char *name = known->name(known->run.context, mode, i);
 
         if (name == NULL) {
             break;
@@ -140,7 +131,7 @@ static enum slc_status
 attach(void *context, const char *folder, struct slc_manifest *manifest, struct slc_error *err)
 {
     const struct sluice_builder *builder = context;
-    const struct sluice_convert_options *known = &builder->options;
+    const struct sluice_builder_options *known = &builder->options;
     enum slc_status status = SLC_OK;
 
     for (uint32_t n = 0; n < builder->order && status == SLC_OK; n++) {
@@ -162,9 +153,9 @@ static uint64_t names_bytes(const struct sluice_builder *builder)
     if (builder->options.named_modes == 0) {
         return 0;
     }
-    for (uint32_t n = 0; n < builder->options.dims_order; n++) {
+    for (uint32_t n = 0; n < builder->options.entries.dims_order; n++) {
         if ((builder->options.named_modes >> n & 1) != 0) {
-            most = slc_max_u64(most, builder->options.dims[n]);
+            most = slc_max_u64(most, builder->options.entries.dims[n]);
         }
     }
     return slc_names_memory_bytes(most);
@@ -173,30 +164,19 @@ static uint64_t names_bytes(const struct sluice_builder *builder)
 static enum slc_status
 create(struct sluice_builder *builder, const char *output, struct slc_error *err)
 {
-    const struct sluice_convert_options *known = &builder->options;
+    const struct sluice_builder_options *known = &builder->options;
     struct slc_builder_options build = {.output = output,
-                                        .temp_folder = known->temp_folder,
-                                        .overwrite = known->overwrite != 0,
-                                        .codec = (enum slc_codec)known->codec,
-                                        .value = (enum slc_value_choice)known->value,
-                                        .duplicates = (enum slc_duplicates)known->duplicates,
-                                        .block_bytes = known->block_bytes,
-                                        .memory_bytes = api_memory_bytes(known->memory_bytes),
-                                        .max_temp = known->max_temp_bytes,
-                                        .workers = api_threads(known->threads),
+                                        .value = (enum slc_value_choice)known->entries.value,
+                                        .duplicates =
+                                            (enum slc_duplicates)known->entries.duplicates,
+                                        .workers = api_run_threads(&builder->run),
                                         .assumed_base = builder->base,
-                                        .relabel = (enum slc_relabel)known->relabel,
-                                        .stop = &builder->stop,
-                                        .progress = known->progress,
-                                        .context = known->context,
                                         .attach = attach,
                                         .attached = builder};
-    enum slc_status status = api_take_fibers(known->fibers, known->fiber_mode, known->fiber_bits,
-                                             &build.fibers, &build.run, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    API_SET_RUN(&build, &builder->run);
+    API_SET_OUTPUT(&build, &known->output);
     if (build.workers > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE, "%u threads; 1 to %d are possible", build.workers,
                         SLC_MAX_THREADS);
@@ -206,34 +186,34 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
                             : status;
 }
 
-enum slc_status sluice_builder_create(const char *output,
-                                      uint32_t order,
-                                      const struct sluice_convert_options *options,
-                                      struct sluice_builder **ret_builder,
-                                      struct slc_error *err)
+enum sluice_status sluice_builder_create(const char *output,
+                                         uint32_t order,
+                                         const struct sluice_builder_options *options,
+                                         struct sluice_builder **ret_builder,
+                                         struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct sluice_builder *builder;
     enum slc_status status = api_need_path(output, "output", err);
 
     if (status != SLC_OK) {
-        return status;
+        return api_return(status, err, ret_err);
     }
     builder = slc_calloc(1, sizeof *builder);
     if (builder == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to build a store");
+        status = slc_fail(err, SLC_ERR_MEMORY, "no memory to build a store");
+        return api_return(status, err, ret_err);
     }
     builder->order = order;
     builder->start_ns = slc_clock_ns();
-    status = take_options(builder, options, err);
-    if (status == SLC_OK) {
-        status = create(builder, output, err);
-    }
+    status = read_options(builder, options, err);
+    API_THEN(status, create(builder, output, err));
     if (status != SLC_OK) {
         slc_free(builder);
-        return status;
+        return api_return(status, err, ret_err);
     }
     *ret_builder = builder;
-    return SLC_OK;
+    return SLUICE_OK;
 }
 
 /* Checks entries and notes the largest indices. Errors: SLC_ERR_INPUT naming entry and mode. */
@@ -244,8 +224,9 @@ static enum slc_status check_entries(struct sluice_builder *builder,
                                      struct slc_error *err)
 {
     for (uint32_t n = 0; n < builder->order; n++) {
-        const uint64_t limit =
-            builder->options.dims_order > 0 ? builder->options.dims[n] : SLC_MAX_MODE_LENGTH;
+        const uint64_t limit = builder->options.entries.dims_order > 0
+                                   ? builder->options.entries.dims[n]
+                                   : SLC_MAX_MODE_LENGTH;
 
         for (uint64_t i = 0; i < count; i++) {
             const uint64_t index = coords[n][i];
@@ -270,7 +251,7 @@ static enum slc_status check_entries(struct sluice_builder *builder,
 }
 
 /* From the entries that are pushed first: all of them where they are few, else evenly spread. */
-static enum slc_status give_sample(struct sluice_builder *builder,
+static enum slc_status push_sample(struct sluice_builder *builder,
                                    uint64_t count,
                                    const uint64_t *const *coords,
                                    struct slc_error *err)
@@ -323,56 +304,57 @@ static enum slc_status push_pieces(struct sluice_builder *builder,
     return status;
 }
 
-enum slc_status sluice_builder_push(struct sluice_builder *builder,
-                                    uint64_t count,
-                                    const uint64_t *const *coords,
-                                    const double *values,
-                                    struct slc_error *err)
+enum sluice_status sluice_builder_push(struct sluice_builder *builder,
+                                       uint64_t count,
+                                       const uint64_t *const *coords,
+                                       const double *values,
+                                       struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     enum slc_status status;
 
     if (builder->failed) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "an earlier push has failed: the builder can only be abandoned");
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "an earlier push has failed: the builder can only be abandoned");
+        return api_return(status, err, ret_err);
     }
     if (count == 0) {
-        return SLC_OK;
+        return SLUICE_OK;
     }
     status = check_entries(builder, count, coords, values, err);
     if (status == SLC_OK && builder->entries == 0) {
-        status = give_sample(builder, count, coords, err);
+        status = push_sample(builder, count, coords, err);
     }
-    if (status == SLC_OK) {
-        status = push_pieces(builder, count, coords, values, err);
-    }
+    API_THEN(status, push_pieces(builder, count, coords, values, err));
     builder->entries += count;
     builder->failed = status != SLC_OK;
-    return status;
+    return api_return(status, err, ret_err);
 }
 
 static enum slc_status
-take_dims(const struct sluice_builder *builder, uint64_t *dims, struct slc_error *err)
+find_dims(const struct sluice_builder *builder, uint64_t *dims, struct slc_error *err)
 {
-    if (builder->options.dims_order == 0 && builder->entries == 0) {
+    const struct sluice_entry_options *entries = &builder->options.entries;
+
+    if (entries->dims_order == 0 && builder->entries == 0) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "no entries and no lengths: set dims to make an empty tensor");
+                        "no entries and no mode sizes: set dims to make an empty tensor");
     }
     for (uint32_t n = 0; n < builder->order; n++) {
-        dims[n] = builder->options.dims_order > 0 ? builder->options.dims[n]
-                                                  : builder->largest[n] - builder->base + 1;
+        dims[n] =
+            entries->dims_order > 0 ? entries->dims[n] : builder->largest[n] - builder->base + 1;
     }
     return SLC_OK;
 }
 
-static enum slc_status give_report(const struct sluice_builder *builder,
-                                   const uint64_t *dims,
-                                   const struct slc_builder_report *made,
-                                   struct sluice_convert_report *report,
-                                   struct slc_error *err)
+static struct sluice_convert_report builder_report(const struct sluice_builder *builder,
+                                                   const uint64_t *dims,
+                                                   const struct slc_builder_report *made)
 {
-    struct sluice_convert_report known = {.struct_bytes = sizeof known,
-                                          .order = builder->order,
+    struct sluice_convert_report known = {.order = builder->order,
                                           .index_base = builder->base,
+                                          .relabelled_modes =
+                                              api_relabelled_modes(&made->relabel, builder->order),
                                           .entries = made->entries,
                                           .duplicates = made->duplicates,
                                           .explicit_zeros = made->explicit_zeros,
@@ -380,42 +362,38 @@ static enum slc_status give_report(const struct sluice_builder *builder,
                                           .store_bytes = made->summary.file_bytes,
                                           .seconds = slc_seconds_since(builder->start_ns)};
 
-    for (uint32_t n = 0; n < builder->order; n++) {
-        known.relabelled_modes |= made->relabel.verdict[n] == SLC_RELABELLED ? 1U << n : 0U;
-        known.dims[n] = dims[n];
-    }
-    return api_give_report(report, &known, sizeof known, "sluice_convert_report", err);
+    memcpy(known.dims, dims, builder->order * sizeof *dims);
+    return known;
 }
 
-enum slc_status sluice_builder_finish(struct sluice_builder *builder,
-                                      struct sluice_convert_report *report,
-                                      struct slc_error *err)
+enum sluice_status sluice_builder_finish(struct sluice_builder *builder,
+                                         struct sluice_convert_report *report,
+                                         struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct slc_store_origin origin = {.source = "entries that a program pushed",
                                       .dialect = "entries",
                                       .writer = "sluice " SLC_VERSION};
     struct slc_builder_report made = {0};
     uint64_t dims[SLC_MAX_ORDER] = {0};
-    enum slc_status status;
+    enum slc_status status =
+        builder->failed
+            ? slc_fail(err, SLC_ERR_USAGE, "a push has failed: there is no store to finish")
+            : api_check_report(report, "sluice_convert_report", err);
 
-    if (builder->failed) {
-        sluice_builder_abandon(builder);
-        return slc_fail(err, SLC_ERR_USAGE, "a push has failed: there is no store to finish");
-    }
-    status = api_check_report(report, "sluice_convert_report", err);
-    if (status == SLC_OK) {
-        status = take_dims(builder, dims, err);
-    }
+    API_THEN(status, find_dims(builder, dims, err));
     if (status != SLC_OK) {
         sluice_builder_abandon(builder);
-        return status;
+        return api_return(status, err, ret_err);
     }
     status = slc_builder_finish(builder->builder, builder->base, dims, &origin, &made, err);
-    if (status == SLC_OK && report != NULL) {
-        status = give_report(builder, dims, &made, report, err);
+    if (status == SLC_OK) {
+        const struct sluice_convert_report known = builder_report(builder, dims, &made);
+
+        status = API_FILL_REPORT(sluice_convert_report, report, &known, err);
     }
     slc_free(builder);
-    return status;
+    return api_return(status, err, ret_err);
 }
 
 void sluice_builder_abandon(struct sluice_builder *builder)

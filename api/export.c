@@ -1,28 +1,31 @@
 /*
- * Public API: tensors and models in the forms that others read.
+ * Public API: stores and models in the formats of other programs.
  */
 #include "convert/export/export.h"
-#include "api/internal.h"
+#include "api/call.h"
+#include "api/objects.h"
 #include "convert/export/export_form.h"
 #include "convert/export/export_lists.h"
 #include "report/export_run.h"
+#include "sluice/convert.h"
+#include "sluice/model.h"
 
 #include <string.h>
 
 /* By what the command calls them. */
 static const char *const tensor_forms[] = {NULL, "tns", "splatt-bin", "npz", "scipy", "matlab"};
 
-static enum slc_status choose_tensor_form(enum sluice_export_form wanted,
+static enum slc_status choose_tensor_form(const struct sluice_export_options *known,
                                           const char *output,
                                           const struct slc_export_form **form,
                                           struct slc_error *err)
 {
-    enum slc_status status;
+    enum slc_status status =
+        API_CHECK_CHOICES(err, {"form", (int)known->form, SLUICE_EXPORT_MATLAB},
+                          {"index_base", (int)known->index_base, SLUICE_BASE_ONE});
 
-    if ((unsigned)wanted > SLUICE_EXPORT_MATLAB) {
-        return slc_fail(err, SLC_ERR_USAGE, "form %d is not one of the enumeration", (int)wanted);
-    }
-    status = slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[wanted], output, form, err);
+    API_THEN(status, slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[known->form], output,
+                                            form, err));
     if (status == SLC_OK && !(*form)->text && strcmp(output, "-") == 0) {
         status =
             slc_fail(err, SLC_ERR_USAGE,
@@ -31,55 +34,36 @@ static enum slc_status choose_tensor_form(enum sluice_export_form wanted,
     return status;
 }
 
-enum slc_status sluice_export(const char *path,
-                              const char *output,
-                              const struct sluice_export_options *options,
-                              uint64_t *ret_lines,
-                              struct slc_error *err)
+enum sluice_status sluice_export(const char *path,
+                                 const char *output,
+                                 const struct sluice_export_options *options,
+                                 uint64_t *ret_nnz,
+                                 struct sluice_error *ret_err)
 {
-    struct sluice_export_options known;
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    struct sluice_export_options known = {0};
     struct slc_export_options export = {.store = path, .output = output};
     const struct slc_export_form *form = NULL;
-    struct slc_stop stop = {.flag = NULL};
-    uint64_t lines = 0;
-    enum slc_status status;
+    struct api_run run = {.phase = NULL};
+    uint64_t nnz = 0;
+    enum slc_status status = API_READ_OPTIONS(sluice_export_options, &known, options, err);
 
-    sluice_export_options_init(&known, sizeof known);
-    status = api_take_options(&known, sizeof known, options, "sluice_export_options", err);
+    API_THEN(status, api_need_path(path, "path", err));
+    API_THEN(status, api_need_path(output, "output", err));
+    API_THEN(status, choose_tensor_form(&known, output, &form, err));
     if (status == SLC_OK) {
-        status = api_need_path(path, "path", err);
+        api_run_init(&run, &known.run);
+        API_SET_RUN(&export, &run);
+        export.threads = api_run_threads(&run);
+        export.index_base = known.index_base != SLUICE_BASE_ZERO;
+        export.overwrite = known.overwrite != 0;
+        status = form->text ? slc_export_tns(&export, &nnz, err)
+                            : slc_export_lists(&export, form->lists, &nnz, err);
     }
-    if (status == SLC_OK) {
-        status = api_need_path(output, "output", err);
+    if (status == SLC_OK && ret_nnz != NULL) {
+        *ret_nnz = nnz;
     }
-    if (status == SLC_OK) {
-        status = choose_tensor_form(known.form, output, &form, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
-    export.index_base = known.index_base;
-    export.memory_bytes = api_memory_bytes(known.memory_bytes);
-    export.threads = api_threads(known.threads);
-    export.overwrite = known.overwrite != 0;
-    export.progress = known.progress;
-    export.context = known.context;
-    stop.flag = known.stop;
-    export.stop = &stop;
-    status = form->text ? slc_export_tns(&export, &lines, err)
-                        : slc_export_lists(&export, form->lists, &lines, err);
-    if (status == SLC_OK && ret_lines != NULL) {
-        *ret_lines = lines;
-    }
-    return status;
-}
-
-void sluice_model_export_options_init(struct sluice_model_export_options *options, uint64_t bytes)
-{
-    static const struct sluice_model_export_options defaults = {.struct_bytes = sizeof defaults,
-                                                                .form = SLUICE_MODEL_AUTO};
-
-    api_init_options(options, bytes, &defaults, sizeof defaults);
+    return api_return(status, err, ret_err);
 }
 
 static enum slc_status choose_model_form(enum sluice_model_form wanted,
@@ -88,72 +72,61 @@ static enum slc_status choose_model_form(enum sluice_model_form wanted,
                                          struct slc_error *err)
 {
     const struct slc_export_form *chosen = NULL;
-    enum slc_status status;
+    enum slc_status status = API_CHECK_CHOICES(err, {"form", (int)wanted, SLUICE_MODEL_MATLAB});
 
-    if ((unsigned)wanted > SLUICE_MODEL_AUTO) {
-        return slc_fail(err, SLC_ERR_USAGE, "form %d is not one of the enumeration", (int)wanted);
+    if (status == SLC_OK && wanted == SLUICE_MODEL_AUTO) {
+        status = slc_export_form_choose(SLC_EXPORT_MODEL, NULL, output, &chosen, err);
     }
-    *form = (enum slc_model_form)wanted;
-    if (wanted != SLUICE_MODEL_AUTO) {
-        return SLC_OK;
-    }
-    status = slc_export_form_choose(SLC_EXPORT_MODEL, NULL, output, &chosen, err);
     if (status == SLC_OK) {
-        *form = chosen->model;
+        *form = chosen != NULL ? chosen->model : (enum slc_model_form)(wanted - 1);
     }
     return status;
 }
 
-/* The folder or the model that `of` names. */
+/* Exports the folder or the model that `of` names. */
 static enum slc_status export_model(const struct slc_export_run_options *of,
                                     const struct sluice_model_export_options *options,
                                     struct slc_error *err)
 {
     struct slc_export_run_options export = *of;
-    struct sluice_model_export_options known;
+    struct sluice_model_export_options known = {0};
     struct slc_export_run_report report;
-    struct slc_stop stop = {.flag = NULL};
-    enum slc_status status;
+    struct api_run run = {.phase = NULL};
+    enum slc_status status = API_READ_OPTIONS(sluice_model_export_options, &known, options, err);
 
-    sluice_model_export_options_init(&known, sizeof known);
-    status = api_take_options(&known, sizeof known, options, "sluice_model_export_options", err);
-    if (status == SLC_OK) {
-        status = api_need_path(export.output, "output", err);
-    }
-    if (status == SLC_OK) {
-        status = choose_model_form(known.form, export.output, &export.form, err);
-    }
+    API_THEN(status, api_need_path(export.output, "output", err));
+    API_THEN(status, choose_model_form(known.form, export.output, &export.form, err));
     if (status != SLC_OK) {
         return status;
     }
+    api_run_init(&run, &known.run);
+    API_SET_RUN(&export, &run);
     export.store = known.store;
-    export.memory_bytes = api_memory_bytes(known.memory_bytes);
     export.overwrite = known.overwrite != 0;
-    export.progress = known.progress;
-    export.context = known.context;
-    stop.flag = known.stop;
-    export.stop = &stop;
     return slc_export_run(&export, &report, err);
 }
 
-enum slc_status sluice_model_export(const char *folder,
-                                    const char *output,
-                                    const struct sluice_model_export_options *options,
-                                    struct slc_error *err)
+enum sluice_status sluice_run_export(const char *folder,
+                                     const char *output,
+                                     const struct sluice_model_export_options *options,
+                                     struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_export_run_options export = {.run = folder, .output = output};
     const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return status == SLC_OK ? export_model(&export, options, err) : status;
+    return api_return(status == SLC_OK ? export_model(&export, options, err) : status, err,
+                      ret_err);
 }
 
-enum slc_status sluice_cpd_export(const struct sluice_cpd *model,
-                                  const char *output,
-                                  const struct sluice_model_export_options *options,
-                                  struct slc_error *err)
+enum sluice_status sluice_model_export(const struct sluice_model *model,
+                                       const char *output,
+                                       const struct sluice_model_export_options *options,
+                                       struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_model_view view = api_model_view(model);
     const struct slc_export_run_options export = {.model = &view, .output = output};
 
-    return export_model(&export, options, err);
+    return api_return(export_model(&export, options, err), err, ret_err);
 }

@@ -1,10 +1,12 @@
 /*
  * Public API: further layouts of a store.
  */
-#include "api/internal.h"
+#include "api/call.h"
+#include "api/objects.h"
 #include "base/memory/memory.h"
 #include "convert/layout/relayout.h"
 #include "convert/layout/restripe.h"
+#include "sluice/store.h"
 #include "storage/file/block_file.h"
 #include "storage/file/stripes.h"
 
@@ -13,14 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sluice_layout_options_init(struct sluice_layout_options *options, uint64_t bytes)
-{
-    static const struct sluice_layout_options defaults = {.struct_bytes = sizeof defaults};
-
-    api_init_options(options, bytes, &defaults, sizeof defaults);
-}
-
-uint32_t sluice_store_layouts(const struct sluice_store *store)
+uint32_t sluice_store_layout_count(const struct sluice_store *store)
 {
     return store->store.manifest.layout_count;
 }
@@ -37,13 +32,13 @@ no_layout(const struct sluice_store *store, uint32_t number, struct slc_error *e
                     store->store.manifest.layout_count);
 }
 
-/* The file of a layout, whose stripes it names. Owns: slc_block_file_close. */
+/* The file of a layout, with the paths of its stripes. Owns: slc_block_file_close. */
 static enum slc_status open_file(const struct sluice_store *store,
-                                 const struct slc_store_layout *layout,
+                                 uint32_t number,
                                  struct slc_block_file *file,
                                  struct slc_error *err)
 {
-    char *path = slc_path_join(store->store.path, layout->file);
+    char *path = slc_path_join(store->store.path, store->store.manifest.layouts[number].file);
     const enum slc_status status =
         path == NULL ? no_path(err)
                      : slc_block_file_open(slc_files_or_system(store->store.files), path,
@@ -53,7 +48,7 @@ static enum slc_status open_file(const struct sluice_store *store,
     return status;
 }
 
-/* So many stripes that a layout is in, wherever they are now. */
+/* The number of stripes of a layout, wherever they are now. */
 static enum slc_status count_stripes(const struct sluice_store *store,
                                      const struct slc_store_layout *layout,
                                      uint32_t *count,
@@ -73,21 +68,20 @@ static enum slc_status count_stripes(const struct sluice_store *store,
     return status;
 }
 
-enum slc_status sluice_store_stripe(const struct sluice_store *store,
-                                    uint32_t number,
-                                    uint32_t stripe,
-                                    char *path,
-                                    uint64_t path_bytes,
-                                    uint64_t *ret_bytes,
-                                    struct slc_error *err)
+enum sluice_status sluice_store_get_stripe(const struct sluice_store *store,
+                                           uint32_t number,
+                                           uint32_t stripe,
+                                           char *path,
+                                           uint64_t path_bytes,
+                                           uint64_t *ret_bytes,
+                                           struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct slc_block_file file = SLC_BLOCK_FILE_INIT;
-    enum slc_status status;
+    enum slc_status status = number < store->store.manifest.layout_count
+                                 ? open_file(store, number, &file, err)
+                                 : no_layout(store, number, err);
 
-    if (number >= store->store.manifest.layout_count) {
-        return no_layout(store, number, err);
-    }
-    status = open_file(store, &store->store.manifest.layouts[number], &file, err);
     if (status == SLC_OK && stripe >= file.shape.count) {
         status = slc_fail(err, SLC_ERR_USAGE, "stripe %u of a layout that has %u", stripe,
                           file.shape.count);
@@ -103,34 +97,35 @@ enum slc_status sluice_store_stripe(const struct sluice_store *store,
         }
     }
     slc_block_file_close(&file);
-    return status;
+    return api_return(status, err, ret_err);
 }
 
-enum slc_status sluice_store_layout(const struct sluice_store *store,
-                                    uint32_t number,
-                                    struct sluice_layout_info *info,
-                                    struct slc_error *err)
+enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
+                                           uint32_t number,
+                                           struct sluice_layout_info *info,
+                                           struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_manifest *manifest = &store->store.manifest;
-    struct sluice_layout_info known = {.struct_bytes = sizeof known};
+    struct sluice_layout_info known = {.mode = 0};
     const struct slc_store_layout *layout;
     enum slc_status status;
 
     if (number >= manifest->layout_count) {
-        return no_layout(store, number, err);
+        return api_return(no_layout(store, number, err), err, ret_err);
     }
     layout = &manifest->layouts[number];
-    known.kind = (enum sluice_layout)layout->layout;
+    known.kind = (enum sluice_layout_kind)layout->layout;
     known.mode = layout->layout_mode;
     known.codec = (enum sluice_codec)layout->codec;
     known.file_bytes = layout->file_bytes;
     known.block_count = layout->block_count;
     status = count_stripes(store, layout, &known.stripes, err);
-    return status == SLC_OK ? api_give_report(info, &known, sizeof known, "sluice_layout_info", err)
-                            : status;
+    API_THEN(status, API_FILL_REPORT(sluice_layout_info, info, &known, err));
+    return api_return(status, err, ret_err);
 }
 
-static enum slc_status check_kind(enum sluice_layout kind, struct slc_error *err)
+static enum slc_status check_kind(enum sluice_layout_kind kind, struct slc_error *err)
 {
     if (kind != SLUICE_LAYOUT_SORTED && kind != SLUICE_LAYOUT_FIBER) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -140,21 +135,31 @@ static enum slc_status check_kind(enum sluice_layout kind, struct slc_error *err
     return SLC_OK;
 }
 
-/* The store, locked; its modes reach to `mode` at least. */
-static enum slc_status open_store(const char *path,
-                                  uint32_t mode,
-                                  const struct slc_relayout_options *options,
-                                  struct slc_relayout *layouts,
-                                  struct slc_error *err)
-{
-    struct slc_relayout_options open = *options;
-    enum slc_status status = api_need_path(path, "path", err);
+/* The layouts of a store that are being changed. */
+struct changing {
+    struct api_run run;
+    struct slc_relayout layouts;
+};
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    open.store = path;
-    status = slc_relayout_open(&open, layouts, err);
+/* Opens and locks the store, which has to have the mode. Owns: slc_relayout_close, also after an
+ * error. */
+static enum slc_status open_layouts(struct changing *changing,
+                                    const char *path,
+                                    uint32_t mode,
+                                    const struct sluice_layout_options *options,
+                                    struct slc_error *err)
+{
+    struct sluice_layout_options known = {0};
+    struct slc_relayout_options open = {.store = path};
+    struct slc_relayout *layouts = &changing->layouts;
+    enum slc_status status = API_READ_OPTIONS(sluice_layout_options, &known, options, err);
+
+    *layouts = (struct slc_relayout){.lock = -1};
+    api_run_init(&changing->run, &known.run);
+    API_SET_RUN(&open, &changing->run);
+    open.workers = api_run_threads(&changing->run);
+    API_THEN(status, api_need_path(path, "path", err));
+    API_THEN(status, slc_relayout_open(&open, layouts, err));
     if (status == SLC_OK && mode >= layouts->store.manifest.order) {
         status = slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
                           layouts->store.manifest.order);
@@ -162,63 +167,30 @@ static enum slc_status open_store(const char *path,
     return status;
 }
 
-/* The layouts of a store that are being changed, by what a caller asks for. */
-struct changing {
-    struct sluice_layout_options known;
-    struct slc_stop stop;
-    struct slc_relayout layouts;
-};
-
-/* Owns: slc_relayout_close, whatever comes of it. */
-static enum slc_status begin(struct changing *changing,
-                             const char *path,
-                             uint32_t mode,
-                             const struct sluice_layout_options *options,
-                             struct slc_error *err)
+enum sluice_status sluice_layout_add(const char *path,
+                                     enum sluice_layout_kind kind,
+                                     uint32_t mode,
+                                     const struct sluice_layout_options *options,
+                                     struct sluice_error *ret_err)
 {
-    struct sluice_layout_options *known = &changing->known;
-    struct slc_relayout_options open = {.stop = &changing->stop};
-    enum slc_status status;
-
-    changing->layouts = (struct slc_relayout){.lock = -1};
-    sluice_layout_options_init(known, sizeof *known);
-    status = api_take_options(known, sizeof *known, options, "sluice_layout_options", err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    changing->stop = (struct slc_stop){.flag = known->stop};
-    open.memory_bytes = api_memory_bytes(known->memory_bytes);
-    open.workers = api_threads(known->threads);
-    open.progress = known->progress;
-    open.context = known->context;
-    return open_store(path, mode, &open, &changing->layouts, err);
-}
-
-enum slc_status sluice_layout_add(const char *path,
-                                  enum sluice_layout kind,
-                                  uint32_t mode,
-                                  const struct sluice_layout_options *options,
-                                  struct slc_error *err)
-{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct changing changing = {.layouts = {.lock = -1}};
     struct slc_relayout *layouts = &changing.layouts;
     struct slc_sorted_report report;
     enum slc_status status = check_kind(kind, err);
 
-    if (status == SLC_OK) {
-        status = begin(&changing, path, mode, options, err);
-    }
+    API_THEN(status, open_layouts(&changing, path, mode, options, err));
     if (status == SLC_OK &&
         slc_manifest_find(&layouts->store.manifest, (enum slc_layout_kind)kind, mode) == NULL) {
         status = slc_relayout_add(layouts, (enum slc_layout_kind)kind, mode, &report, err);
     }
     slc_relayout_close(layouts);
-    return status;
+    return api_return(status, err, ret_err);
 }
 
 /* Folders as they are to be listed: absolute. free() each, also after an error. */
 static enum slc_status
-take_folders(uint32_t count, const char *const *given, char **folders, struct slc_error *err)
+resolve_folders(uint32_t count, const char *const *given, char **folders, struct slc_error *err)
 {
     if (count == 0 || count > SLC_MAX_STRIPES) {
         return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes; 1 to %d are possible", count,
@@ -239,15 +211,15 @@ take_folders(uint32_t count, const char *const *given, char **folders, struct sl
 }
 
 /* Stripes the layout to the folders; of no folders, gathers it. */
-static enum slc_status move(const char *path,
-                            enum sluice_layout kind,
-                            uint32_t mode,
-                            uint32_t count,
-                            char *const *folders,
-                            const struct sluice_layout_options *options,
-                            struct slc_error *err)
+static enum slc_status move_layout(const char *path,
+                                   enum sluice_layout_kind kind,
+                                   uint32_t mode,
+                                   uint32_t count,
+                                   char *const *folders,
+                                   const struct sluice_layout_options *options,
+                                   struct slc_error *err)
 {
-    struct changing changing;
+    struct changing changing = {.layouts = {.lock = -1}};
     bool changed;
     enum slc_status status;
 
@@ -255,61 +227,57 @@ static enum slc_status move(const char *path,
         return slc_fail(err, SLC_ERR_USAGE, "layout kind %d is not one of the enumeration",
                         (int)kind);
     }
-    status = begin(&changing, path, mode, options, err);
-    if (status == SLC_OK) {
-        status = count > 0
-                     ? slc_relayout_stripe(&changing.layouts, (enum slc_layout_kind)kind, mode,
-                                           (const char *const *)folders, count, &changed, err)
-                     : slc_relayout_gather(&changing.layouts, (enum slc_layout_kind)kind, mode,
-                                           &changed, err);
-    }
+    status = open_layouts(&changing, path, mode, options, err);
+    API_THEN(status, count > 0
+                         ? slc_relayout_stripe(&changing.layouts, (enum slc_layout_kind)kind, mode,
+                                               (const char *const *)folders, count, &changed, err)
+                         : slc_relayout_gather(&changing.layouts, (enum slc_layout_kind)kind, mode,
+                                               &changed, err));
     slc_relayout_close(&changing.layouts);
     return status;
 }
 
-enum slc_status sluice_layout_stripe(const char *path,
-                                     enum sluice_layout kind,
-                                     uint32_t mode,
-                                     uint32_t count,
-                                     const char *const *folders,
-                                     const struct sluice_layout_options *options,
-                                     struct slc_error *err)
+enum sluice_status sluice_layout_stripe(const char *path,
+                                        enum sluice_layout_kind kind,
+                                        uint32_t mode,
+                                        uint32_t count,
+                                        const char *const *folders,
+                                        const struct sluice_layout_options *options,
+                                        struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     char *absolute[SLC_MAX_STRIPES] = {NULL};
-    enum slc_status status = take_folders(count, folders, absolute, err);
+    enum slc_status status = resolve_folders(count, folders, absolute, err);
 
-    if (status == SLC_OK) {
-        status = move(path, kind, mode, count, absolute, options, err);
-    }
+    API_THEN(status, move_layout(path, kind, mode, count, absolute, options, err));
     for (unsigned k = 0; k < SLC_MAX_STRIPES; k++) {
         free(absolute[k]);
     }
-    return status;
+    return api_return(status, err, ret_err);
 }
 
-enum slc_status sluice_layout_gather(const char *path,
-                                     enum sluice_layout kind,
-                                     uint32_t mode,
-                                     const struct sluice_layout_options *options,
-                                     struct slc_error *err)
+enum sluice_status sluice_layout_gather(const char *path,
+                                        enum sluice_layout_kind kind,
+                                        uint32_t mode,
+                                        const struct sluice_layout_options *options,
+                                        struct sluice_error *ret_err)
 {
-    return move(path, kind, mode, 0, NULL, options, err);
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+
+    return api_return(move_layout(path, kind, mode, 0, NULL, options, err), err, ret_err);
 }
 
-enum slc_status
-sluice_layout_drop(const char *path, enum sluice_layout kind, uint32_t mode, struct slc_error *err)
+enum sluice_status sluice_layout_drop(const char *path,
+                                      enum sluice_layout_kind kind,
+                                      uint32_t mode,
+                                      struct sluice_error *ret_err)
 {
-    const struct slc_relayout_options open = {.memory_bytes = api_memory_bytes(0), .workers = 1};
-    struct slc_relayout layouts = {.lock = -1};
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    struct changing changing = {.layouts = {.lock = -1}};
     enum slc_status status = check_kind(kind, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = open_store(path, mode, &open, &layouts, err);
-    if (status == SLC_OK) {
-        status = slc_relayout_drop(&layouts, (enum slc_layout_kind)kind, mode, err);
-    }
-    slc_relayout_close(&layouts);
-    return status;
+    API_THEN(status, open_layouts(&changing, path, mode, NULL, err));
+    API_THEN(status, slc_relayout_drop(&changing.layouts, (enum slc_layout_kind)kind, mode, err));
+    slc_relayout_close(&changing.layouts);
+    return api_return(status, err, ret_err);
 }

@@ -1,16 +1,18 @@
 /*
- * Public API: models from files and from numbers of the caller, and their values.
+ * Public API: models, from decompositions, files and arrays of the caller.
  */
 #include "storage/model/model.h"
-#include "api/internal.h"
+#include "api/call.h"
+#include "api/objects.h"
 #include "api/record.h"
+#include "api/session.h"
 #include "base/memory/memory.h"
-#include "engine/product/predict.h"
 #include "report/run_record.h"
 #include "storage/model/run_folder.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static enum slc_status no_memory(struct slc_error *err)
@@ -67,15 +69,13 @@ static enum slc_status load_model(unsigned order,
 
 /* The same, of the shape that the files have. */
 static enum slc_status
-load_folder(const char *folder, struct sluice_cpd *model, struct slc_error *err)
+load_folder(const char *folder, struct sluice_model *model, struct slc_error *err)
 {
     struct slc_run_folder *run = slc_calloc(1, sizeof *run);
     enum slc_status status =
         run == NULL ? no_memory(err) : slc_run_folder_read(NULL, folder, run, err);
 
-    if (status == SLC_OK) {
-        status = load_model(run->order, run->dims, (double)NAN, folder, &model->result, err);
-    }
+    API_THEN(status, load_model(run->order, run->dims, (double)NAN, folder, &model->result, err));
     if (status == SLC_OK) {
         memcpy(model->dialect, run->record.dialect, sizeof model->dialect);
         model->index_base = run->record.index_base;
@@ -84,39 +84,35 @@ load_folder(const char *folder, struct sluice_cpd *model, struct slc_error *err)
     return status;
 }
 
-enum slc_status sluice_cpd_load(const struct sluice_store *store,
-                                const char *folder,
-                                struct sluice_cpd **ret_model,
-                                struct slc_error *err)
+enum sluice_status sluice_model_load(const struct sluice_store *store,
+                                     const char *folder,
+                                     struct sluice_model **ret_model,
+                                     struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_manifest *manifest = store != NULL ? &store->store.manifest : NULL;
-    struct sluice_cpd *model;
+    struct sluice_model *model = NULL;
     enum slc_status status = api_need_path(folder, "folder", err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    model = slc_calloc(1, sizeof *model);
-    if (model == NULL) {
-        return no_memory(err);
-    }
-    status = manifest != NULL
-                 ? load_model(manifest->order, manifest->dims, sqrt(manifest->sum_of_squares),
-                              folder, &model->result, err)
-                 : load_folder(folder, model, err);
     if (status == SLC_OK) {
-        status = api_record_load(folder, &model->result, &model->record, err);
+        model = slc_calloc(1, sizeof *model);
+        status = model != NULL ? SLC_OK : no_memory(err);
     }
+    API_THEN(status, manifest != NULL
+                         ? load_model(manifest->order, manifest->dims,
+                                      sqrt(manifest->sum_of_squares), folder, &model->result, err)
+                         : load_folder(folder, model, err));
+    API_THEN(status, api_record_load(folder, &model->result, &model->record, err));
     if (status != SLC_OK) {
-        sluice_cpd_destroy(model);
-        return status;
+        sluice_model_destroy(model);
+        return api_return(status, err, ret_err);
     }
     if (manifest != NULL) {
         memcpy(model->dialect, manifest->origin.dialect, sizeof model->dialect);
         model->index_base = manifest->origin.index_base;
     }
     *ret_model = model;
-    return SLC_OK;
+    return SLUICE_OK;
 }
 
 static enum slc_status check_shape(uint32_t order,
@@ -143,7 +139,7 @@ static enum slc_status check_shape(uint32_t order,
 }
 
 static enum slc_status copy_model(const uint64_t *dims,
-                                  const double *lambda,
+                                  const double *weights,
                                   const double *const *factors,
                                   struct slc_cp_result *result,
                                   struct slc_error *err)
@@ -154,46 +150,131 @@ static enum slc_status copy_model(const uint64_t *dims,
         status = slc_matrix_create_from(&result->factors[n], SLC_F64, dims[n], result->rank,
                                         factors[n], err);
     }
-    for (uint32_t r = 0; r < result->rank && status == SLC_OK && lambda != NULL; r++) {
-        if (!isfinite(lambda[r])) {
-            return slc_fail(err, SLC_ERR_INPUT, "weight %" PRIu32 " is %g", r, lambda[r]);
+    for (uint32_t r = 0; r < result->rank && status == SLC_OK && weights != NULL; r++) {
+        if (!isfinite(weights[r])) {
+            return slc_fail(err, SLC_ERR_INPUT, "weight %" PRIu32 " is %g", r, weights[r]);
         }
-        result->lambda[r] = lambda[r];
+        result->lambda[r] = weights[r];
     }
     return status;
 }
 
-enum slc_status sluice_cpd_from_factors(uint32_t order,
-                                        const uint64_t *dims,
-                                        uint32_t rank,
-                                        const double *lambda,
-                                        const double *const *factors,
-                                        struct sluice_cpd **ret_model,
-                                        struct slc_error *err)
+enum sluice_status sluice_model_create(uint32_t order,
+                                       const uint64_t *dims,
+                                       uint32_t rank,
+                                       const double *weights,
+                                       const double *const *factors,
+                                       struct sluice_model **ret_model,
+                                       struct sluice_error *ret_err)
 {
-    struct sluice_cpd *model;
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    struct sluice_model *model = NULL;
     enum slc_status status = check_shape(order, dims, rank, factors, err);
 
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        model = slc_calloc(1, sizeof *model);
+        status = model != NULL ? SLC_OK : no_memory(err);
     }
-    model = slc_calloc(1, sizeof *model);
-    if (model == NULL) {
-        return no_memory(err);
+    if (status == SLC_OK) {
+        model->result.order = order;
+        model->result.rank = rank;
+        set_unknown(&model->result, (double)NAN);
+        status = copy_model(dims, weights, factors, &model->result, err);
     }
-    model->result.order = order;
-    model->result.rank = rank;
-    set_unknown(&model->result, (double)NAN);
-    status = copy_model(dims, lambda, factors, &model->result, err);
-    if (status != SLC_OK) {
-        sluice_cpd_destroy(model);
-        return status;
+    if (status == SLC_OK) {
+        *ret_model = model;
+    } else {
+        sluice_model_destroy(model);
     }
-    *ret_model = model;
-    return SLC_OK;
+    return api_return(status, err, ret_err);
 }
 
-struct slc_model_view api_model_view(const struct sluice_cpd *model)
+void sluice_model_destroy(struct sluice_model *model)
+{
+    if (model != NULL) {
+        slc_cp_result_destroy(&model->result);
+        free(model->record);
+        slc_free(model);
+    }
+}
+
+enum sluice_status sluice_model_get_info(const struct sluice_model *model,
+                                         struct sluice_model_info *info,
+                                         struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    const struct slc_cp_result *result = &model->result;
+    struct sluice_model_info known = {.order = result->order,
+                                      .rank = result->rank,
+                                      .iterations = result->iterations,
+                                      .stop_reason = (enum sluice_stop_reason)result->reason,
+                                      .fit = result->fit,
+                                      .norm = result->norm_x,
+                                      .resumes = result->checkpoints.resumes,
+                                      .checkpoints = result->checkpoints.count,
+                                      .seconds = result->times.total,
+                                      .mttkrp_seconds = result->times.mttkrp,
+                                      .solve_seconds = result->times.solve,
+                                      .fit_seconds = result->times.fit,
+                                      .checkpoint_seconds = result->checkpoints.seconds,
+                                      .bytes_read = model->bytes_read,
+                                      .heldout = result->heldout,
+                                      .heldout_rmse = result->heldout_rmse,
+                                      .heldout_mae = result->heldout_mae,
+                                      .heldout_norm = result->heldout_norm,
+                                      .device_nnz = result->gpu.nnz};
+
+    if (result->reason == SLC_STOP_TIME || result->reason == SLC_STOP_SIGNAL) {
+        known.resume_iteration = result->resume_iteration;
+        known.resume_mode = result->resume_mode;
+    }
+    for (unsigned n = 0; n < result->order; n++) {
+        known.dims[n] = result->factors[n].rows;
+        known.mode_order[n] = result->mode_order[n];
+    }
+    return api_return(API_FILL_REPORT(sluice_model_info, info, &known, err), err, ret_err);
+}
+
+enum sluice_status sluice_model_get_weights(const struct sluice_model *model,
+                                            double *weights,
+                                            uint64_t count,
+                                            struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    const uint32_t rank = model->result.rank;
+    enum slc_status status = SLC_OK;
+
+    if (count < rank) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "an array of %" PRIu64 " numbers for %" PRIu32 " weights", count, rank);
+    } else {
+        memcpy(weights, model->result.lambda, rank * sizeof *weights);
+    }
+    return api_return(status, err, ret_err);
+}
+
+enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
+                                           uint32_t mode,
+                                           double *factor,
+                                           uint64_t count,
+                                           struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    const enum slc_status status =
+        mode < model->result.order
+            ? api_copy_matrix(&model->result.factors[mode], factor, count, err)
+            : slc_fail(err, SLC_ERR_USAGE, "mode %u of a model of %u modes, from 0 on", mode,
+                       model->result.order);
+
+    return api_return(status, err, ret_err);
+}
+
+const char *sluice_model_record(const struct sluice_model *model)
+{
+    return model->record;
+}
+
+struct slc_model_view api_model_view(const struct sluice_model *model)
 {
     struct slc_model_view view = {
         .order = model->result.order, .rank = model->result.rank, .lambda = model->result.lambda};
@@ -204,10 +285,10 @@ struct slc_model_view api_model_view(const struct sluice_cpd *model)
     return view;
 }
 
-enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
-                                enum sluice_model_form form,
-                                const char *path,
-                                struct slc_error *err)
+enum slc_status api_model_save(const struct sluice_model *model,
+                               enum sluice_model_form form,
+                               const char *path,
+                               struct slc_error *err)
 {
     const struct slc_model_view view = api_model_view(model);
     char *record;
@@ -216,14 +297,12 @@ enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
     if (status != SLC_OK) {
         return status;
     }
-    if ((unsigned)form >= SLUICE_MODEL_AUTO) {
+    if ((unsigned)form < SLUICE_MODEL_NPY || (unsigned)form > SLUICE_MODEL_MATLAB) {
         return slc_fail(err, SLC_ERR_USAGE, "form %d is none that a model is saved in", (int)form);
     }
     record = api_record_path(form, path);
     status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);
-    if (status == SLC_OK) {
-        status = slc_model_write(NULL, (enum slc_model_form)form, path, &view, err);
-    }
+    API_THEN(status, slc_model_write(NULL, (enum slc_model_form)(form - 1), path, &view, err));
     if (status == SLC_OK && model->record != NULL) {
         status = slc_run_record_write(model->record, record, err);
     }
@@ -231,102 +310,12 @@ enum slc_status sluice_cpd_save(const struct sluice_cpd *model,
     return status;
 }
 
-static enum slc_status take_predict(struct sluice_predict_options *known,
-                                    const struct sluice_predict_options *options,
-                                    struct slc_error *err)
+enum sluice_status sluice_model_save(const struct sluice_model *model,
+                                     enum sluice_model_form form,
+                                     const char *path,
+                                     struct sluice_error *ret_err)
 {
-    sluice_predict_options_init(known, sizeof *known);
-    return api_take_options(known, sizeof *known, options, "sluice_predict_options", err);
-}
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
 
-enum slc_status sluice_predict(const struct sluice_cpd *model,
-                               uint64_t count,
-                               const uint64_t *const *coords,
-                               double *values,
-                               const struct sluice_predict_options *options,
-                               struct slc_error *err)
-{
-    const struct slc_model_view view = api_model_view(model);
-    struct sluice_predict_options known;
-    enum slc_status status = take_predict(&known, options, err);
-
-    return status == SLC_OK ? slc_predict_values(&view, count, coords, api_threads(known.threads),
-                                                 known.stop, values, err)
-                            : status;
-}
-
-/* What the command's table of options sees to. */
-static enum slc_status
-check_predict(const struct sluice_predict_options *known, const char *output, struct slc_error *err)
-{
-    if ((unsigned)known->form > SLUICE_PREDICT_NPY ||
-        (unsigned)known->dialect > SLUICE_DIALECT_NPZ || known->index_base < -1 ||
-        known->index_base > 1) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "form %d or dialect %d is not one of the enumerations, or index_base %d is "
-                        "none of -1, 0 and 1",
-                        (int)known->form, (int)known->dialect, (int)known->index_base);
-    }
-    if ((output == NULL) != (known->form == SLUICE_PREDICT_NONE)) {
-        return slc_fail(err, SLC_ERR_USAGE, "%s",
-                        output == NULL ? "there is no output for the values: name one, or ask for "
-                                         "SLUICE_PREDICT_NONE"
-                                       : "an output, but SLUICE_PREDICT_NONE writes no values");
-    }
-    if (known->form == SLUICE_PREDICT_NPY && strcmp(output, "-") == 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a .npy file has its length at its beginning: name a file");
-    }
-    return SLC_OK;
-}
-
-enum slc_status sluice_predict_text(const struct sluice_cpd *model,
-                                    const char *input,
-                                    const char *output,
-                                    const struct sluice_predict_options *options,
-                                    struct sluice_predict_report *report,
-                                    struct slc_error *err)
-{
-    const struct slc_model_view view = api_model_view(model);
-    struct sluice_predict_options known;
-    struct sluice_predict_report given = {.struct_bytes = sizeof given};
-    struct slc_predict_options predict = {.input = input, .output = output, .model = &view};
-    struct slc_predict_report made = {.rows = 0};
-    enum slc_status status = take_predict(&known, options, err);
-
-    if (status == SLC_OK) {
-        status = api_check_report(report, "sluice_predict_report", err);
-    }
-    if (status == SLC_OK) {
-        status = api_need_path(input, "input", err);
-    }
-    if (status == SLC_OK) {
-        status = check_predict(&known, output, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
-    predict.dialect = (enum slc_dialect)known.dialect;
-    predict.index_base = known.index_base;
-    predict.store_dialect = *model->dialect != '\0' ? model->dialect : NULL;
-    predict.store_base = model->index_base;
-    predict.form = (enum slc_predict_form)known.form;
-    predict.overwrite = known.overwrite != 0;
-    predict.threads = api_threads(known.threads);
-    predict.stop = known.stop;
-    predict.progress = known.progress;
-    predict.context = known.context;
-    status = slc_predict(&predict, &made, err);
-    if (status != SLC_OK || report == NULL) {
-        return status;
-    }
-    given.dialect = (enum sluice_dialect)made.dialect;
-    given.index_base = made.index_base;
-    given.has_values = made.has_values;
-    given.rows = made.rows;
-    given.rmse = made.rmse;
-    given.mae = made.mae;
-    given.largest = made.largest;
-    given.values_norm = made.values_norm;
-    return api_give_report(report, &given, sizeof given, "sluice_predict_report", err);
+    return api_return(api_model_save(model, form, path, err), err, ret_err);
 }

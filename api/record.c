@@ -1,12 +1,11 @@
 /*
- * Public API: records of runs, and pages that tell of them.
+ * Records of runs: made when a run ends, and loaded with its factors.
  */
 #include "api/record.h"
 
 #include "base/error/log.h"
 #include "base/memory/memory.h"
 #include "report/json_plan.h"
-#include "report/report.h"
 #include "report/run_record.h"
 #include "storage/manifest/json_text.h"
 #include "storage/model/run_folder.h"
@@ -18,16 +17,16 @@
 
 void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration)
 {
-    if (history->count == history->room && !history->lost) {
-        const uint64_t room = history->room == 0 ? 64 : 2 * history->room;
-        struct slc_cp_iteration *more = slc_realloc(history->iterations, room * sizeof *more);
+    if (history->count == history->capacity && !history->lost) {
+        const uint64_t capacity = history->capacity == 0 ? 64 : 2 * history->capacity;
+        struct slc_cp_iteration *more = slc_realloc(history->iterations, capacity * sizeof *more);
 
         if (more == NULL) {
             history->lost = true;
             return;
         }
         history->iterations = more;
-        history->room = room;
+        history->capacity = capacity;
     }
     if (!history->lost) {
         history->iterations[history->count++] = *iteration;
@@ -45,12 +44,12 @@ static void set(json_t *object, const char *name, json_t *value)
     (void)json_object_set_new(object, name, value);
 }
 
-static json_t *mode_order(const struct api_run *run)
+static json_t *mode_order(const struct api_record_facts *run)
 {
     char text[SLC_MAX_ORDER * 4];
     int used = 0;
 
-    if (run->options->mode_order_set == 0) {
+    if (run->options->mode_order_count == 0) {
         return json_null();
     }
     for (unsigned k = 0; k < run->result->order; k++) {
@@ -61,14 +60,15 @@ static json_t *mode_order(const struct api_run *run)
 }
 
 /* What was asked for, by the names that the command has for it. */
-static json_t *options_json(const struct api_run *run)
+static json_t *options_json(const struct api_record_facts *run)
 {
     const struct sluice_cpd_options *options = run->options;
+    const struct api_cpd_limits limits = api_cpd_limits(options);
     json_t *object = json_object();
 
     set(object, "rank", json_integer(run->rank));
-    set(object, "iters", json_integer(options->iterations));
-    set(object, "tol", json_real(options->tolerance));
+    set(object, "iters", json_integer(limits.iterations));
+    set(object, "tol", json_real(limits.tolerance));
     set(object, "maxsecs",
         options->max_seconds > 0 ? json_real(options->max_seconds) : json_null());
     set(object, "reg",
@@ -80,9 +80,9 @@ static json_t *options_json(const struct api_run *run)
     set(object, "holdout-seed",
         options->holdout > 0 ? json_integer((json_int_t)options->holdout_seed) : json_null());
     set(object, "mode-order", mode_order(run));
-    set(object, "precision", json_string(run->compute->precision == SLUICE_F32 ? "f32" : "f64"));
-    set(object, "deterministic", json_boolean(run->compute->deterministic != 0));
-    set(object, "threads", json_integer(run->compute->threads));
+    set(object, "precision", json_string(options->compute.precision == SLUICE_F32 ? "f32" : "f64"));
+    set(object, "deterministic", json_boolean(options->compute.deterministic != 0));
+    set(object, "threads", json_integer(options->run.threads));
     set(object, "memory", json_integer((json_int_t)run->plan->budget_bytes));
     return object;
 }
@@ -95,7 +95,7 @@ static int exit_code(enum slc_stop_reason reason)
                                        : 0;
 }
 
-char *api_record_make(const struct api_run *run)
+char *api_record_make(const struct api_record_facts *run)
 {
     const struct slc_cp_result *result = run->result;
     struct slc_run_facts facts = {.store = &run->store->store,
@@ -199,57 +199,4 @@ char *api_record_path(enum sluice_model_form form, const char *path)
                                                      : ".run.json");
     }
     return made;
-}
-
-const char *sluice_cpd_record(const struct sluice_cpd *model)
-{
-    return model->record;
-}
-
-/* Of the folder or the model in `wanted`. */
-static enum slc_status tell(struct slc_report_options *wanted,
-                            const struct sluice_report_options *options,
-                            struct slc_error *err)
-{
-    struct sluice_report_options known;
-    uint64_t bytes;
-    enum slc_status status;
-
-    sluice_report_options_init(&known, sizeof known);
-    status = api_take_options(&known, sizeof known, options, "sluice_report_options", err);
-    if (status == SLC_OK) {
-        status = api_need_path(wanted->output, "output", err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
-    wanted->components = known.components;
-    wanted->rows = known.rows;
-    wanted->store = known.store;
-    wanted->record = known.record != NULL ? known.record : wanted->record;
-    wanted->memory_bytes = api_memory_bytes(known.memory_bytes);
-    wanted->overwrite = known.overwrite != 0;
-    return slc_report(wanted, &bytes, err);
-}
-
-enum slc_status sluice_report(const char *folder,
-                              const char *output,
-                              const struct sluice_report_options *options,
-                              struct slc_error *err)
-{
-    struct slc_report_options wanted = {.folder = folder, .output = output};
-    const enum slc_status status = api_need_path(folder, "folder", err);
-
-    return status == SLC_OK ? tell(&wanted, options, err) : status;
-}
-
-enum slc_status sluice_cpd_page(const struct sluice_cpd *model,
-                                const char *output,
-                                const struct sluice_report_options *options,
-                                struct slc_error *err)
-{
-    const struct slc_model_view view = api_model_view(model);
-    struct slc_report_options wanted = {.model = &view, .record = model->record, .output = output};
-
-    return tell(&wanted, options, err);
 }

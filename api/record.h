@@ -2,13 +2,13 @@
 #ifndef SLC_API_RECORD_H
 #define SLC_API_RECORD_H
 
-#include "api/internal.h"
-#include "engine/solve/cp_als.h"
+#include "api/cpd.h"
+#include "engine/stream/stream.h"
 
-/* Iterations, those before the run went on included. Zero is none. */
+/* Iterations, including those before the run resumed. Zero is none. */
 struct api_history {
     struct slc_cp_iteration *iterations;
-    uint64_t count, room;
+    uint64_t count, capacity;
     bool lost; /* there was no memory for them all: a record would be wrong */
 };
 
@@ -16,11 +16,10 @@ void api_history_add(struct api_history *history, const struct slc_cp_iteration 
 void api_history_destroy(struct api_history *history);
 
 /* What is recorded of a run that has ended; all is borrowed. */
-struct api_run {
+struct api_record_facts {
     const struct sluice_store *store;
     uint32_t rank;
     const struct sluice_cpd_options *options;
-    const struct sluice_compute_options *compute;
     const struct slc_plan *plan;
     const struct slc_cp_result *result;
     const struct slc_stream_stats *stats;
@@ -28,21 +27,21 @@ struct api_run {
     double seconds_before;
 };
 
-/* The text, which the caller releases by free; NULL, with a word to the log, where there is no
- * memory for it: a run is not to be lost for that. */
-char *api_record_make(const struct api_run *run);
+/* Returns the text, which the caller frees by free; NULL, with a message to the log, without memory
+ * for it: a run is not lost for that. */
+char *api_record_make(const struct api_record_facts *facts);
 
 /*
- * The text of the record beside the factors in `folder`, by the same rules; it stays NULL where
- * there is none, or it is unsound or of other lengths of modes. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
+ * The text of the record in the run folder `folder`, to be freed by free; NULL if there is none, or
+ * it is unsound or of other mode sizes. Errors: SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 enum slc_status api_record_load(const char *folder,
                                 const struct slc_cp_result *result,
                                 char **ret_text,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Where the record of a model lies that is saved in this form at `path`, in fresh memory
- * (slc_free); NULL without memory. */
+/* Where the record of a model is that is saved in this form at `path`, in fresh memory (slc_free);
+ * NULL without memory. */
 char *api_record_path(enum sluice_model_form form, const char *path);
 
 #endif

@@ -1,7 +1,9 @@
 /*
  * Public API: the library itself, opening and verifying stores.
  */
-#include "api/internal.h"
+#include "sluice/store.h"
+#include "api/call.h"
+#include "api/objects.h"
 #include "base/error/log.h"
 #include "base/memory/memory.h"
 #include "storage/verify/verify.h"
@@ -16,9 +18,9 @@ const char *sluice_version(void)
     return SLC_VERSION;
 }
 
-const char *sluice_status_name(enum slc_status status)
+const char *sluice_status_name(enum sluice_status status)
 {
-    return slc_status_name(status);
+    return slc_status_name((enum slc_status)status);
 }
 
 /* The caller's sink: the same but for the name of the enumeration. */
@@ -41,38 +43,55 @@ void sluice_log_to(void (*message)(void *context, enum sluice_log_level level, c
     slc_log_set_sink(message != NULL ? pass_on : NULL, NULL);
 }
 
-int sluice_error_format(const struct slc_error *err, char *text, uint64_t text_bytes)
+int sluice_error_format(const struct sluice_error *err, char *text, uint64_t text_bytes)
 {
-    return slc_error_format(err, sluice_field_name, text, text_bytes);
+    const char *field = err->field != NULL ? err->field : "";
+    const char *other = err->other_field != NULL ? err->other_field : "";
+    const bool named = field[0] != '\0' || other[0] != '\0';
+    struct slc_error known = {.status = (enum slc_status)err->status,
+                              .line = err->line,
+                              .column = err->column,
+                              .block = err->block,
+                              .offset = err->offset};
+    char line[sizeof known];
+
+    memcpy(known.file, err->file, sizeof known.file);
+    memcpy(known.message, err->message, sizeof known.message);
+    (void)slc_error_format(&known, NULL, line, sizeof line);
+    return snprintf(text, text_bytes, "%s%s%s%s%s%s", line, named ? " (" : "", field,
+                    field[0] != '\0' && other[0] != '\0' ? ", " : "", other, named ? ")" : "");
 }
 
-enum slc_status sluice_parse_size(const char *text, uint64_t *ret_bytes, struct slc_error *err)
+enum sluice_status
+sluice_parse_size(const char *text, uint64_t *ret_bytes, struct sluice_error *ret_err)
 {
-    return text != NULL
-               ? slc_parse_size(text, ret_bytes, err)
-               : slc_fail(err, SLC_ERR_USAGE, "the text is NULL: give a size, such as 512MiB");
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    const enum slc_status status =
+        text != NULL
+            ? slc_parse_size(text, ret_bytes, err)
+            : slc_fail(err, SLC_ERR_USAGE, "the text is NULL: give a size, such as 512MiB");
+
+    return api_return(status, err, ret_err);
 }
 
-enum slc_status
-sluice_store_open(const char *path, struct sluice_store **ret_store, struct slc_error *err)
+enum sluice_status
+sluice_store_open(const char *path, struct sluice_store **ret_store, struct sluice_error *ret_err)
 {
-    struct sluice_store *store;
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    struct sluice_store *store = NULL;
     enum slc_status status = api_need_path(path, "path", err);
 
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        store = slc_calloc(1, sizeof *store);
+        status = store != NULL ? slc_store_open(NULL, path, &store->store, err)
+                               : slc_fail(err, SLC_ERR_MEMORY, "no memory to open a store");
     }
-    store = slc_calloc(1, sizeof *store);
-    if (store == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to open a store");
-    }
-    status = slc_store_open(NULL, path, &store->store, err);
-    if (status != SLC_OK) {
+    if (status == SLC_OK) {
+        *ret_store = store;
+    } else {
         slc_free(store);
-        return status;
     }
-    *ret_store = store;
-    return SLC_OK;
+    return api_return(status, err, ret_err);
 }
 
 void sluice_store_close(struct sluice_store *store)
@@ -101,31 +120,35 @@ static void fill_origin(const struct slc_store_origin *origin, struct sluice_sto
     (void)snprintf(known->writer, sizeof known->writer, "%s", origin->writer);
 }
 
-enum slc_status sluice_store_appended(const struct sluice_store *store,
-                                      uint32_t number,
-                                      struct sluice_appended *appended,
-                                      struct slc_error *err)
+enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
+                                             uint32_t number,
+                                             struct sluice_appended *appended,
+                                             struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_store_origin *origin = &store->store.manifest.origin;
-    struct sluice_appended known = {.struct_bytes = sizeof known};
+    struct sluice_appended known = {.entries = 0};
+    enum slc_status status;
 
     if (number >= origin->appended_count) {
-        return slc_fail(err, SLC_ERR_USAGE, "input %u of %u that were appended, from 0 on", number,
-                        origin->appended_count);
+        status = slc_fail(err, SLC_ERR_USAGE, "input %u of %u that were appended, from 0 on",
+                          number, origin->appended_count);
+    } else {
+        known.entries = origin->appended[number].entries;
+        (void)snprintf(known.source, sizeof known.source, "%s", origin->appended[number].source);
+        status = API_FILL_REPORT(sluice_appended, appended, &known, err);
     }
-    known.entries = origin->appended[number].entries;
-    (void)snprintf(known.source, sizeof known.source, "%s", origin->appended[number].source);
-    return api_give_report(appended, &known, sizeof known, "sluice_appended", err);
+    return api_return(status, err, ret_err);
 }
 
-enum slc_status sluice_store_info(const struct sluice_store *store,
-                                  struct sluice_store_info *info,
-                                  struct slc_error *err)
+enum sluice_status sluice_store_get_info(const struct sluice_store *store,
+                                         struct sluice_store_info *info,
+                                         struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_manifest *manifest = &store->store.manifest;
     const struct slc_layout_info *layout = slc_reader_info(store->store.reader);
-    struct sluice_store_info known = {.struct_bytes = sizeof known,
-                                      .order = manifest->order,
+    struct sluice_store_info known = {.order = manifest->order,
                                       .value_type = (enum sluice_precision)manifest->value_type,
                                       .nnz = manifest->nnz,
                                       .norm = sqrt(manifest->sum_of_squares),
@@ -146,7 +169,7 @@ enum slc_status sluice_store_info(const struct sluice_store *store,
         known.named_modes |= 1U << manifest->names[i].mode;
     }
     memcpy(known.dims, manifest->dims, manifest->order * sizeof known.dims[0]);
-    return api_give_report(info, &known, sizeof known, "sluice_store_info", err);
+    return api_return(API_FILL_REPORT(sluice_store_info, info, &known, err), err, ret_err);
 }
 
 const char *sluice_store_title(const struct sluice_store *store, uint32_t mode)
@@ -154,98 +177,90 @@ const char *sluice_store_title(const struct sluice_store *store, uint32_t mode)
     return mode < store->store.manifest.order ? store->store.manifest.titles[mode] : "";
 }
 
-uint64_t sluice_store_names(const struct sluice_store *store, uint32_t mode)
+uint64_t sluice_store_name_count(const struct sluice_store *store, uint32_t mode)
 {
     const struct slc_store_names *listed = slc_manifest_names(&store->store.manifest, mode);
 
     return listed != NULL ? listed->count : 0;
 }
 
-enum slc_status sluice_store_name(struct sluice_store *store,
-                                  uint32_t mode,
-                                  uint64_t index,
-                                  const char **ret_name,
-                                  struct slc_error *err)
+enum sluice_status sluice_store_get_name(struct sluice_store *store,
+                                         uint32_t mode,
+                                         uint64_t index,
+                                         const char **ret_name,
+                                         struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_manifest *manifest = &store->store.manifest;
-    const struct slc_store_names *listed;
+    const struct slc_store_names *listed = slc_manifest_names(manifest, mode);
+    const uint64_t indices = mode < manifest->order ? manifest->dims[mode] : 0;
     enum slc_status status = SLC_OK;
     size_t bytes;
 
-    if (mode >= manifest->order || index >= manifest->dims[mode]) {
-        return slc_fail(
-            err, SLC_ERR_USAGE,
-            "index %" PRIu64 " of mode %u; the tensor has %u modes, and this one %" PRIu64
-            " indices, all from 0 on",
-            index, mode, manifest->order, mode < manifest->order ? manifest->dims[mode] : 0);
-    }
-    listed = slc_manifest_names(manifest, mode);
-    if (listed == NULL) {
+    if (index >= indices) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "index %" PRIu64 " of mode %u; the tensor has %u modes, and this one "
+                          "%" PRIu64 " indices, all from 0 on",
+                          index, mode, manifest->order, indices);
+    } else if (listed == NULL) {
         *ret_name = NULL;
-        return SLC_OK;
+    } else {
+        struct slc_names **names = &store->names[mode];
+
+        if (*names == NULL) {
+            status = slc_names_open(store->store.files, store->store.path, listed, names, err);
+        }
+        API_THEN(status, slc_names_get(*names, index, ret_name, &bytes, err));
     }
-    if (store->names[mode] == NULL) {
-        status =
-            slc_names_open(store->store.files, store->store.path, listed, &store->names[mode], err);
-    }
-    return status == SLC_OK ? slc_names_get(store->names[mode], index, ret_name, &bytes, err)
-                            : status;
+    return api_return(status, err, ret_err);
 }
 
-/* The caller's callbacks have the caller's context; of a leftover they are told the name alone. */
-static void pass_fault(void *context, const struct slc_error *fault)
-{
-    const struct sluice_check_options *options = context;
-
-    options->found(options->context, fault);
-}
-
-static void pass_progress(void *context, const char *phase, uint64_t done, uint64_t total)
-{
-    const struct sluice_check_options *options = context;
-
-    options->progress(options->context, phase, done, total);
-}
-
-static void pass_leftover(void *context, const struct slc_leftover *leftover)
-{
-    const struct sluice_check_options *options = context;
-
-    options->leftover(options->context, leftover->name);
-}
-
-enum slc_status sluice_check(const char *path,
-                             const struct sluice_check_options *options,
-                             uint64_t *ret_findings,
-                             struct slc_error *err)
-{
+/* What the callbacks of a check need: the run comes first, as API_SET_RUN's context. */
+struct checking {
+    struct api_run run;
     struct sluice_check_options known;
+};
+
+static void report_fault(void *context, const struct slc_error *fault)
+{
+    const struct checking *checking = context;
+    const struct sluice_error known = api_public_error(fault);
+
+    checking->known.found(checking->run.options.context, &known);
+}
+
+static void report_leftover(void *context, const struct slc_leftover *leftover)
+{
+    const struct checking *checking = context;
+
+    checking->known.leftover(checking->run.options.context, leftover->name);
+}
+
+enum sluice_status sluice_check(const char *path,
+                                const struct sluice_check_options *options,
+                                uint64_t *ret_findings,
+                                struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    struct checking checking = {.known = {0}};
     struct slc_verify_options verify = {0};
     struct slc_verify_report report = {0};
-    struct slc_stop stop = {.flag = NULL};
-    enum slc_status status;
+    enum slc_status status = API_READ_OPTIONS(sluice_check_options, &checking.known, options, err);
 
-    sluice_check_options_init(&known, sizeof known);
-    status = api_take_options(&known, sizeof known, options, "sluice_check_options", err);
+    API_THEN(status, api_need_path(path, "path", err));
     if (status == SLC_OK) {
-        status = api_need_path(path, "path", err);
+        api_run_init(&checking.run, &checking.known.run);
+        API_SET_RUN(&verify, &checking.run);
+        verify.threads = api_run_threads(&checking.run);
+        verify.memory_bytes = checking.known.run.memory_bytes;
+        verify.decode = checking.known.fast == 0;
+        verify.max_findings = checking.known.max_findings;
+        verify.found = checking.known.found != NULL ? report_fault : NULL;
+        verify.leftover = checking.known.leftover != NULL ? report_leftover : NULL;
+        status = slc_verify_store(path, &verify, &report, err);
+        if (ret_findings != NULL) {
+            *ret_findings = report.findings;
+        }
     }
-    if (status != SLC_OK) {
-        return status;
-    }
-    verify.decode = known.fast == 0;
-    verify.threads = api_threads(known.threads);
-    verify.memory_bytes = known.memory_bytes;
-    verify.max_findings = known.max_findings;
-    verify.found = known.found != NULL ? pass_fault : NULL;
-    verify.leftover = known.leftover != NULL ? pass_leftover : NULL;
-    verify.progress = known.progress != NULL ? pass_progress : NULL;
-    verify.context = &known;
-    stop.flag = known.stop;
-    verify.stop = &stop;
-    status = slc_verify_store(path, &verify, &report, err);
-    if (ret_findings != NULL) {
-        *ret_findings = report.findings;
-    }
-    return status;
+    return api_return(status, err, ret_err);
 }

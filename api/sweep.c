@@ -1,11 +1,12 @@
 /*
- * Public API: sweeps over ranks and starts. Each run is one of sluice_cpd, with a checkpoint in the
- * folder of its results.
+ * Public API: sweeps over ranks and starts. Each run is one of sluice_cpd, with a checkpoint in
+ * the folder of its results.
  */
 #include "sweep/sweep.h"
-#include "api/internal.h"
-#include "base/error/clock.h"
+#include "api/call.h"
+#include "api/cpd.h"
 #include "base/memory/memory.h"
+#include "sluice/experimental.h"
 #include "storage/checkpoint/checkpoint.h"
 #include "storage/manifest/path_guard.h"
 
@@ -18,122 +19,107 @@ _Static_assert(sizeof((struct sluice_sweep_run *)0)->folder == SLC_SWEEP_FOLDER_
                        sizeof((struct slc_sweep_rank *)0)->note &&
                    sizeof((struct sluice_sweep_suggestion *)0)->why ==
                        sizeof((struct slc_sweep_suggestion *)0)->why,
-               "texts have the same room outside");
+               "public texts have the size of the internal ones");
 
 struct sluice_sweep {
     struct slc_sweep_record record;
     struct slc_sweep_suggestion suggestion;
 };
 
-/* One sweep: what was asked for. */
+/* One sweep: its options. */
 struct sweep {
     const struct sluice_store *store;
     struct sluice_sweep_options options;
     struct sluice_cpd_options cpd;
-    struct sluice_compute_options compute;
-    volatile int stopped;   /* where the caller has no flag of its own */
+    struct api_run run;
     struct slc_error fault; /* of a run */
 };
 
 static enum slc_status
-take_options(struct sweep *sweep, const struct sluice_sweep_options *options, struct slc_error *err)
+read_options(struct sweep *sweep, const struct sluice_sweep_options *options, struct slc_error *err)
 {
-    enum slc_status status;
+    enum slc_status status = API_READ_OPTIONS(sluice_sweep_options, &sweep->options, options, err);
 
-    sluice_sweep_options_init(&sweep->options, sizeof sweep->options);
-    status = api_take_options(&sweep->options, sizeof sweep->options, options,
-                              "sluice_sweep_options", err);
-    sluice_cpd_options_init(&sweep->cpd, sizeof sweep->cpd);
-    if (status == SLC_OK) {
-        status = api_take_options(&sweep->cpd, sizeof sweep->cpd, sweep->options.cpd,
-                                  "sluice_cpd_options", err);
-    }
-    if (status == SLC_OK) {
-        status = api_take_compute(&sweep->compute, sweep->cpd.compute, err);
-    }
-    if (status == SLC_OK &&
-        (unsigned)sweep->options.consistency > (unsigned)SLUICE_CONSISTENCY_NEVER) {
-        status = slc_fail(err, SLC_ERR_USAGE, "consistency %d is not one of the enumeration",
-                          (int)sweep->options.consistency);
-    }
+    API_THEN(status, api_cpd_read_options(&sweep->cpd, sweep->options.cpd, err));
+    API_THEN(status, API_CHECK_CHOICES(err, {"consistency", (int)sweep->options.consistency,
+                                             SLUICE_CONSISTENCY_NEVER}));
     if (status == SLC_OK && sweep->cpd.init_folder != NULL) {
         status = slc_fail(err, SLC_ERR_USAGE,
                           "the runs of a sweep differ by their random starts: init_folder has to "
                           "be NULL");
     }
-    sweep->cpd.struct_bytes = sizeof sweep->cpd;
-    sweep->compute.struct_bytes = sizeof sweep->compute;
-    sweep->cpd.compute = &sweep->compute;
-    if (sweep->compute.stop == NULL) {
-        sweep->compute.stop = &sweep->stopped;
-    }
+    api_run_init(&sweep->run, &sweep->cpd.run);
+    sweep->cpd.run.stop = sweep->run.flag; /* runs end with the sweep */
     return status;
 }
 
-static struct sluice_sweep_run give_run(const struct slc_sweep_run *run)
+static struct sluice_sweep_run public_run(const struct slc_sweep_run *run)
 {
-    struct sluice_sweep_run known = {
-        .struct_bytes = sizeof known,
-        .rank = run->rank,
-        .iterations = run->iterations,
-        .seed = run->seed,
-        .fit = run->fit,
-        .seconds = run->seconds,
-        .heldout_rmse = run->heldout_rmse,
-        .match = run->match,
-        .stop = strcmp(run->reason, "tol") == 0 ? SLUICE_STOP_TOLERANCE : SLUICE_STOP_ITERATIONS,
-        .kept = run->kept};
+    struct sluice_sweep_run known = {.struct_bytes = sizeof known,
+                                     .rank = run->rank,
+                                     .iterations = run->iterations,
+                                     .seed = run->seed,
+                                     .fit = run->fit,
+                                     .seconds = run->seconds,
+                                     .heldout_rmse = run->heldout_rmse,
+                                     .match = run->match,
+                                     .stop_reason = strcmp(run->reason, "tol") == 0
+                                                        ? SLUICE_STOP_TOLERANCE
+                                                        : SLUICE_STOP_ITERATIONS,
+                                     .kept = run->kept};
 
     (void)slc_sweep_folder_name(known.folder, run->rank, run->seed);
     return known;
 }
 
-/* Plans for the largest rank: what does not fit is told before the first run. */
+/* Plans for the largest rank, so that a lack of memory is an error before the first run. */
 static enum slc_status
 prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
 {
     const struct sweep *sweep = context;
-    const struct slc_sweep_method method = {.iterations = sweep->cpd.iterations,
-                                            .tolerance = sweep->cpd.tolerance,
-                                            .regularization = sweep->cpd.regularization,
-                                            .precision =
-                                                (enum slc_value_type)sweep->compute.precision,
-                                            .deterministic = sweep->compute.deterministic != 0,
-                                            .holdout = sweep->cpd.holdout,
-                                            .holdout_seed = sweep->cpd.holdout_seed};
-    struct sluice_plan plan = {.struct_bytes = sizeof plan};
-    const enum slc_status status = sluice_cpd_plan(sweep->store, rank, &sweep->compute, &plan, err);
+    const struct sluice_compute_options *compute = &sweep->cpd.compute;
+    const struct api_cpd_limits limits = api_cpd_limits(&sweep->cpd);
+    const struct slc_sweep_method method = {
+        .iterations = limits.iterations,
+        .tolerance = limits.tolerance,
+        .regularization = sweep->cpd.regularization,
+        .precision = compute->precision != 0 ? (enum slc_value_type)compute->precision : SLC_F64,
+        .deterministic = compute->deterministic != 0,
+        .holdout = sweep->cpd.holdout,
+        .holdout_seed = sweep->cpd.holdout_seed};
+    const enum slc_status status = api_cpd_plan(sweep->store, rank, &sweep->cpd, NULL, err);
 
     *identity =
         status == SLC_OK ? slc_sweep_identity(&sweep->store->store.manifest, &method) : NULL;
     return status;
 }
 
-/* Nobody needs to know. */
-static void begin(void *context, bool fresh)
+/* The interface has no callback for this. */
+static void ignore_begin(void *context, bool fresh)
 {
     (void)context;
     (void)fresh;
 }
 
-static void told(void *context, const struct slc_sweep_run *run, bool before)
+static void report_run(void *context, const struct slc_sweep_run *run, bool before)
 {
     struct sweep *sweep = context;
-    const struct sluice_sweep_run known = give_run(run);
+    const struct sluice_sweep_run known = public_run(run);
 
     (void)before;
-    if (sweep->options.run != NULL && sweep->options.run(sweep->options.context, &known) != 0) {
-        *sweep->compute.stop = 1;
+    if (sweep->options.completed != NULL &&
+        sweep->options.completed(sweep->cpd.run.context, &known) != 0) {
+        api_run_stop(&sweep->run);
     }
 }
 
 /* Writes the results of a run that is through and records it, and then lets go of its checkpoint.
  */
 static enum slc_status
-keep_run(const struct sluice_cpd *model, struct slc_sweep_job *job, struct slc_error *err)
+keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc_error *err)
 {
     const struct slc_cp_result *result = &model->result;
-    enum slc_status status = sluice_cpd_save(model, SLUICE_MODEL_NPY, job->folder, err);
+    enum slc_status status = api_model_save(model, SLUICE_MODEL_NPY, job->folder, err);
 
     if (status != SLC_OK) {
         return status;
@@ -152,35 +138,35 @@ keep_run(const struct sluice_cpd *model, struct slc_sweep_job *job, struct slc_e
                : status;
 }
 
-/* The status of a run, which is 0 when it is through; the fault is kept. */
-static int run(void *context, struct slc_sweep_job *job)
+/* Makes a run and returns its status, 0 when it is complete; keeps the fault. */
+static int make_run(void *context, struct slc_sweep_job *job)
 {
     struct sweep *sweep = context;
     struct sluice_cpd_options options = sweep->cpd;
-    struct sluice_cpd *model = NULL;
+    struct sluice_model *model = NULL;
     enum slc_status status;
 
     options.seed = job->record.seed;
     options.max_seconds = job->max_seconds;
     options.checkpoint_folder = job->folder;
     options.restart = sweep->options.restart;
-    status = sluice_cpd(sweep->store, job->record.rank, &options, &model, &sweep->fault);
+    status = api_cpd(sweep->store, job->record.rank, &options, &model, &sweep->fault);
     if (status != SLC_OK) {
         return (int)status;
     }
-    switch (sluice_cpd_stop(model)) {
-    case SLUICE_STOP_TIME:
+    switch (model->result.reason) {
+    case SLC_STOP_TIME:
         status = SLC_ERR_TIME_LIMIT;
         break;
-    case SLUICE_STOP_SIGNAL:
+    case SLC_STOP_SIGNAL:
         status = SLC_ERR_INTERRUPTED;
         break;
-    case SLUICE_STOP_TOLERANCE:
-    case SLUICE_STOP_ITERATIONS:
+    case SLC_STOP_TOLERANCE:
+    case SLC_STOP_ITERATIONS:
         status = keep_run(model, job, &sweep->fault);
         break;
     }
-    sluice_cpd_destroy(model);
+    sluice_model_destroy(model);
     return (int)status;
 }
 
@@ -219,25 +205,25 @@ static enum slc_status make_sweep(struct sweep *sweep,
                                   struct sluice_sweep *made,
                                   struct slc_error *err)
 {
-    const struct slc_sweep_options options = {.store = sweep->store->store.path,
-                                              .folder = folder,
-                                              .ranks = ranks,
-                                              .rank_count = rank_count,
-                                              .runs = sweep->options.runs,
-                                              .seed = sweep->options.seed,
-                                              .keep_all = sweep->options.keep_all != 0,
-                                              .consistency =
-                                                  (enum slc_consistency)sweep->options.consistency,
-                                              .restart = sweep->options.restart != 0,
-                                              .max_seconds = sweep->options.max_seconds,
-                                              .memory_bytes = sweep->compute.memory_bytes,
-                                              .threads = sweep->compute.threads,
-                                              .stop = sweep->compute.stop,
-                                              .prepare = prepare,
-                                              .begin = begin,
-                                              .run = run,
-                                              .told = told,
-                                              .context = sweep};
+    const struct slc_sweep_options options = {
+        .store = sweep->store->store.path,
+        .folder = folder,
+        .ranks = ranks,
+        .rank_count = rank_count,
+        .runs = sweep->options.runs != 0 ? sweep->options.runs : 1,
+        .seed = sweep->options.seed,
+        .keep_all = sweep->options.keep_all != 0,
+        .consistency = (enum slc_consistency)sweep->options.consistency,
+        .restart = sweep->options.restart != 0,
+        .max_seconds = sweep->options.max_seconds,
+        .memory_bytes = sweep->cpd.run.memory_bytes,
+        .threads = sweep->cpd.run.threads,
+        .stop = sweep->run.stop.flag,
+        .prepare = prepare,
+        .begin = ignore_begin,
+        .run = make_run,
+        .told = report_run,
+        .context = sweep};
     enum slc_sweep_end end;
     int code;
     const enum slc_status status =
@@ -246,38 +232,33 @@ static enum slc_status make_sweep(struct sweep *sweep,
     return status == SLC_OK ? end_status(sweep, end, code, err) : status;
 }
 
-enum slc_status sluice_sweep(const struct sluice_store *store,
-                             const char *folder,
-                             uint32_t rank_count,
-                             const uint32_t *ranks,
-                             const struct sluice_sweep_options *options,
-                             struct sluice_sweep **ret_sweep,
-                             struct slc_error *err)
+enum sluice_status sluice_sweep_ranks(const struct sluice_store *store,
+                                      const char *folder,
+                                      uint32_t rank_count,
+                                      const uint32_t *ranks,
+                                      const struct sluice_sweep_options *options,
+                                      struct sluice_sweep **ret_sweep,
+                                      struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct sweep sweep = {.store = store, .fault = SLC_ERROR_INIT};
-    struct sluice_sweep *made;
-    enum slc_status status = take_options(&sweep, options, err);
+    struct sluice_sweep *made = NULL;
+    enum slc_status status = read_options(&sweep, options, err);
 
+    API_THEN(status, api_need_path(folder, "folder", err));
+    API_THEN(status, slc_check_outside_stores(slc_files_system(), folder, err));
     if (status == SLC_OK) {
-        status = api_need_path(folder, "folder", err);
+        made = slc_calloc(1, sizeof *made);
+        status = made != NULL
+                     ? make_sweep(&sweep, folder, rank_count, ranks, made, err)
+                     : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
     }
     if (status == SLC_OK) {
-        status = slc_check_outside_stores(slc_files_system(), folder, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
-    made = slc_calloc(1, sizeof *made);
-    if (made == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
-    }
-    status = make_sweep(&sweep, folder, rank_count, ranks, made, err);
-    if (status != SLC_OK) {
+        *ret_sweep = made;
+    } else {
         sluice_sweep_destroy(made);
-        return status;
     }
-    *ret_sweep = made;
-    return SLC_OK;
+    return api_return(status, err, ret_err);
 }
 
 void sluice_sweep_destroy(struct sluice_sweep *sweep)
@@ -306,56 +287,57 @@ check_number(uint32_t number, uint32_t count, const char *what, struct slc_error
                : slc_fail(err, SLC_ERR_USAGE, "%s %u of %u, from 0 on", what, number, count);
 }
 
-enum slc_status sluice_sweep_get_run(const struct sluice_sweep *sweep,
-                                     uint32_t number,
-                                     struct sluice_sweep_run *run,
-                                     struct slc_error *err)
+enum sluice_status sluice_sweep_get_run(const struct sluice_sweep *sweep,
+                                        uint32_t number,
+                                        struct sluice_sweep_run *run,
+                                        struct sluice_error *ret_err)
 {
-    struct sluice_sweep_run known;
-    const enum slc_status status = check_number(number, sweep->record.run_count, "run", err);
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    enum slc_status status = check_number(number, sweep->record.run_count, "run", err);
 
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        const struct sluice_sweep_run known = public_run(&sweep->record.runs[number]);
+
+        status = API_FILL_REPORT(sluice_sweep_run, run, &known, err);
     }
-    known = give_run(&sweep->record.runs[number]);
-    return api_give_report(run, &known, sizeof known, "sluice_sweep_run", err);
+    return api_return(status, err, ret_err);
 }
 
-enum slc_status sluice_sweep_get_rank(const struct sluice_sweep *sweep,
-                                      uint32_t number,
-                                      struct sluice_sweep_rank *rank,
-                                      struct slc_error *err)
+enum sluice_status sluice_sweep_get_rank(const struct sluice_sweep *sweep,
+                                         uint32_t number,
+                                         struct sluice_sweep_rank *rank,
+                                         struct sluice_error *ret_err)
 {
-    const struct slc_sweep_rank *found =
-        &sweep->record.ranks[number < SLC_SWEEP_RANKS_MAX ? number : 0];
-    struct sluice_sweep_rank known = {.struct_bytes = sizeof known};
-    const struct slc_sweep_run *best;
-    const enum slc_status status = check_number(number, sweep->record.rank_count, "rank", err);
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    enum slc_status status = check_number(number, sweep->record.rank_count, "rank", err);
 
-    if (status != SLC_OK) {
-        return status;
+    if (status == SLC_OK) {
+        const struct slc_sweep_rank *found = &sweep->record.ranks[number];
+        const struct slc_sweep_run *best = slc_sweep_record_best(&sweep->record, found->rank);
+        struct sluice_sweep_rank known = {.rank = found->rank,
+                                          .runs = found->runs,
+                                          .best_seed = found->best_seed,
+                                          .best_fit = best != NULL ? best->fit : (double)NAN,
+                                          .agreement = found->agreement,
+                                          .consistency = found->consistency,
+                                          .compared = found->compared};
+
+        memcpy(known.note, found->note, sizeof known.note);
+        status = API_FILL_REPORT(sluice_sweep_rank, rank, &known, err);
     }
-    best = slc_sweep_record_best(&sweep->record, found->rank);
-    known.rank = found->rank;
-    known.runs = found->runs;
-    known.best_seed = found->best_seed;
-    known.best_fit = best != NULL ? best->fit : (double)NAN;
-    known.agreement = found->agreement;
-    known.consistency = found->consistency;
-    known.compared = found->compared;
-    memcpy(known.note, found->note, sizeof known.note);
-    return api_give_report(rank, &known, sizeof known, "sluice_sweep_rank", err);
+    return api_return(status, err, ret_err);
 }
 
-enum slc_status sluice_sweep_suggest(const struct sluice_sweep *sweep,
-                                     struct sluice_sweep_suggestion *suggestion,
-                                     struct slc_error *err)
+enum sluice_status sluice_sweep_suggest(const struct sluice_sweep *sweep,
+                                        struct sluice_sweep_suggestion *suggestion,
+                                        struct sluice_error *ret_err)
 {
-    struct sluice_sweep_suggestion known = {.struct_bytes = sizeof known,
-                                            .rank = sweep->suggestion.rank,
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    struct sluice_sweep_suggestion known = {.rank = sweep->suggestion.rank,
                                             .best_rank = sweep->suggestion.best_rank};
 
     memcpy(known.folder, sweep->suggestion.folder, sizeof known.folder);
     memcpy(known.why, sweep->suggestion.why, sizeof known.why);
-    return api_give_report(suggestion, &known, sizeof known, "sluice_sweep_suggestion", err);
+    return api_return(API_FILL_REPORT(sluice_sweep_suggestion, suggestion, &known, err), err,
+                      ret_err);
 }

@@ -2,12 +2,11 @@
  * Public API: the strongest rows of the components of a model.
  */
 #include "report/factors/top.h"
-#include "api/internal.h"
+#include "api/call.h"
+#include "api/objects.h"
 
-#include <string.h>
-
-/* Gives what has been found to the caller, until that wants no more. */
-static enum slc_status give_rows(struct slc_top *top,
+/* Passes what has been found to the caller, until it wants no more. */
+static enum slc_status pass_rows(struct slc_top *top,
                                  int (*give)(void *context, const struct sluice_top_row *row),
                                  void *context,
                                  struct slc_error *err)
@@ -41,20 +40,18 @@ static enum slc_status give_rows(struct slc_top *top,
     return SLC_OK;
 }
 
-/* Of the folder or the model in `wanted`. */
-static enum slc_status tell(struct slc_top_options *wanted,
-                            const struct sluice_top_options *options,
-                            int (*give)(void *context, const struct sluice_top_row *row),
-                            void *context,
-                            struct slc_error *err)
+/* Finds the rows of the folder or the model in `wanted`. */
+static enum slc_status find_rows(struct slc_top_options *wanted,
+                                 const struct sluice_top_options *options,
+                                 int (*give)(void *context, const struct sluice_top_row *row),
+                                 struct slc_error *err)
 {
-    struct sluice_top_options known;
+    struct sluice_top_options known = {0};
+    struct api_run run = {.phase = NULL};
     struct slc_top *top = NULL;
     unsigned modes[SLC_MAX_ORDER];
-    enum slc_status status;
+    enum slc_status status = API_READ_OPTIONS(sluice_top_options, &known, options, err);
 
-    sluice_top_options_init(&known, sizeof known);
-    status = api_take_options(&known, sizeof known, options, "sluice_top_options", err);
     if (status != SLC_OK) {
         return status;
     }
@@ -62,43 +59,43 @@ static enum slc_status tell(struct slc_top_options *wanted,
     for (uint32_t i = 0; known.mode_count <= SLC_MAX_ORDER && i < known.mode_count; i++) {
         modes[i] = known.modes[i];
     }
+    api_run_init(&run, &known.run);
     wanted->components = known.components;
     wanted->component_count = known.component_count;
     wanted->by_weight = known.by_number == 0;
     wanted->modes = modes;
     wanted->mode_count = known.mode_count;
-    wanted->rows = known.rows;
+    wanted->rows = known.rows != 0 ? known.rows : 10;
     wanted->by_signed = known.by_signed != 0;
     wanted->store = known.store;
-    wanted->memory_bytes = api_memory_bytes(known.memory_bytes);
+    wanted->memory_bytes = api_run_memory(&run);
     status = slc_top_find(wanted, &top, err);
-    if (status == SLC_OK) {
-        status = give_rows(top, give, context, err);
-    }
+    API_THEN(status, pass_rows(top, give, known.run.context, err));
     slc_top_destroy(top);
     return status;
 }
 
-enum slc_status sluice_top(const char *folder,
-                           const struct sluice_top_options *options,
-                           int (*row)(void *context, const struct sluice_top_row *row),
-                           void *context,
-                           struct slc_error *err)
+enum sluice_status sluice_run_top(const char *folder,
+                                  const struct sluice_top_options *options,
+                                  int (*row)(void *context, const struct sluice_top_row *row),
+                                  struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     struct slc_top_options wanted = {.folder = folder};
     const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return status == SLC_OK ? tell(&wanted, options, row, context, err) : status;
+    return api_return(status == SLC_OK ? find_rows(&wanted, options, row, err) : status, err,
+                      ret_err);
 }
 
-enum slc_status sluice_cpd_top(const struct sluice_cpd *model,
-                               const struct sluice_top_options *options,
-                               int (*row)(void *context, const struct sluice_top_row *row),
-                               void *context,
-                               struct slc_error *err)
+enum sluice_status sluice_model_top(const struct sluice_model *model,
+                                    const struct sluice_top_options *options,
+                                    int (*row)(void *context, const struct sluice_top_row *row),
+                                    struct sluice_error *ret_err)
 {
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_model_view view = api_model_view(model);
     struct slc_top_options wanted = {.model = &view};
 
-    return tell(&wanted, options, row, context, err);
+    return api_return(find_rows(&wanted, options, row, err), err, ret_err);
 }

@@ -40,13 +40,6 @@ struct slc_fiber_view {
     const void *values;                    /* per nonzero */
 };
 
-/*
- * sums[r] = sum over the nonzeros of run r of value * vector[offset[mode]], in f64; the view's
- * values are f64. What a contraction needs of a compute device (cpu/fiber/fiber_dots.h).
- */
-typedef void
-slc_fiber_dots_fn(const struct slc_fiber_view *fibers, const double *vector, double *sums);
-
 struct slc_encoded_block; /* base/encoded.h */
 
 struct slc_tile_view {

@@ -4,16 +4,16 @@
  * once per pass, and small matrices of the solver.
  *
  *     open -> host_register .. -> factor_write .. ->
- *         { mttkrp_begin -> { block | resident | flush } .. -> mttkrp_end -> update .. } ..
+ *         { job.begin -> { block | resident | flush } .. -> job.end -> update .. } ..
  *     -> factor_read .. -> close
  *
  * One thread at a time uses a device, but not always the same one. Work is asynchronous: `block`
  * returns when the block has been enqueued, and its memory may be used again when `copied` says so.
- * Faults of kernels show in mttkrp_end.
+ * Faults of kernels show in job.end.
  *
  * Or it multiplies tiles, fiber by fiber, by matrices that it keeps, and hands the sums back:
  *
- *     product_open -> { product_tile -> product_more .. } .. -> close
+ *     product.open -> { product.tile -> product.more .. } .. -> close
  *
  * Then several threads use it at the same time, each with a lane of its own.
  */
@@ -70,7 +70,7 @@ struct slc_device_problem {
      * the most units that update_units is given. 0: the device is alone.
      */
     uint32_t unit_most;
-    bool adds_host; /* output_add_host is going to be used; not with deterministic */
+    bool adds_host; /* job.add_host is going to be used; not with deterministic */
 };
 
 /* How far a job is. */
@@ -106,7 +106,7 @@ struct slc_device_job {
 #define SLC_NOT_RESIDENT UINT32_MAX
 
 /*
- * What a device is opened for that multiplies tiles. Everything is borrowed until product_open
+ * What a device is opened for that multiplies tiles. Everything is borrowed until product.open
  * returns.
  */
 struct slc_device_product {
@@ -122,7 +122,7 @@ struct slc_device_product {
     const struct slc_matrix *matrix[SLC_MAX_ORDER];
     enum slc_value_type precision; /* of matrices; products and sums are f64 */
     unsigned lanes;                /* 1 .. SLC_DEVICE_LANES */
-    uint64_t tile_bytes;           /* of the largest block that product_tile is given, or more */
+    uint64_t tile_bytes;           /* of the largest block that product.tile is given, or more */
     uint64_t expanded_bytes;       /* the same, of expanded bytes */
     uint32_t room;                 /* fibers delivered at a time: 1 .. SLC_TILE_NNZ */
 };
@@ -130,7 +130,7 @@ struct slc_device_product {
 /* Some fibers of a tile and their sums, in the lane's memory: until the lane's next call. */
 struct slc_device_fibers {
     uint32_t count;
-    bool more; /* the tile has others: product_more */
+    bool more; /* the tile has others: product.more */
     /* Coordinates minus the tile's corner, one per fiber, of each mode that stays; else NULL. */
     const uint32_t *offset[SLC_MAX_ORDER];
     const double *sums; /* a row per fiber, without padding */
@@ -156,20 +156,19 @@ struct slc_device_stats {
 
 struct slc_device;
 
-struct slc_device_ops {
-    const char *name; /* "cuda" */
-
-    void (*info)(const struct slc_device *device, struct slc_device_info *info);
-
+/* Memory: of a device that computes MTTKRPs. */
+struct slc_device_memory_ops {
     /*
      * Memory that `open` would take; UINT64_MAX on overflow. For plans, which have described no
      * layouts yet: problem->layouts may be NULL.
      */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_problem *problem);
+
     /* Memory of the host that `open` would take, likewise; what CUDA takes itself is not known. */
     uint64_t (*host_bytes)(const struct slc_device *device,
                            const struct slc_device_problem *problem);
+
     /*
      * Takes all memory: factors (zero), an output for the longest mode, slots, resident blocks.
      * Errors: SLC_ERR_BUDGET naming what --device-memory would be enough, SLC_ERR_MEMORY,
@@ -178,6 +177,7 @@ struct slc_device_ops {
     enum slc_status (*open)(struct slc_device *device,
                             const struct slc_device_problem *problem,
                             struct slc_error *err);
+
     void (*close)(struct slc_device *device); /* waits for what is under way */
 
     /*
@@ -189,6 +189,7 @@ struct slc_device_ops {
                                      void *memory,
                                      uint64_t bytes,
                                      struct slc_error *err);
+
     void (*host_unregister)(struct slc_device *device, void *memory);
 
     /* A whole factor, of the problem's precision; any memory of the host. */
@@ -196,23 +197,29 @@ struct slc_device_ops {
                                     unsigned mode,
                                     const struct slc_matrix *from,
                                     struct slc_error *err);
+
     enum slc_status (*factor_read)(struct slc_device *device,
                                    unsigned mode,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
+
     /* The output of the last job, f64 or f32 as `to` is. */
     enum slc_status (*output_read)(struct slc_device *device,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
+};
 
+/* MTTKRPs. */
+struct slc_device_job_ops {
     /*
      * MTTKRP (KB section 2.6): begins with an output of zeros. Errors: SLC_ERR_USAGE where a call
      * of an earlier job failed while blocks were to stay: they may be lost, and the device has to
      * be opened again. SLC_ERR_SYSTEM.
      */
-    enum slc_status (*mttkrp_begin)(struct slc_device *device,
-                                    const struct slc_device_job *job,
-                                    struct slc_error *err);
+    enum slc_status (*begin)(struct slc_device *device,
+                             const struct slc_device_job *job,
+                             struct slc_error *err);
+
     /*
      * Enqueues a block. Its data has to be registered and stay until `copied`; its description is
      * copied here. Waits for a slot where none is free. *ticket names the copy. With `keep` not
@@ -226,13 +233,17 @@ struct slc_device_ops {
                              uint32_t *keep,
                              uint64_t *ticket,
                              struct slc_error *err);
+
     /* Enqueues a block that stays in the device's memory, without a copy. */
     enum slc_status (*resident)(struct slc_device *device, uint32_t keep, struct slc_error *err);
+
     /* Launches what has been gathered: to be called where the next block is not there yet. */
     enum slc_status (*flush)(struct slc_device *device, struct slc_error *err);
+
     /* Whether the copy has been made; with `wait` it is when this returns SLC_OK. */
     enum slc_status (*copied)(
         struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err);
+
     /*
      * How far the job is, without waiting. With `next` not NULL, of which bytes, expanded_bytes and
      * tile_count are looked at and may be more than a block will have: `block` and `resident` wait
@@ -243,22 +254,27 @@ struct slc_device_ops {
                             const struct slc_encoded_block *next,
                             struct slc_device_progress *progress,
                             struct slc_error *err);
+
     /*
      * Waits for all of the job. Errors: SLC_ERR_DAMAGED naming block and offset where bytes
      * contradict their description, SLC_ERR_SYSTEM. To be called also where the pass failed.
      */
-    enum slc_status (*mttkrp_end)(struct slc_device *device, struct slc_error *err);
+    enum slc_status (*end)(struct slc_device *device, struct slc_error *err);
+
     /*
-     * After mttkrp_end, where the problem says adds_host: adds what the host has computed from
+     * After job.end, where the problem says adds_host: adds what the host has computed from
      * other blocks to the output. `from` has the output's shape and is f64 or f32. Errors:
      * SLC_ERR_USAGE, SLC_ERR_SYSTEM; the output is then undefined.
      */
-    enum slc_status (*output_add_host)(struct slc_device *device,
-                                       const struct slc_matrix *from,
-                                       struct slc_error *err);
+    enum slc_status (*add_host)(struct slc_device *device,
+                                const struct slc_matrix *from,
+                                struct slc_error *err);
+};
 
+/* Dense algebra of factors and outputs. */
+struct slc_device_algebra_ops {
     /*
-     * After mttkrp_end: factor `mode` = output D V^-1 E, and its sums, to the host. Order: the same
+     * After job.end: factor `mode` = output D V^-1 E, and its sums, to the host. Order: the same
      * bits every time. Errors: SLC_ERR_SYSTEM.
      */
     enum slc_status (*update)(struct slc_device *device,
@@ -266,11 +282,13 @@ struct slc_device_ops {
                               const struct slc_solver *solver,
                               const struct slc_update_sums *sums,
                               struct slc_error *err);
+
     /* gram = A^T A of a factor, to the host: R x R. */
     enum slc_status (*gram)(struct slc_device *device,
                             unsigned mode,
                             double *gram,
                             struct slc_error *err);
+
     /* Multiplies column r of factor `mode` by scale[r]. */
     enum slc_status (*scale)(struct slc_device *device,
                              unsigned mode,
@@ -291,8 +309,9 @@ struct slc_device_ops {
                                    const struct slc_row_span *rows,
                                    uint64_t count,
                                    struct slc_error *err);
+
     /*
-     * After mttkrp_end of the same mode on both, and before anything else is done with the outputs:
+     * After job.end of the same mode on both, and before anything else is done with the outputs:
      * adds rows of the output of `from` to this one's. Where deterministic it does not matter which
      * device had which nonzeros, if each is given all others, be it without rows: a column to which
      * something could not be added is NaN with all of them. After an error the output is undefined.
@@ -302,12 +321,14 @@ struct slc_device_ops {
                                   const struct slc_row_span *rows,
                                   uint64_t count,
                                   struct slc_error *err);
+
     /* output_read of some rows: those of `to` that are in none stay as they are. */
     enum slc_status (*output_rows)(struct slc_device *device,
                                    const struct slc_row_span *rows,
                                    uint64_t count,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
+
     /*
      * `update` of the rows in units alone. Unit u has 2 * rank numbers at columns + u * 2 * rank:
      * largest magnitudes, then inner products. Order: the same bits, whatever the other units are.
@@ -318,22 +339,28 @@ struct slc_device_ops {
                                     const struct slc_device_units *units,
                                     double *columns,
                                     struct slc_error *err);
+};
 
+/* Of a device that multiplies tiles. */
+struct slc_device_product_ops {
     /*
      * What follows is of a device that multiplies tiles. Memory and memory of the host that
-     * `product_open` would take, as memory_bytes and host_bytes.
+     * `product.open` would take, as memory_bytes and host_bytes.
      */
-    uint64_t (*product_memory_bytes)(const struct slc_device *device,
-                                     const struct slc_device_product *product);
-    uint64_t (*product_host_bytes)(const struct slc_device *device,
-                                   const struct slc_device_product *product);
+    uint64_t (*memory_bytes)(const struct slc_device *device,
+                             const struct slc_device_product *product);
+
+    uint64_t (*host_bytes)(const struct slc_device *device,
+                           const struct slc_device_product *product);
+
     /*
      * Takes all memory and copies the matrices: in the place of `open`, and `close` ends it.
      * Errors: those of open; nothing is held then.
      */
-    enum slc_status (*product_open)(struct slc_device *device,
-                                    const struct slc_device_product *product,
-                                    struct slc_error *err);
+    enum slc_status (*open)(struct slc_device *device,
+                            const struct slc_device_product *product,
+                            struct slc_error *err);
+
     /*
      * Multiplies a tile: `block` has that one alone, expanded (slc_tile_view.describe), in any
      * memory, and is borrowed until this returns, which is when the sums are there.
@@ -350,20 +377,29 @@ struct slc_device_ops {
      * SLC_ERR_USAGE for a lane that is not there and a tile that does not fit the product,
      * SLC_ERR_SYSTEM. The lane has no fibers then, and may be used again.
      */
-    enum slc_status (*product_tile)(struct slc_device *device,
-                                    unsigned lane,
-                                    const struct slc_encoded_block *block,
-                                    struct slc_device_fibers *fibers,
-                                    struct slc_error *err);
+    enum slc_status (*tile)(struct slc_device *device,
+                            unsigned lane,
+                            const struct slc_encoded_block *block,
+                            struct slc_device_fibers *fibers,
+                            struct slc_error *err);
+
     /*
      * The next fibers of the lane's last tile, of which `block` is not read again. Needs: the last
-     * fibers said that there are more. Errors: as product_tile.
+     * fibers said that there are more. Errors: as product.tile.
      */
-    enum slc_status (*product_more)(struct slc_device *device,
-                                    unsigned lane,
-                                    struct slc_device_fibers *fibers,
-                                    struct slc_error *err);
+    enum slc_status (*more)(struct slc_device *device,
+                            unsigned lane,
+                            struct slc_device_fibers *fibers,
+                            struct slc_error *err);
+};
 
+struct slc_device_ops {
+    const char *name; /* "cuda" */
+    void (*info)(const struct slc_device *device, struct slc_device_info *info);
+    struct slc_device_memory_ops memory;
+    struct slc_device_job_ops job;
+    struct slc_device_algebra_ops algebra;
+    struct slc_device_product_ops product;
     /* Not while lanes are used. */
     void (*stats)(const struct slc_device *device, struct slc_device_stats *stats);
     void (*destroy)(struct slc_device *device); /* takes NULL */

@@ -4,12 +4,12 @@
  *     cc choose_rank.c $(pkg-config --cflags --libs sluice) -o choose_rank
  *     ./choose_rank uber.slc uber.sweep 4 8 16
  */
-#include <sluice/sluice.h>
+#include <sluice/experimental.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static int fail(const struct slc_error *err)
+static int fail(const struct sluice_error *err)
 {
     char text[2048];
 
@@ -18,31 +18,31 @@ static int fail(const struct slc_error *err)
     return EXIT_FAILURE;
 }
 
-static enum slc_status print(const struct sluice_sweep *sweep, struct slc_error *err)
+static enum sluice_status print(const struct sluice_sweep *sweep, struct sluice_error *err)
 {
     struct sluice_sweep_suggestion suggestion = {.struct_bytes = sizeof suggestion};
 
     for (uint32_t i = 0; i < sluice_sweep_rank_count(sweep); i++) {
         struct sluice_sweep_rank rank = {.struct_bytes = sizeof rank};
-        const enum slc_status status = sluice_sweep_get_rank(sweep, i, &rank, err);
+        const enum sluice_status status = sluice_sweep_get_rank(sweep, i, &rank, err);
 
-        if (status != SLC_OK) {
+        if (status != SLUICE_OK) {
             return status;
         }
         printf("rank %u: fit %.6f, core consistency %.1f %%, agreement %.3f\n", rank.rank,
                rank.best_fit, rank.consistency, rank.agreement);
     }
-    if (sluice_sweep_suggest(sweep, &suggestion, err) != SLC_OK) {
-        return SLC_ERR_USAGE;
+    if (sluice_sweep_suggest(sweep, &suggestion, err) != SLUICE_OK) {
+        return SLUICE_ERR_USAGE;
     }
     printf("best run in %s: %s\n", suggestion.folder, suggestion.why);
-    return SLC_OK;
+    return SLUICE_OK;
 }
 
 int main(int argc, char **argv)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_sweep_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_sweep_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store = NULL;
     struct sluice_sweep *sweep = NULL;
     uint32_t ranks[16];
@@ -55,12 +55,11 @@ int main(int argc, char **argv)
     for (int i = 3; i < argc; i++) {
         ranks[i - 3] = (uint32_t)strtoul(argv[i], NULL, 10);
     }
-    sluice_sweep_options_init(&options, sizeof options);
     options.runs = 2;
-    if (sluice_store_open(argv[1], &store, &err) != SLC_OK ||
-        sluice_sweep(store, argv[2], (uint32_t)(argc - 3), ranks, &options, &sweep, &err) !=
-            SLC_OK ||
-        print(sweep, &err) != SLC_OK) {
+    if (sluice_store_open(argv[1], &store, &err) != SLUICE_OK ||
+        sluice_sweep_ranks(store, argv[2], (uint32_t)(argc - 3), ranks, &options, &sweep, &err) !=
+            SLUICE_OK ||
+        print(sweep, &err) != SLUICE_OK) {
         code = fail(&err);
     }
     sluice_sweep_destroy(sweep);

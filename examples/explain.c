@@ -5,13 +5,14 @@
  *     cc explain.c $(pkg-config --cflags --libs sluice) -o explain
  *     ./explain flights-4d.r16 held-out.tns
  */
+#include <sluice/experimental.h>
 #include <sluice/sluice.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static int fail(const struct slc_error *err)
+static int fail(const struct sluice_error *err)
 {
     char text[2048];
 
@@ -34,11 +35,10 @@ static int print_row(void *context, const struct sluice_top_row *row)
 
 int main(int argc, char **argv)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_predict_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_predict_report report = {.struct_bytes = sizeof report};
-    struct sluice_top_options top;
-    struct sluice_cpd *model = NULL;
+    struct sluice_top_options top = {.struct_bytes = sizeof top};
+    struct sluice_model *model = NULL;
     uint32_t heaviest = 0; /* cpd sorts components by falling weight */
     int code = EXIT_SUCCESS;
 
@@ -46,17 +46,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: explain RUN COORDS\n");
         return EXIT_FAILURE;
     }
-    sluice_predict_options_init(&options, sizeof options);
-    options.form = SLUICE_PREDICT_NONE;
-    sluice_top_options_init(&top, sizeof top);
     top.rows = 3;
-    if (sluice_top(argv[1], &top, print_row, &heaviest, &err) != SLC_OK ||
-        sluice_cpd_load(NULL, argv[1], &model, &err) != SLC_OK ||
-        sluice_predict_text(model, argv[2], NULL, &options, &report, &err) != SLC_OK) {
+    top.run.context = &heaviest;
+    if (sluice_run_top(argv[1], &top, print_row, &err) != SLUICE_OK ||
+        sluice_model_load(NULL, argv[1], &model, &err) != SLUICE_OK ||
+        sluice_predict_text(model, argv[2], NULL, NULL, &report, &err) != SLUICE_OK) {
         code = fail(&err);
     } else {
         printf("%" PRIu64 " entries: RMSE %.6g, MAE %.6g\n", report.rows, report.rmse, report.mae);
     }
-    sluice_cpd_destroy(model);
+    sluice_model_destroy(model);
     return code;
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static volatile int stop;
+static sluice_atomic_int stop;
 
 static void on_signal(int number)
 {
@@ -20,28 +20,30 @@ static void on_signal(int number)
     stop = 1;
 }
 
-static void tell(void *context, const char *phase, uint64_t done, uint64_t total)
+static int print_progress(void *context, const struct sluice_progress *progress)
 {
     (void)context;
-    if (total > 0) {
-        fprintf(stderr, "\r%-8s %3.0f %%", phase, 100.0 * (double)done / (double)total);
+    if (progress->total > 0) {
+        fprintf(stderr, "\r%-8s %3.0f %%", progress->phase,
+                100.0 * (double)progress->done / (double)progress->total);
     }
+    return 0;
 }
 
-static int fail(const struct slc_error *err)
+static int fail(const struct sluice_error *err)
 {
     char text[2048];
 
     sluice_error_format(err, text, sizeof text);
     fprintf(stderr, "\npublish: %s\n", text);
-    return err->status == SLC_ERR_INTERRUPTED ? 130 : EXIT_FAILURE;
+    return err->status == SLUICE_ERR_INTERRUPTED ? 130 : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options convert;
-    struct sluice_export_options export_options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options convert = {.struct_bytes = sizeof convert};
+    struct sluice_export_options export_options = {.struct_bytes = sizeof export_options};
     uint64_t nonzeros = 0;
 
     if (argc != 4) {
@@ -49,14 +51,12 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     signal(SIGINT, on_signal);
-    sluice_convert_options_init(&convert, sizeof convert);
-    convert.stop = &stop;
-    convert.progress = tell;
-    sluice_export_options_init(&export_options, sizeof export_options);
-    export_options.stop = &stop;
-    export_options.progress = tell;
-    if (sluice_convert(argv[1], argv[2], &convert, NULL, &err) != SLC_OK ||
-        sluice_export(argv[2], argv[3], &export_options, &nonzeros, &err) != SLC_OK) {
+    convert.run.stop = &stop;
+    convert.run.progress = print_progress;
+    export_options.run.stop = &stop;
+    export_options.run.progress = print_progress;
+    if (sluice_convert(argv[1], argv[2], &convert, NULL, &err) != SLUICE_OK ||
+        sluice_export(argv[2], argv[3], &export_options, &nonzeros, &err) != SLUICE_OK) {
         return fail(&err);
     }
     printf("%" PRIu64 " nonzeros in %s\n", nonzeros, argv[3]);

@@ -12,7 +12,7 @@
 
 enum { NAMES = 5 };
 
-static int fail(const struct slc_error *err)
+static int fail(const struct sluice_error *err)
 {
     char text[2048];
 
@@ -22,48 +22,48 @@ static int fail(const struct slc_error *err)
 }
 
 /* "origin (120): Berlin, Paris, .." */
-static enum slc_status tell_mode(struct sluice_store *store, uint32_t mode, struct slc_error *err)
+static enum sluice_status
+tell_mode(struct sluice_store *store, uint32_t mode, struct sluice_error *err)
 {
-    const uint64_t named = sluice_store_names(store, mode);
+    const uint64_t named = sluice_store_name_count(store, mode);
     const char *name = NULL;
 
     printf("%s (%" PRIu64 ")", sluice_store_title(store, mode), named);
     for (uint64_t i = 0; i < named && i < NAMES; i++) {
-        const enum slc_status status = sluice_store_name(store, mode, i, &name, err);
+        const enum sluice_status status = sluice_store_get_name(store, mode, i, &name, err);
 
-        if (status != SLC_OK) {
+        if (status != SLUICE_OK) {
             return status;
         }
         printf("%s%s", i == 0 ? ": " : ", ", name);
     }
     printf("%s\n", named > NAMES ? ", .." : "");
-    return SLC_OK;
+    return SLUICE_OK;
 }
 
 int main(int argc, char **argv)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_store_info info = {.struct_bytes = sizeof info};
-    struct sluice_convert_options options;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store = NULL;
-    enum slc_status status;
+    enum sluice_status status;
 
     if (argc != 4) {
         fprintf(stderr, "usage: read_table IN.csv COLUMNS OUT.slc\n");
         return EXIT_FAILURE;
     }
-    sluice_convert_options_init(&options, sizeof options);
-    options.columns = argv[2];
+    options.table.columns = argv[2];
     status = sluice_convert(argv[1], argv[3], &options, NULL, &err);
-    if (status == SLC_OK) {
+    if (status == SLUICE_OK) {
         status = sluice_store_open(argv[3], &store, &err);
     }
-    if (status == SLC_OK) {
-        status = sluice_store_info(store, &info, &err);
+    if (status == SLUICE_OK) {
+        status = sluice_store_get_info(store, &info, &err);
     }
-    for (uint32_t n = 0; status == SLC_OK && n < info.order; n++) {
+    for (uint32_t n = 0; status == SLUICE_OK && n < info.order; n++) {
         status = tell_mode(store, n, &err);
     }
     sluice_store_close(store);
-    return status == SLC_OK ? EXIT_SUCCESS : fail(&err);
+    return status == SLUICE_OK ? EXIT_SUCCESS : fail(&err);
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int fail(const struct slc_error *err)
+static int fail(const struct sluice_error *err)
 {
     char text[2048];
 
@@ -21,7 +21,7 @@ static int fail(const struct slc_error *err)
 
 int main(int argc, char **argv)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_ttv_report report = {.struct_bytes = sizeof report};
     const double *vectors[SLUICE_MAX_ORDER] = {NULL};
@@ -34,8 +34,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: sum_mode IN.slc MODE OUT.slc\n");
         return EXIT_FAILURE;
     }
-    if (sluice_store_open(argv[1], &store, &err) != SLC_OK ||
-        sluice_store_info(store, &info, &err) != SLC_OK) {
+    if (sluice_store_open(argv[1], &store, &err) != SLUICE_OK ||
+        sluice_store_get_info(store, &info, &err) != SLUICE_OK) {
         code = fail(&err);
     } else if (mode > info.order || info.order < 2) {
         fprintf(stderr, "sum_mode: a tensor of %" PRIu32 " modes has no mode %lu to be left out\n",
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
             ones[i] = 1;
         }
         vectors[mode - 1] = ones;
-        if (sluice_ttv(store, vectors, argv[3], NULL, &report, &err) != SLC_OK) {
+        if (sluice_ttv(store, vectors, argv[3], NULL, &report, &err) != SLUICE_OK) {
             code = fail(&err);
         } else {
             printf("%" PRIu64 " sums of %" PRIu64 " nonzeros\n", report.nnz, info.nnz);

@@ -96,12 +96,12 @@ static void destroy(struct slc_device *device)
 static const struct slc_device_ops operations = {
     .name = "described",
     .info = info,
-    .memory_bytes = slc_gpu_memory_bytes,
-    .host_bytes = slc_gpu_host_bytes,
-    .open = open_blocks,
-    .product_memory_bytes = slc_gpu_product_memory_bytes,
-    .product_host_bytes = slc_gpu_product_host_bytes,
-    .product_open = open_product,
+    .memory = {.memory_bytes = slc_gpu_memory_bytes,
+               .host_bytes = slc_gpu_host_bytes,
+               .open = open_blocks},
+    .product = {.memory_bytes = slc_gpu_product_memory_bytes,
+                .host_bytes = slc_gpu_product_host_bytes,
+                .open = open_product},
     .destroy = destroy,
 };
 

@@ -10,7 +10,7 @@
 #include "base/thread/team.h"
 #include "cpu/dense/congruence.h"
 #include "engine/solve/core_consistency.h"
-#include "engine/stream/stream_supply.h"
+#include "engine/stream/tile_stream.h"
 #include "storage/manifest/store.h"
 #include "storage/model/model.h"
 #include "storage/model/npy.h"
@@ -180,26 +180,26 @@ static enum slc_status agreement(const struct comparing *comparing,
     return SLC_OK;
 }
 
-/* What the core takes with so many workers; the supply's part in *supply_bytes. */
+/* What the core takes with so many workers; the stream's part in *stream_bytes. */
 static uint64_t core_bytes(const struct comparing *comparing,
-                           const struct slc_tile_supply *supply,
+                           const struct slc_tile_stream *stream,
                            unsigned workers,
                            bool least,
-                           uint64_t *supply_bytes)
+                           uint64_t *stream_bytes)
 {
     const struct slc_manifest *manifest = &comparing->store->manifest;
     uint64_t bytes = slc_memory_resident() + process_bytes + workers * thread_bytes;
     uint64_t core = slc_core_consistency_bytes(slc_reader_info(comparing->store->reader),
                                                comparing->rank, workers);
 
-    *supply_bytes = supply->memory_bytes(supply->self, comparing->store->reader, workers, least);
+    *stream_bytes = slc_tile_stream_memory_bytes(stream, comparing->store->reader, workers, least);
     for (unsigned n = 0; n < manifest->order; n++) {
         if (!slc_add_u64(bytes, slc_matrix_footprint(SLC_F64, manifest->dims[n], comparing->rank),
                          &bytes)) {
             return UINT64_MAX;
         }
     }
-    return slc_add_u64(bytes, core, &bytes) && slc_add_u64(bytes, *supply_bytes, &bytes)
+    return slc_add_u64(bytes, core, &bytes) && slc_add_u64(bytes, *stream_bytes, &bytes)
                ? bytes
                : UINT64_MAX;
 }
@@ -215,8 +215,8 @@ static bool fit_core(const struct comparing *comparing,
         comparing->asked->threads > 0 ? comparing->asked->threads : slc_team_default_workers();
     for (; options->workers > 0; options->workers--) {
         for (unsigned least = 0; least < 2; least++) {
-            need = core_bytes(comparing, options->supply, options->workers, least == 1,
-                              &options->supply_bytes);
+            need = core_bytes(comparing, options->stream, options->workers, least == 1,
+                              &options->stream_bytes);
             if (need <= comparing->budget_bytes) {
                 return true;
             }
@@ -240,13 +240,13 @@ static bool wants_core(const struct comparing *comparing, struct slc_sweep_rank 
     const double work = (double)manifest->nnz * pow(comparing->rank, manifest->order);
 
     if (comparing->asked->consistency == SLC_CONSISTENCY_NEVER) {
-        (void)snprintf(result->note, sizeof result->note, "not computed: consistency is never");
+        (void)snprintf(result->note, sizeof result->note, "not asked for (never)");
         return false;
     }
     if (comparing->asked->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
         (void)snprintf(result->note, sizeof result->note,
                        "core consistency takes %.1e multiply-adds (nonzeros times %" PRIu32
-                       "^%u): set consistency to always to compute it",
+                       "^%u): ask for always to compute it",
                        work, comparing->rank, manifest->order);
         return false;
     }
@@ -256,9 +256,8 @@ static bool wants_core(const struct comparing *comparing, struct slc_sweep_rank 
 static enum slc_status
 consistency(const struct comparing *comparing, struct slc_sweep_rank *result, struct slc_error *err)
 {
-    struct slc_stream_supply stream = {.stop = comparing->asked->stop};
-    const struct slc_tile_supply supply = slc_stream_supply_table(&stream);
-    struct slc_core_options options = {.supply = &supply};
+    struct slc_tile_stream stream = {.stop = comparing->asked->stop};
+    struct slc_core_options options = {.stream = &stream};
     struct slc_matrix factors[SLC_MAX_ORDER] = {{.rows = 0}};
     struct slc_core_report report;
     struct slc_error fault = SLC_ERROR_INIT;

@@ -1,5 +1,5 @@
 /*
- * Filling in the error record. See include/sluice/status.h for the record itself.
+ * Filling in the error record. See base/error/status.h for the record itself.
  *
  * The first fault wins: on a record that already holds one, these functions change nothing and
  * return the status they were given, so clean-up code may fail without hiding the cause.
@@ -7,7 +7,7 @@
 #ifndef SLC_BASE_ERROR_H
 #define SLC_BASE_ERROR_H
 
-#include "sluice/status.h"
+#include "base/error/status.h"
 
 #include <stdbool.h>
 

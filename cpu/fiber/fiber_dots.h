@@ -1,6 +1,6 @@
 /*
- * Sums over runs of fibers for contractions (slc_fiber_dots_fn of base/block.h): a dot product of a
- * run's values with the numbers of a vector, f64, by the rank-1 kernel of MTTKRP over fibers.
+ * Sums over runs of fibers for contractions: sums[r] = sum over the nonzeros of run r of value *
+ * vector[offset[mode]], f64, by the rank-1 kernel of MTTKRP over fibers.
  * Order: eight sums side by side and a tree over them, so that all instruction sets give the same
  * bits. Cost: a multiplication and an addition per nonzero. Needs: fibers->runs at most
  * SLC_CHUNK_NNZ, f64 values.

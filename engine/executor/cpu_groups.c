@@ -433,15 +433,15 @@ enum slc_status slc_cpu_groups_mttkrp(struct slc_cpu_groups *groups,
     const struct slc_pass_division division = {.owner = groups->division[mode].owner,
                                                .order = groups->division[mode].order,
                                                .group_workers = groups->threads};
-    const struct slc_pass pass = {.layout = plan->mode_layout[mode],
-                                  .tile = add_tile,
-                                  .abort = abort_jobs,
-                                  .context = groups,
-                                  .by_partition = plan->partitions[mode] > 0,
-                                  .division = &division,
-                                  .stop = stop,
-                                  .progress = progress,
-                                  .progress_context = progress_context};
+    const struct slc_pass pass = {
+        .kind = SLC_PASS_GROUPS,
+        .layout = plan->mode_layout[mode],
+        .groups = {.consumer = {.tile = add_tile, .wake = abort_jobs, .context = groups},
+                   .division = &division,
+                   .by_partition = plan->partitions[mode] > 0},
+        .stop = stop,
+        .progress = progress,
+        .progress_context = progress_context};
     enum slc_status status, ended;
     uint64_t start_ns;
 

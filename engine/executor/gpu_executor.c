@@ -10,6 +10,7 @@
 
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
+#include "engine/executor/executor_impl.h"
 #include "engine/stream/mttkrp.h"
 #include "storage/codec/describe.h"
 
@@ -58,7 +59,7 @@ enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
     }
     slc_gpu_executor_problem(layouts, plan, &problem);
     problem.layouts = described;
-    status = device->ops->open(device, &problem, err);
+    status = device->ops->memory.open(device, &problem, err);
     slc_free(described);
     return status;
 }
@@ -76,7 +77,7 @@ enum slc_status slc_gpu_executor_open(struct slc_device *device,
     }
     status = slc_stream_attach(stream, &device, 1, err);
     if (status != SLC_OK) {
-        device->ops->close(device);
+        device->ops->memory.close(device);
     }
     return status;
 }
@@ -84,7 +85,7 @@ enum slc_status slc_gpu_executor_open(struct slc_device *device,
 void slc_gpu_executor_close(struct slc_device *device, struct slc_stream *stream)
 {
     slc_stream_detach(stream);
-    device->ops->close(device);
+    device->ops->memory.close(device);
 }
 
 struct slc_device_job slc_gpu_executor_job(const struct slc_reader *reader,
@@ -130,7 +131,7 @@ static enum slc_status run_job(struct slc_device *device,
 {
     const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
     const struct slc_device_job job = slc_gpu_executor_job(reader, plan, pass->layout, mode);
-    enum slc_status status = device->ops->mttkrp_begin(device, &job, err);
+    enum slc_status status = device->ops->job.begin(device, &job, err);
 
     if (status != SLC_OK) {
         return status;
@@ -138,10 +139,10 @@ static enum slc_status run_job(struct slc_device *device,
     status = slc_stream_pass(stream, pass, err);
     if (status != SLC_OK) {
         /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
-        (void)device->ops->mttkrp_end(device, NULL);
+        (void)device->ops->job.end(device, NULL);
         return status;
     }
-    status = device->ops->mttkrp_end(device, err);
+    status = device->ops->job.end(device, err);
     if (status == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(reader));
     }
@@ -157,8 +158,8 @@ enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
                                         void *progress_context,
                                         struct slc_error *err)
 {
-    const struct slc_pass pass = {.layout = plan->mode_layout[mode],
-                                  .device = device,
+    const struct slc_pass pass = {.kind = SLC_PASS_GPU,
+                                  .layout = plan->mode_layout[mode],
                                   .stop = stop,
                                   .progress = progress,
                                   .progress_context = progress_context};
@@ -206,8 +207,8 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
                                struct slc_error *err)
 {
     struct slc_backend *backend = cpu->backend;
-    struct slc_pass pass = {.layout = plan->mode_layout[cpu->job->mode],
-                            .device = device,
+    struct slc_pass pass = {.kind = SLC_PASS_GPU,
+                            .layout = plan->mode_layout[cpu->job->mode],
                             .stop = stop,
                             .progress = progress,
                             .progress_context = progress_context};
@@ -218,10 +219,10 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
     if (slc_hybrid_without_cpu(cpu->hybrid)) {
         return run_without_cpu(device, stream, plan, &pass, cpu, err);
     }
-    pass.tile = slc_mttkrp_stream_tile;
-    pass.abort = slc_mttkrp_stream_abort;
-    pass.context = backend;
-    pass.hybrid = cpu->hybrid;
+    pass.kind = SLC_PASS_HYBRID;
+    pass.hybrid.consumer = (struct slc_tile_consumer){
+        .tile = slc_mttkrp_stream_tile, .wake = slc_mttkrp_stream_abort, .context = backend};
+    pass.hybrid.sharing = cpu->hybrid;
     status = backend->ops->mttkrp_begin(backend, cpu->job, err);
     if (status != SLC_OK) {
         return status;
@@ -236,8 +237,167 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
     start_ns = slc_clock_ns();
     status = backend->ops->mttkrp_end(backend, err);
     if (status == SLC_OK && cpu->hybrid->last[SLC_HYBRID_CPU].nnz > 0) {
-        status = device->ops->output_add_host(device, cpu->job->output, err);
+        status = device->ops->job.add_host(device, cpu->job->output, err);
         slc_hybrid_note_cost(cpu->hybrid, cost + slc_seconds_since(start_ns));
     }
     return status;
+}
+
+/* ---- as an executor */
+
+/*
+ * The GPU has factors and MTTKRPs of its own: the host's factors are what they were when it got
+ * them until they are read back. Where it shares its MTTKRPs with the CPU, that computes from the
+ * host's, and those that have been updated are read back before an MTTKRP in which the CPU takes
+ * part.
+ */
+struct gpu_executor {
+    struct slc_executor base;
+    bool stale[SLC_MAX_ORDER]; /* the host's factor is not the GPU's */
+};
+
+static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
+{
+    const struct slc_plan_request *request = &executor->setup.plan->request;
+    struct slc_device *gpu = executor->setup.parts.gpu;
+    const unsigned order = slc_reader_info(slc_stream_reader(executor->setup.stream, 0))->order;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < order && status == SLC_OK; n++) {
+        /* An MTTKRP does not look at its own mode's factor. */
+        if (request->operation == SLC_OP_CPD || n != request->mode) {
+            status = gpu->ops->memory.factor_write(gpu, n, &executor->setup.factors[n], err);
+        }
+    }
+    return status;
+}
+
+static enum slc_status compute_mttkrp(struct slc_executor *executor,
+                                      const struct slc_executor_pass *pass,
+                                      struct slc_error *err)
+{
+    const struct slc_executor_setup *setup = &executor->setup;
+
+    return slc_gpu_executor_mttkrp(setup->parts.gpu, setup->stream, setup->plan, pass->mode,
+                                   pass->stop, pass->progress, pass->progress_context, err);
+}
+
+static enum slc_status
+read_output(struct slc_executor *executor, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *gpu = executor->setup.parts.gpu;
+    struct slc_matrix output = slc_executor_output(executor, mode);
+
+    return gpu->ops->memory.output_read(gpu, &output, err);
+}
+
+static enum slc_status
+read_factor(struct slc_executor *executor, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *gpu = executor->setup.parts.gpu;
+
+    ((struct gpu_executor *)executor)->stale[mode] = false;
+    return gpu->ops->memory.factor_read(gpu, mode, &executor->setup.factors[mode], err);
+}
+
+/* Reads the factors back that have been updated since they were read last, but not `except`. */
+static enum slc_status
+read_stale(struct slc_executor *executor, unsigned except, double *seconds, struct slc_error *err)
+{
+    const struct gpu_executor *own = (const struct gpu_executor *)executor;
+    const uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < SLC_MAX_ORDER && status == SLC_OK; n++) {
+        if (n != except && own->stale[n]) {
+            status = read_factor(executor, n, err);
+        }
+    }
+    *seconds = slc_seconds_since(start_ns);
+    return status;
+}
+
+static enum slc_status compute_hybrid(struct slc_executor *executor,
+                                      const struct slc_executor_pass *pass,
+                                      struct slc_error *err)
+{
+    const struct slc_executor_setup *setup = &executor->setup;
+    struct slc_matrix output = slc_executor_output(executor, pass->mode);
+    const struct slc_mttkrp_job job = slc_executor_job(executor, pass, &output);
+    struct slc_hybrid_cpu cpu = {
+        .backend = setup->parts.backend, .job = &job, .hybrid = pass->hybrid};
+    enum slc_status status = SLC_OK;
+
+    if (!slc_hybrid_without_cpu(cpu.hybrid)) {
+        status = read_stale(executor, pass->mode, &cpu.prepared_seconds, err);
+    }
+    return status != SLC_OK
+               ? status
+               : slc_gpu_executor_mttkrp_hybrid(setup->parts.gpu, setup->stream, setup->plan, &cpu,
+                                                pass->stop, pass->progress, pass->progress_context,
+                                                err);
+}
+
+static enum slc_status update_rows(struct slc_executor *executor,
+                                   unsigned mode,
+                                   const struct slc_matrix *mttkrp,
+                                   const struct slc_solver *solver,
+                                   const struct slc_update_sums *sums,
+                                   struct slc_error *err)
+{
+    struct slc_device *gpu = executor->setup.parts.gpu;
+
+    (void)mttkrp;
+    ((struct gpu_executor *)executor)->stale[mode] = true;
+    return gpu->ops->algebra.update(gpu, mode, solver, sums, err);
+}
+
+static enum slc_status scale_factor(struct slc_executor *executor,
+                                    unsigned mode,
+                                    const double *scale,
+                                    struct slc_error *err)
+{
+    struct slc_device *gpu = executor->setup.parts.gpu;
+
+    return gpu->ops->algebra.scale(gpu, mode, scale, err);
+}
+
+static void read_stats(const struct slc_executor *executor, struct slc_executor_stats *stats)
+{
+    const struct slc_device *gpu = executor->setup.parts.gpu;
+
+    memset(stats, 0, sizeof *stats);
+    gpu->ops->stats(gpu, &stats->gpu);
+}
+
+static const struct slc_executor_ops gpu_ops = {.load = load_factors,
+                                                .mttkrp = compute_mttkrp,
+                                                .read_output = read_output,
+                                                .update_rows = update_rows,
+                                                .scale = scale_factor,
+                                                .read_factor = read_factor,
+                                                .stats = read_stats,
+                                                .destroy = slc_executor_free};
+static const struct slc_executor_ops hybrid_ops = {.load = load_factors,
+                                                   .mttkrp = compute_hybrid,
+                                                   .read_output = read_output,
+                                                   .update_rows = update_rows,
+                                                   .scale = scale_factor,
+                                                   .read_factor = read_factor,
+                                                   .stats = read_stats,
+                                                   .destroy = slc_executor_free};
+
+enum slc_status slc_gpu_executor_create(const struct slc_executor_setup *setup,
+                                        struct slc_executor **executor,
+                                        struct slc_error *err)
+{
+    const struct slc_plan_request *request = &setup->plan->request;
+    const bool hybrid = request->hybrid.kind != SLC_HYBRID_NONE;
+
+    if (setup->parts.gpu != request->gpu || setup->parts.gpu != slc_stream_device(setup->stream)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "plan, stream and options have to have the same device (accelerator)");
+    }
+    return slc_executor_allocate(hybrid ? &hybrid_ops : &gpu_ops, setup,
+                                 sizeof(struct gpu_executor), executor, err);
 }

@@ -177,7 +177,7 @@ void slc_gpu_group_close(struct slc_gpu_group *group)
     }
     for (unsigned d = 0; d < group->count; d++) {
         if (group->member[d].open) {
-            group->member[d].device->ops->close(group->member[d].device);
+            group->member[d].device->ops->memory.close(group->member[d].device);
         }
     }
     for (unsigned n = 0; n < group->order; n++) {
@@ -221,7 +221,8 @@ static void load_device(void *context, unsigned d, unsigned count)
         const struct slc_matrix *factor = &group->factors[n];
 
         if (factor->buffer.data != NULL) {
-            status = member->device->ops->factor_write(member->device, n, factor, &member->fault);
+            status =
+                member->device->ops->memory.factor_write(member->device, n, factor, &member->fault);
             member->stats.copied_bytes += factor->rows * slc_matrix_row_bytes(factor);
         }
     }
@@ -243,7 +244,7 @@ enum slc_status slc_gpu_group_read(struct slc_gpu_group *group,
 {
     struct slc_device *first = group->member[0].device;
 
-    return first->ops->factor_read(first, mode, factor, err);
+    return first->ops->memory.factor_read(first, mode, factor, err);
 }
 
 /* ---- MTTKRP */
@@ -255,7 +256,7 @@ static void begin_device(void *context, unsigned d, unsigned count)
 
     (void)count;
     member->begun =
-        member->device->ops->mttkrp_begin(member->device, group->job, &member->fault) == SLC_OK;
+        member->device->ops->job.begin(member->device, group->job, &member->fault) == SLC_OK;
 }
 
 static void end_device(void *context, unsigned d, unsigned count)
@@ -266,7 +267,7 @@ static void end_device(void *context, unsigned d, unsigned count)
     (void)count;
     if (member->begun) {
         /* Its fault is kept with its message. */
-        (void)member->device->ops->mttkrp_end(member->device, &member->fault);
+        (void)member->device->ops->job.end(member->device, &member->fault);
         member->begun = false;
     }
 }
@@ -296,8 +297,8 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
             const struct slc_row_span row = {partition.first_row, partition.first_row + 1};
 
             added[owner] = partition.first_row;
-            status = member->device->ops->output_add(member->device, group->member[owner].device,
-                                                     &row, 1, &member->fault);
+            status = member->device->ops->algebra.output_add(
+                member->device, group->member[owner].device, &row, 1, &member->fault);
         }
     }
     return status;
@@ -317,8 +318,8 @@ static void complete_rows(void *context, unsigned d, unsigned count)
     for (unsigned e = 0; e < count && status == SLC_OK; e++) {
         /* Without rows: a deterministic one hears of columns that could not be added up. */
         if (e != d && (all_rows || group->plan->request.deterministic)) {
-            status = member->device->ops->output_add(member->device, group->member[e].device,
-                                                     rows->ranges, rows->count, &member->fault);
+            status = member->device->ops->algebra.output_add(
+                member->device, group->member[e].device, rows->ranges, rows->count, &member->fault);
         }
     }
     if (status == SLC_OK && !all_rows) {
@@ -384,9 +385,9 @@ enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
     const struct slc_pass_division division = {.owner = group->division[mode].owner,
                                                .order = group->division[mode].order,
                                                .group_workers = 1};
-    const struct slc_pass pass = {.layout = plan->mode_layout[mode],
-                                  .device = group->member[0].device,
-                                  .division = &division,
+    const struct slc_pass pass = {.kind = SLC_PASS_GPU_GROUP,
+                                  .layout = plan->mode_layout[mode],
+                                  .gpu_group = {.division = &division},
                                   .stop = stop,
                                   .progress = progress,
                                   .progress_context = progress_context};
@@ -412,8 +413,8 @@ static void read_output(void *context, unsigned d, unsigned count)
     const struct slc_row_piece *rows = &member->rows[group->mode];
 
     (void)count;
-    (void)member->device->ops->output_rows(member->device, rows->ranges, rows->count, group->output,
-                                           &member->fault);
+    (void)member->device->ops->algebra.output_rows(member->device, rows->ranges, rows->count,
+                                                   group->output, &member->fault);
 }
 
 enum slc_status

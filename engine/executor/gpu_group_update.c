@@ -24,7 +24,7 @@ static void solve_rows(void *context, unsigned d, unsigned count)
     const uint64_t start_ns = slc_clock_ns();
 
     (void)count;
-    (void)member->device->ops->update_units(
+    (void)member->device->ops->algebra.update_units(
         member->device, group->mode, group->solver, &units,
         (double *)group->columns.data + before * 2 * group->solver->rank, &member->fault);
     member->stats.solve_seconds += slc_seconds_since(start_ns);
@@ -45,8 +45,9 @@ static void receive_rows(void *context, unsigned d, unsigned count)
     struct slc_device *device = ring->device[d];
     const uint64_t start_ns = slc_clock_ns();
 
-    (void)device->ops->factor_copy(device, ring->mode, ring->device[(d + count - 1) % count],
-                                   rows->ranges, rows->count, &run->faults[d]);
+    (void)device->ops->algebra.factor_copy(device, ring->mode,
+                                           ring->device[(d + count - 1) % count], rows->ranges,
+                                           rows->count, &run->faults[d]);
     ring->stats[d].copy_seconds += slc_seconds_since(start_ns);
 }
 
@@ -165,7 +166,7 @@ enum slc_status slc_gpu_group_update(struct slc_gpu_group *group,
         status = exchange_rows(group, err);
     }
     /* All copies are equal. */
-    return status == SLC_OK ? first->ops->gram(first, mode, sums->gram, err) : status;
+    return status == SLC_OK ? first->ops->algebra.gram(first, mode, sums->gram, err) : status;
 }
 
 static void scale_device(void *context, unsigned d, unsigned count)
@@ -174,7 +175,8 @@ static void scale_device(void *context, unsigned d, unsigned count)
     struct slc_gpu_member *member = &group->member[d];
 
     (void)count;
-    (void)member->device->ops->scale(member->device, group->mode, group->scale, &member->fault);
+    (void)member->device->ops->algebra.scale(member->device, group->mode, group->scale,
+                                             &member->fault);
 }
 
 enum slc_status slc_gpu_group_scale(struct slc_gpu_group *group,

@@ -39,7 +39,7 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
                                struct slc_error *err)
 {
     struct load load = {backend, stop};
-    const struct slc_pass pass = {.tile = add_tile, .context = &load};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = add_tile, .context = &load}}};
     struct slc_tensor_shape shape;
     enum slc_status status;
 

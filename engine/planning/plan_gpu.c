@@ -84,7 +84,7 @@ static uint64_t device_bytes(const struct slc_layouts *layouts, const struct slc
     struct slc_device_problem problem;
 
     slc_gpu_executor_problem(layouts, plan, &problem);
-    return device->ops->memory_bytes(device, &problem);
+    return device->ops->memory.memory_bytes(device, &problem);
 }
 
 /* Larger slots, and more of them, in a share of the room that the smallest leave. */
@@ -181,7 +181,7 @@ static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *p
     slc_plan_residents(layouts, plan, 0);
 }
 
-static enum slc_status fail_accelerator(const struct slc_plan *plan, struct slc_error *err)
+static enum slc_status fail_gpu(const struct slc_plan *plan, struct slc_error *err)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;
     const uint64_t mib = UINT64_C(1) << 20;
@@ -231,7 +231,7 @@ static void count_host_bytes(const struct slc_layouts *layouts, struct slc_plan 
     slc_gpu_executor_problem(layouts, plan, &problem);
     plan->device_bytes =
         slc_plan_plus(slc_stream_device_bytes(layouts, plan),
-                      slc_plan_times(device->ops->host_bytes(device, &problem), count));
+                      slc_plan_times(device->ops->memory.host_bytes(device, &problem), count));
     if (plan->request.gpu_count > 0) {
         plan->device_bytes =
             slc_plan_plus(plan->device_bytes, slc_gpu_group_memory_bytes(layouts, plan));
@@ -253,7 +253,7 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
     /* Also where the device's budget fails: the smallest of the host's is named then, too. */
     count_host_bytes(layouts, plan);
     if (gpu->minimum_bytes > gpu->budget_bytes || gpu->minimum_bytes == UINT64_MAX) {
-        return fail_accelerator(plan, err);
+        return fail_gpu(plan, err);
     }
     widen_slots(layouts, plan, &largest);
     slots = device_bytes(layouts, plan);

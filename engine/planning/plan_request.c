@@ -51,8 +51,7 @@ static enum slc_status check_share(const struct slc_plan_request *request, struc
 }
 
 /* What a device that takes whole blocks cannot do. */
-static enum slc_status check_accelerator(const struct slc_plan_request *request,
-                                         struct slc_error *err)
+static enum slc_status check_gpu(const struct slc_plan_request *request, struct slc_error *err)
 {
     if (request->streams > SLC_DEVICE_STREAMS) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -181,7 +180,7 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     }
     status = check_share(request, err);
     if (status == SLC_OK) {
-        status = check_accelerator(request, err);
+        status = check_gpu(request, err);
     }
     return status == SLC_OK ? check_devices(request, err) : status;
 }

@@ -152,10 +152,10 @@ enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
 
 uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run)
 {
-    const struct slc_tile_supply *supply = run->options->supply;
+    struct slc_tile_stream *stream = run->options->stream;
     const unsigned workers = run->workers;
 
-    return (supply != NULL ? supply->memory_bytes(supply->self, run->reader, workers, true)
+    return (stream != NULL ? slc_tile_stream_memory_bytes(stream, run->reader, workers, true)
                            : slc_tile_scan_memory_bytes(run->info, workers)) +
            slc_buffer_footprint(workers * slc_contract_tile_bytes(&run->job), SLC_PAGES_SMALL) +
            run->products_bytes;
@@ -163,12 +163,14 @@ uint64_t slc_contract_scan_bytes(const struct slc_contract_run *run)
 
 void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes)
 {
-    const struct slc_tile_supply *supply = run->options->supply;
+    struct slc_tile_stream *stream = run->options->stream;
 
     run->spare_bytes = 0;
-    if (supply != NULL) {
-        const uint64_t least = supply->memory_bytes(supply->self, run->reader, run->workers, true);
-        const uint64_t most = supply->memory_bytes(supply->self, run->reader, run->workers, false);
+    if (stream != NULL) {
+        const uint64_t least =
+            slc_tile_stream_memory_bytes(stream, run->reader, run->workers, true);
+        const uint64_t most =
+            slc_tile_stream_memory_bytes(stream, run->reader, run->workers, false);
 
         run->spare_bytes = slc_min_u64(bytes, most - least);
     }
@@ -185,17 +187,18 @@ enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err)
 {
-    const struct slc_tile_supply *supply = run->options->supply;
+    struct slc_tile_stream *stream = run->options->stream;
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status;
 
     /* The first worker, which tells the rest, may come when the others have taken every tile. */
     report_progress(run, run->tiles_done);
-    if (supply != NULL) {
-        status = supply->run(supply->self, run->reader, run->workers,
-                             supply->memory_bytes(supply->self, run->reader, run->workers, true) +
-                                 run->spare_bytes,
-                             steps, err);
+    if (stream != NULL) {
+        status = slc_tile_stream_run(
+            stream, run->reader, run->workers,
+            slc_tile_stream_memory_bytes(stream, run->reader, run->workers, true) +
+                run->spare_bytes,
+            steps, err);
     } else {
         status = slc_tile_scan(&(struct slc_tile_scan_options){.files = run->store.files,
                                                                .reader = run->reader,
@@ -463,7 +466,6 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     c->report->layout_blocks = c->info->block_count;
     c->report->layout_bytes = c->info->file_bytes;
     fibers = &c->info->keys.run;
-    c->job.dots = c->options->dots;
     for (unsigned k = 0; k < c->job.vector_count; k++) {
         if (fibers->bits > 0 && fibers->mode == c->job.vector_mode[k]) {
             c->job.fiber_tiles = true;

@@ -9,13 +9,14 @@
  * elsewhere they are sorted and added up by the builder, as duplicates, in the order of the store.
  * Both give the same store, which depends on the one that is read alone, not on threads or memory.
  */
-#ifndef SLC_CONVERT_CONTRACT_H
-#define SLC_CONVERT_CONTRACT_H
+#ifndef SLC_ENGINE_CONTRACT_H
+#define SLC_ENGINE_CONTRACT_H
 
 #include "base/block.h"
 #include "base/error/error.h"
-#include "base/tile_supply.h"
 #include "convert/build/builder.h"
+#include "engine/product/tile_products.h"
+#include "engine/stream/tile_stream.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,8 +31,7 @@ struct slc_contract_options {
         const char *path;     /* .npy of dims[mode] finite numbers; NULL: .. */
         const double *values; /* .. as many, borrowed, in the numbering of the input */
     } vectors[SLC_MAX_ORDER];
-    slc_fiber_dots_fn *dots;              /* sums the runs of fibers */
-    const struct slc_tile_supply *supply; /* of the tiles; NULL: a plain scan of the file */
+    struct slc_tile_stream *stream; /* of the tiles; NULL: a plain scan of the file */
     /* Of tiles that workers need not multiply by themselves; NULL: they do so with all. */
     const struct slc_tile_products *products;
     enum slc_codec codec;

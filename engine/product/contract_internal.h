@@ -3,8 +3,8 @@
  * tiles of a run. contract_sort.c pushes sums to a builder, contract_ordered.c writes them as they
  * come.
  */
-#ifndef SLC_CONVERT_CONTRACT_INTERNAL_H
-#define SLC_CONVERT_CONTRACT_INTERNAL_H
+#ifndef SLC_ENGINE_CONTRACT_INTERNAL_H
+#define SLC_ENGINE_CONTRACT_INTERNAL_H
 
 #include "base/matrix.h"
 #include "base/memory/memory.h"
@@ -71,7 +71,7 @@ enum slc_status slc_contract_fit_threads(struct slc_contract_run *run,
 /* Sets run->spare_bytes: as much of `bytes` as reading by run->workers gets faster by. */
 void slc_contract_spare(struct slc_contract_run *run, uint64_t bytes);
 
-/* Takes all tiles through the steps, by the options' supply or a scan. Errors: theirs. */
+/* Takes all tiles through the steps, by the options' stream or a scan. Errors: theirs. */
 enum slc_status slc_contract_scan(struct slc_contract_run *run,
                                   const struct slc_tile_steps *steps,
                                   struct slc_error *err) SLC_NODISCARD;

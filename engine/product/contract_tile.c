@@ -9,6 +9,7 @@
 #include "engine/product/contract_tile.h"
 
 #include "base/memory/checked.h"
+#include "cpu/fiber/fiber_dots.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -121,8 +122,8 @@ static enum slc_status next_runs(struct work *work, struct terms *terms, struct 
     }
     if (status == SLC_OK && terms->count > 0) {
         assert(fibers.mode == contraction->vector_mode[k]);
-        contraction->dots(&fibers, contraction->vector[k] + work->tile->corner[fibers.mode],
-                          work->product);
+        slc_fiber_dots(&fibers, contraction->vector[k] + work->tile->corner[fibers.mode],
+                       work->product);
         multiply_terms(work, terms, k);
     }
     return status;

@@ -4,15 +4,15 @@
  * on with the coordinates that are left. Where tiles keep fibers of a contracted mode together, a
  * run of a fiber is one dot product.
  */
-#ifndef SLC_CONVERT_CONTRACT_TILE_H
-#define SLC_CONVERT_CONTRACT_TILE_H
+#ifndef SLC_ENGINE_CONTRACT_TILE_H
+#define SLC_ENGINE_CONTRACT_TILE_H
 
 #include "base/block.h"
 #include "base/device.h"
 #include "base/error/error.h"
 #include "base/memory/limits.h"
-#include "base/tile_supply.h"
 #include "convert/build/builder.h"
+#include "engine/product/tile_products.h"
 
 #include <stdint.h>
 
@@ -25,9 +25,8 @@ struct slc_contraction {
     unsigned kept_count;
     unsigned kept_mode[SLC_MAX_ORDER];
     const uint32_t *index[SLC_MAX_ORDER]; /* of a label, per kept relabelled mode; elsewhere NULL */
-    bool fiber_tiles;        /* tiles are asked for runs (next_fibers) where they have them .. */
-    unsigned fiber_vector;   /* .. which are of the mode of this vector .. */
-    slc_fiber_dots_fn *dots; /* .. and summed by this */
+    bool fiber_tiles;      /* tiles are asked for runs (next_fibers) where they have them .. */
+    unsigned fiber_vector; /* .. which are of the mode of this vector */
 };
 
 /* Sums of a tile, with order kept_count; their sequence is the tile's ordinal. */

@@ -1,12 +1,12 @@
 /*
- * Products of tiles by a device (base/tile_supply.h) for operations that know neither it nor
- * streams: engine/product/products.h behind that table. Tiles come in any order.
+ * Products of tiles (tile_products.h) by a device: engine/product/products.h behind that table.
+ * Tiles come in any order.
  */
 #ifndef SLC_ENGINE_DEVICE_PRODUCTS_H
 #define SLC_ENGINE_DEVICE_PRODUCTS_H
 
-#include "base/tile_supply.h"
 #include "engine/product/products.h"
+#include "engine/product/tile_products.h"
 
 /* What computes, and what it has done. */
 struct slc_device_products {

@@ -2,8 +2,8 @@
  * The layout of a store in which the fibers of a mode are whole: one that it has, or that of a
  * temporary store, which is sorted from it within a budget and removed at the end.
  */
-#ifndef SLC_CONVERT_FIBER_ORDER_H
-#define SLC_CONVERT_FIBER_ORDER_H
+#ifndef SLC_ENGINE_FIBER_ORDER_H
+#define SLC_ENGINE_FIBER_ORDER_H
 
 #include "base/block.h"
 #include "base/error/stop.h"
@@ -18,7 +18,6 @@ struct slc_fiber_order_options {
     const char *output;          /* a temporary store is OUTPUT.fibers.tmp, a name that no store has
                                     that a user would miss: one that is there is replaced */
     const char *temp_folder;     /* for what does not fit in memory; NULL: beside it */
-    slc_fiber_dots_fn *dots;     /* of contractions (engine/product/contract.h) */
     const struct slc_stop *stop; /* ends it with SLC_ERR_INTERRUPTED; may be NULL */
     /* May be NULL. Called before a temporary store is made at `path`. */
     void (*sorting)(void *context, const char *path);

@@ -8,8 +8,8 @@
  * The last coordinate of a piece may go on with the first of the next: both are added up, in that
  * order, as a builder does with duplicates.
  */
-#ifndef SLC_CONVERT_ORDERED_H
-#define SLC_CONVERT_ORDERED_H
+#ifndef SLC_ENGINE_ORDERED_H
+#define SLC_ENGINE_ORDERED_H
 
 #include "base/error/error.h"
 #include "base/key.h"

@@ -3,8 +3,8 @@
  * entries says, and the error of the one from the other. Rows are read, computed and written a few
  * thousand at a time: what grows with the data is the model alone.
  */
-#ifndef SLC_CONVERT_PREDICT_H
-#define SLC_CONVERT_PREDICT_H
+#ifndef SLC_ENGINE_PREDICT_H
+#define SLC_ENGINE_PREDICT_H
 
 #include "base/error/error.h"
 #include "base/matrix.h"

@@ -63,8 +63,8 @@ static uint64_t device_bytes(const struct slc_device *device,
     struct product product;
 
     describe_product(reader, shape, plan, &product);
-    *host_bytes = device->ops->product_host_bytes(device, &product.device);
-    return device->ops->product_memory_bytes(device, &product.device);
+    *host_bytes = device->ops->product.host_bytes(device, &product.device);
+    return device->ops->product.memory_bytes(device, &product.device);
 }
 
 /* Fibers of a whole tile, at most. */
@@ -178,7 +178,7 @@ static enum slc_status open_device(const struct slc_products_options *options,
     describe_product(options->reader, &shape, options->plan, &product);
     memcpy(product.device.matrix, options->matrices, sizeof product.device.matrix);
     product.device.layout = layout;
-    status = options->device->ops->product_open(options->device, &product.device, err);
+    status = options->device->ops->product.open(options->device, &product.device, err);
     slc_free(layout);
     return status;
 }
@@ -232,7 +232,7 @@ static enum slc_status multiply_tile(struct slc_products *products,
     }
     status = tile->describe(tile, &block, err);
     if (status == SLC_OK) {
-        status = products->device->ops->product_tile(products->device, worker->place.number, &block,
+        status = products->device->ops->product.tile(products->device, worker->place.number, &block,
                                                      fibers, err);
     }
     if (status == SLC_OK) {
@@ -278,7 +278,7 @@ enum slc_status slc_products_more(struct slc_products *products,
     enum slc_status status;
 
     assert(place->side == SLC_HYBRID_GPU && fibers->more);
-    status = products->device->ops->product_more(products->device, place->number, fibers, err);
+    status = products->device->ops->product.more(products->device, place->number, fibers, err);
     slc_hybrid_tiles_computed(&products->queue, place, 0, slc_clock_ns() - start_ns);
     return status;
 }
@@ -312,7 +312,7 @@ void slc_products_close(struct slc_products *products)
     if (products == NULL) {
         return;
     }
-    products->device->ops->close(products->device);
+    products->device->ops->memory.close(products->device);
     slc_hybrid_tiles_destroy(&products->queue);
     slc_free(products->workers);
     slc_free(products);

@@ -1,5 +1,5 @@
 /*
- * Tiles multiplied by a device (product_open of base/device.h), beside workers that do so
+ * Tiles multiplied by a device (product.open of base/device.h), beside workers that do so
  * themselves or in place of them: what its memory is divided into, which side takes which tile
  * (engine/hybrid/hybrid_tiles.h), and what a worker does whose tile the device takes.
  */
@@ -59,7 +59,7 @@ struct slc_products_options {
 struct slc_products;
 
 /*
- * Opens the device. Owns: slc_products_close. Errors: those of product_open, SLC_ERR_MEMORY;
+ * Opens the device. Owns: slc_products_close. Errors: those of product.open, SLC_ERR_MEMORY;
  * nothing is held then.
  */
 enum slc_status slc_products_open(const struct slc_products_options *options,
@@ -71,7 +71,7 @@ enum slc_status slc_products_open(const struct slc_products_options *options,
  * first of what it made. On the CPU's side fibers->count is 0, the worker multiplies, and says so
  * by slc_products_computed. *number: the place's, among those of its side. Errors:
  * SLC_ERR_INTERRUPTED after slc_products_abort, SLC_ERR_UNSUPPORTED for a tile that cannot be
- * described, those of product_tile; there is nothing to leave then.
+ * described, those of product.tile; there is nothing to leave then.
  */
 enum slc_status slc_products_take(struct slc_products *products,
                                   unsigned worker,
@@ -79,7 +79,7 @@ enum slc_status slc_products_take(struct slc_products *products,
                                   unsigned *number,
                                   struct slc_device_fibers *fibers,
                                   struct slc_error *err) SLC_NODISCARD;
-/* The next fibers of the worker's tile. Errors: those of product_more. */
+/* The next fibers of the worker's tile. Errors: those of product.more. */
 enum slc_status slc_products_more(struct slc_products *products,
                                   unsigned worker,
                                   struct slc_device_fibers *fibers,

@@ -362,19 +362,19 @@ multiply_tile(void *context, unsigned number, struct slc_tile_view *tile, struct
     struct slc_device_fibers fibers;
     enum slc_status status;
     uint64_t busy_ns;
-    unsigned seat;
+    unsigned place;
 
     if (run->products == NULL) {
         return multiply_here(run, worker, &run->outputs[number], tile, &busy_ns, err);
     }
-    status = slc_products_take(run->products, number, tile, &seat, &fibers, err);
+    status = slc_products_take(run->products, number, tile, &place, &fibers, err);
     if (status != SLC_OK) {
         return status;
     }
     if (fibers.count > 0) {
         status = put_fibers(run, number, tile, &fibers, err);
     } else {
-        status = multiply_here(run, worker, &run->outputs[seat], tile, &busy_ns, err);
+        status = multiply_here(run, worker, &run->outputs[place], tile, &busy_ns, err);
         slc_products_computed(run->products, number, busy_ns);
     }
     slc_products_leave(run->products, number);
@@ -473,13 +473,12 @@ static enum slc_status
 multiply_layout(struct run *run, struct slc_stream *stream, struct slc_error *err)
 {
     const struct slc_ttm_options *options = run->options;
-    const struct slc_pass pass = {.tile = multiply_tile,
-                                  .abort = abort_run,
-                                  .context = run,
-                                  .layout = options->layout,
-                                  .stop = options->stop,
-                                  .progress = options->progress,
-                                  .progress_context = options->progress_context};
+    const struct slc_pass pass = {
+        .tiles = {.consumer = {.tile = multiply_tile, .wake = abort_run, .context = run}},
+        .layout = options->layout,
+        .stop = options->stop,
+        .progress = options->progress,
+        .progress_context = options->progress_context};
     enum slc_status status = slc_stream_pass(stream, &pass, err);
 
     if (status == SLC_OK && run->carries) {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void drop_accelerators(struct slc_session *session)
+static void drop_gpus(struct slc_session *session)
 {
     slc_device_set_drop(&session->set);
     session->gpu = NULL;
@@ -49,7 +49,7 @@ static enum slc_status plan_for_device(struct slc_session *session,
         return SLC_OK;
     }
     if (session->wish.kind == SLC_DEVICE_AUTO) {
-        drop_accelerators(session);
+        drop_gpus(session);
         request->cache = cache;
         session->no_gpu = refused;
         request->gpu = NULL;
@@ -93,13 +93,13 @@ enum slc_status slc_session_plan(struct slc_session *session,
                                  const struct slc_device_wish *wish,
                                  struct slc_error *err)
 {
-    drop_accelerators(session);
+    drop_gpus(session);
     session->request = *request;
     session->wish = *wish;
     return plan_wish(session, request->resident_bytes, err);
 }
 
-static enum slc_status start_session(struct slc_session *session, struct slc_error *err)
+static enum slc_status open_parts(struct slc_session *session, struct slc_error *err)
 {
     const unsigned count = session->plan.cpu_groups > 0 ? session->plan.cpu_groups : 1;
     enum slc_status status;
@@ -120,9 +120,22 @@ static enum slc_status start_session(struct slc_session *session, struct slc_err
         }
     }
     for (unsigned d = 0; d < count && status == SLC_OK; d++) {
-        status = slc_cpu_backend_create(&session->devices[d], err);
+        status = slc_cpu_backend_create(&session->backends[d], err);
     }
-    session->backend = session->devices[0];
+    session->backend = session->backends[0];
+    return status;
+}
+
+static enum slc_status start_session(struct slc_session *session, struct slc_error *err)
+{
+    const enum slc_status status = open_parts(session, err);
+
+    session->parts =
+        (struct slc_executor_parts){.backend = session->backend,
+                                    .groups = session->backends,
+                                    .gpu = session->group == NULL ? session->gpu : NULL,
+                                    .gpus = session->group,
+                                    .layouts = &session->layouts};
     return status;
 }
 
@@ -143,7 +156,7 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
         return status;
     }
     slc_session_stop(session);
-    drop_accelerators(session);
+    drop_gpus(session);
     if (session->plan.request.hybrid.kind != SLC_HYBRID_NONE) {
         session->wish.split = NULL; /* there is nobody to share with */
     }
@@ -158,9 +171,9 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
 void slc_session_stop(struct slc_session *session)
 {
     for (unsigned d = 0; d < SLC_MAX_DEVICES; d++) {
-        if (session->devices[d] != NULL) {
-            session->devices[d]->ops->destroy(session->devices[d]);
-            session->devices[d] = NULL;
+        if (session->backends[d] != NULL) {
+            session->backends[d]->ops->destroy(session->backends[d]);
+            session->backends[d] = NULL;
         }
     }
     session->backend = NULL;
@@ -184,7 +197,7 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
     enum slc_status status;
 
     slc_session_stop(session);
-    drop_accelerators(session);
+    drop_gpus(session);
     session->request.mode_order_set = true;
     memcpy(session->request.mode_order, mode_order,
            session->store.manifest.order * sizeof mode_order[0]);
@@ -195,6 +208,6 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
 void slc_session_close(struct slc_session *session)
 {
     slc_session_stop(session);
-    drop_accelerators(session);
+    drop_gpus(session);
     slc_layouts_close(&session->layouts);
 }

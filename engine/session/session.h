@@ -5,10 +5,8 @@
 #ifndef SLC_ENGINE_SESSION_H
 #define SLC_ENGINE_SESSION_H
 
-#include "engine/executor/cpu_groups.h"
-#include "engine/executor/gpu_group.h"
+#include "engine/executor/executor.h"
 #include "engine/session/device_choice.h"
-#include "engine/stream/mttkrp.h"
 #include "engine/stream/stream.h"
 #include "storage/manifest/store.h"
 
@@ -22,15 +20,16 @@ struct slc_session {
 
     struct slc_layouts layouts; /* those that the plan reads */
     struct slc_plan plan;
-    uint64_t resident_bytes;                      /* of the process, when that was made */
-    struct slc_stream *stream;                    /* NULL until slc_session_start */
-    struct slc_backend *backend;                  /* NULL until then */
-    struct slc_backend *devices[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
-    struct slc_device_set set;                    /* the plan's, in place of them */
-    struct slc_device *gpu;                       /* the first of these; NULL: there is none */
-    bool gpu_open;                                /* from slc_session_start to slc_session_stop */
-    struct slc_gpu_group *group; /* the same, where several are named: what they are together */
-    struct slc_error no_gpu;     /* why SLC_DEVICE_AUTO took the CPU; SLC_OK: it did not */
+    uint64_t resident_bytes;                       /* of the process, when that was made */
+    struct slc_stream *stream;                     /* NULL until slc_session_start */
+    struct slc_backend *backend;                   /* NULL until then */
+    struct slc_backend *backends[SLC_MAX_DEVICES]; /* the plan's, if any: the first is `backend` */
+    struct slc_device_set set;                     /* the plan's, in place of them */
+    struct slc_device *gpu;                        /* the first of these; NULL: there is none */
+    bool gpu_open;                                 /* from slc_session_start to slc_session_stop */
+    struct slc_gpu_group *group;     /* the same, where several are named: what they are together */
+    struct slc_executor_parts parts; /* of all these, those that the plan needs */
+    struct slc_error no_gpu;         /* why SLC_DEVICE_AUTO took the CPU; SLC_OK: it did not */
 };
 
 /*

@@ -172,8 +172,8 @@ enum slc_status slc_core_consistency(const struct slc_store *store,
         status = take_memory(&pass, options->workers, err);
     }
     if (status == SLC_OK) {
-        status = options->supply->run(options->supply->self, store->reader, options->workers,
-                                      options->supply_bytes, &steps, err);
+        status = slc_tile_stream_run(options->stream, store->reader, options->workers,
+                                     options->stream_bytes, &steps, err);
     }
     if (status == SLC_OK) {
         status = judge_core(&pass, report, err);

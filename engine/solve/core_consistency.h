@@ -8,15 +8,15 @@
 
 #include "base/error/error.h"
 #include "base/matrix.h"
-#include "base/tile_supply.h"
+#include "engine/stream/tile_stream.h"
 #include "storage/manifest/store.h"
 
 #include <stdint.h>
 
 struct slc_core_options {
-    const struct slc_tile_supply *supply; /* of the tiles */
+    struct slc_tile_stream *stream; /* of the tiles */
     unsigned workers;
-    uint64_t supply_bytes; /* that delivering them may take */
+    uint64_t stream_bytes; /* that delivering them may take */
 };
 
 struct slc_core_report {
@@ -26,7 +26,7 @@ struct slc_core_report {
 };
 
 /*
- * What slc_core_consistency takes with so many workers beside the factors and what the supply
+ * What slc_core_consistency takes with so many workers beside the factors and what the stream
  * does; UINT64_MAX on overflow.
  */
 uint64_t
@@ -39,7 +39,7 @@ slc_core_consistency_bytes(const struct slc_layout_info *info, uint32_t rank, un
  * Shapes: factors[n] dims[n] x R, f64, in the numbers of the input; they become (An^+)^T in those
  * of the store, also after an error. lambda[R] >= 0. Order: the same bits for any workers, budget
  * and I/O method. Cost: 2 nnz * R^N flops, one pass. Errors: SLC_ERR_UNSUPPORTED where R^N
- * overflows, SLC_ERR_MEMORY, SLC_ERR_NUMERIC where the core is not finite; those of the supply.
+ * overflows, SLC_ERR_MEMORY, SLC_ERR_NUMERIC where the core is not finite; those of the stream.
  */
 enum slc_status slc_core_consistency(const struct slc_store *store,
                                      const struct slc_core_options *options,

@@ -11,10 +11,8 @@
  * Invariant: between two passes the result holds a model, whatever the reason to stop there.
  */
 #include "base/error/clock.h"
-#include "engine/executor/gpu_executor.h"
 #include "engine/executor/owned.h"
 #include "engine/solve/cp_state.h"
-#include "engine/stream/mttkrp.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -161,71 +159,31 @@ struct slc_mttkrp_job cp_job(const struct cp_state *state, unsigned mode, struct
     return job;
 }
 
-/* The MTTKRP of a mode by the backend. */
-static enum slc_status one_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
+/* The MTTKRP of a mode that has a pass of its own. */
+static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     struct slc_conflict_choice *choice = &state->result->choices[mode];
-    struct slc_matrix output = cp_output_view(state, &state->output, mode);
-    struct slc_mttkrp_job job = cp_job(state, mode, &output);
+    const struct cp_strategy strategy = {state->copies ? SLC_CONFLICT_REPLICA : choice->chosen,
+                                         state->copies ? SLC_CONFLICT_AUTO : choice->rival};
     struct cp_pass pass;
-    enum slc_status status;
+    enum slc_status status = cp_pass_begin(state, &strategy, 1, &pass, err);
 
-    job.partitions = state->plan->partitions[mode];
-    job.conflict = state->copies ? SLC_CONFLICT_REPLICA : choice->chosen;
-    job.rival = state->copies ? SLC_CONFLICT_AUTO : choice->rival;
-    status = cp_pass_begin(state, &job, 1, &pass, err);
     if (status == SLC_OK) {
-        status =
-            slc_mttkrp_stream_parts(state->stream, state->plan->mode_layout[mode], state->backend,
-                                    &job, pass.cuts, pass.stop, pass.progress, state, err);
+        const struct slc_executor_pass mttkrp = {.mode = mode,
+                                                 .choice = choice,
+                                                 .copies = state->copies,
+                                                 .hybrid = &state->result->hybrid[mode],
+                                                 .cuts = pass.cuts,
+                                                 .stop = pass.stop,
+                                                 .progress = pass.progress,
+                                                 .progress_context = state};
+
+        status = state->executor->ops->mttkrp(state->executor, &mttkrp, err);
     }
-    if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
-        (void)state->backend->ops->mttkrp_tried(state->backend, choice);
+    if (status == SLC_OK && !state->copies) {
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
     }
     return status;
-}
-
-/* The same by the GPU and the backend together. */
-static enum slc_status hybrid_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
-{
-    struct slc_matrix output = cp_output_view(state, &state->output, mode);
-    struct slc_mttkrp_job job = cp_job(state, mode, &output);
-    struct slc_hybrid_cpu cpu = {
-        .backend = state->backend, .job = &job, .hybrid = &state->result->hybrid[mode]};
-    enum slc_status status = SLC_OK;
-
-    job.conflict = state->result->choices[mode].chosen;
-    if (!slc_hybrid_without_cpu(cpu.hybrid)) {
-        status = cp_devices_read_stale(state, mode, &cpu.prepared_seconds, err);
-    }
-    return status != SLC_OK
-               ? status
-               : slc_gpu_executor_mttkrp_hybrid(
-                     state->gpu, state->stream, state->plan, &cpu, state->options->stop,
-                     state->options->progress != NULL ? cp_report_progress : NULL, state, err);
-}
-
-static enum slc_status stream_mttkrp(struct cp_state *state, unsigned mode, struct slc_error *err)
-{
-    void (*progress)(void *, uint64_t, uint64_t, uint64_t) =
-        state->options->progress != NULL ? cp_report_progress : NULL;
-
-    if (state->gpus != NULL) {
-        return slc_gpu_group_mttkrp(state->gpus, mode, state->options->stop, progress, state, err);
-    }
-    if (state->gpu != NULL && state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
-        return hybrid_mttkrp(state, mode, err);
-    }
-    if (state->gpu != NULL) {
-        return slc_gpu_executor_mttkrp(state->gpu, state->stream, state->plan, mode,
-                                       state->options->stop, progress, state, err);
-    }
-    if (state->devices == NULL) {
-        return one_mttkrp(state, mode, err);
-    }
-    return slc_cpu_groups_mttkrp(state->devices, state->stream, mode, state->options->stop,
-                                 progress, state, err);
 }
 
 /* Whether copies per mode are to be made before the next iteration. */
@@ -329,7 +287,7 @@ static enum slc_status update_mode(
     if (cp_fuses(state, place) || (state->part.position != 0 && state->part.fused)) {
         return cp_fused_update(state, place, singular, stopped, err);
     }
-    status = stream_mttkrp(state, mode, &fault);
+    status = compute_mttkrp(state, mode, &fault);
     state->result->times.mttkrp += slc_seconds_since(start_ns);
     if (status == SLC_ERR_INTERRUPTED && cp_stop_due(state)) {
         *stopped = true;
@@ -449,6 +407,39 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     return *done ? SLC_OK : cp_checkpoint_due(state, err);
 }
 
+/* Chooses what computes, and gives it the factors of the start. */
+static enum slc_status start_executor(struct cp_state *state, struct slc_error *err)
+{
+    struct slc_executor_setup setup = {.parts = state->options->parts,
+                                       .stream = state->stream,
+                                       .plan = state->plan,
+                                       .factors = state->result->factors,
+                                       .output = &state->output,
+                                       .dense = state->dense};
+    enum slc_status status;
+
+    setup.parts.backend = state->backend;
+    status = slc_executor_create(&setup, &state->executor, err);
+    return status == SLC_OK ? state->executor->ops->load(state->executor, err) : status;
+}
+
+/* Has the result hold the factors, and say what computed them. */
+static enum slc_status finish_executor(struct cp_state *state, struct slc_error *err)
+{
+    const struct slc_executor_ops *ops = state->executor->ops;
+    struct slc_executor_stats stats;
+    enum slc_status status = SLC_OK;
+
+    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+        status = ops->read_factor(state->executor, n, err);
+    }
+    ops->stats(state->executor, &stats);
+    state->result->device_count = stats.members;
+    memcpy(state->result->devices, stats.member, sizeof stats.member);
+    state->result->gpu = stats.gpu;
+    return status;
+}
+
 /* Takes memory and the start, or all that a checkpoint has. */
 static enum slc_status begin_run(struct cp_state *state, struct slc_error *err)
 {
@@ -465,7 +456,7 @@ static enum slc_status begin_run(struct cp_state *state, struct slc_error *err)
         status = cp_start(state, err);
     }
     if (status == SLC_OK) {
-        status = cp_devices_start(state, err);
+        status = start_executor(state, err);
     }
     if (status == SLC_OK) {
         status = cp_checkpoint_start(state, err);
@@ -528,7 +519,7 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
         status = cp_checkpoint_last(state, err);
     }
     if (status == SLC_OK) {
-        status = cp_devices_finish(state, err);
+        status = finish_executor(state, err);
     }
     if (status == SLC_OK) {
         status = cp_holdout_judge(state, err);

@@ -7,8 +7,7 @@
 
 #include "base/backend.h"
 #include "base/error/error.h"
-#include "engine/executor/cpu_groups.h"
-#include "engine/executor/gpu_group.h"
+#include "engine/executor/executor.h"
 #include "engine/plan/plan.h"
 #include "engine/stream/stream.h"
 #include "storage/checkpoint/checkpoint.h"
@@ -124,15 +123,8 @@ struct slc_cp_als_options {
     unsigned mode_order[SLC_MAX_ORDER];
     bool mode_order_set;
     bool deterministic;
-    /* Where the plan has devices: a backend for each, and the layouts of the stream. Borrowed. */
-    struct slc_backend *const *devices;
-    /* Where the plan has a GPU: that device, opened for the stream (slc_gpu_executor_open).
-     * Borrowed. */
-    struct slc_device *gpu;
-    /* The same of several, opened by slc_gpu_group_open. */
-    struct slc_gpu_group *gpus;
-    const struct slc_layouts *layouts;
-    const volatile int *stop; /* non-zero: finish early, resumable; may be NULL */
+    struct slc_executor_parts parts; /* what the plan needs beside the backend */
+    const volatile int *stop;        /* non-zero: finish early, resumable; may be NULL */
     /*
      * Where the state is kept, NULL: nowhere. What is found there is gone on from. Borrowed; it is
      * the caller's to remove once the results of a run that was completed are safe.

@@ -190,7 +190,7 @@ static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
     enum slc_status status;
 
     for (unsigned n = 0; n < state->order; n++) {
-        status = cp_devices_read(state, n, err);
+        status = state->executor->ops->read_factor(state->executor, n, err);
 
         if (status != SLC_OK) {
             return status;

@@ -120,6 +120,8 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
                                    .ranges = &state->ranges[mode],
                                    .turn = solve_range,
                                    .context = state};
+    const struct cp_strategy strategies[2] = {{.conflict = SLC_CONFLICT_ROWS},
+                                              {choice->chosen, choice->rival}};
     struct cp_pass pass;
     enum slc_status status;
 
@@ -127,7 +129,7 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
     jobs[0].conflict = SLC_CONFLICT_ROWS;
     jobs[1].conflict = choice->chosen;
     jobs[1].rival = choice->rival;
-    status = cp_pass_begin(state, jobs, 2, &pass, err);
+    status = cp_pass_begin(state, strategies, 2, &pass, err);
     if (status != SLC_OK) {
         return status;
     }

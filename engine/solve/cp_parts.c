@@ -232,8 +232,10 @@ struct slc_cp_part cp_part_saved(const struct cp_state *state)
     if (part.position != 0) {
         part.fused = passing->fused;
         part.hash = hash_before(state, part.position);
-        memcpy(part.conflict, passing->conflict, sizeof part.conflict);
-        memcpy(part.rival, passing->rival, sizeof part.rival);
+        for (unsigned j = 0; j < passing->jobs; j++) {
+            part.conflict[j] = passing->strategy[j].conflict;
+            part.rival[j] = passing->strategy[j].rival;
+        }
     }
     return part;
 }
@@ -263,9 +265,13 @@ static bool is_left(const struct cp_state *state, const struct slc_cp_part *part
 {
     const struct cp_passing *passing = &state->passing;
 
+    for (unsigned j = 0; j < passing->jobs; j++) {
+        if (part->conflict[j] != passing->strategy[j].conflict ||
+            part->rival[j] != passing->strategy[j].rival) {
+            return false;
+        }
+    }
     return part->position != 0 && part->position < count && part->fused == passing->fused &&
-           memcmp(part->conflict, passing->conflict, sizeof part->conflict) == 0 &&
-           memcmp(part->rival, passing->rival, sizeof part->rival) == 0 &&
            part->hash == hash_before(state, part->position);
 }
 
@@ -293,7 +299,7 @@ static void watch_pass(void *context, uint64_t blocks_done, uint64_t blocks, uin
 }
 
 enum slc_status cp_pass_begin(struct cp_state *state,
-                              const struct slc_mttkrp_job *jobs,
+                              const struct cp_strategy *strategies,
                               unsigned count,
                               struct cp_pass *pass,
                               struct slc_error *err)
@@ -308,7 +314,8 @@ enum slc_status cp_pass_begin(struct cp_state *state,
         .stop = state->options->stop,
         .progress = state->options->progress != NULL ? cp_report_progress : NULL,
     };
-    if (state->options->checkpoint == NULL || jobs[0].conflict == SLC_CONFLICT_REPLICA) {
+    if (state->options->checkpoint == NULL || !state->executor->ops->in_parts ||
+        strategies[0].conflict == SLC_CONFLICT_REPLICA) {
         return SLC_OK;
     }
     *passing = (struct cp_passing){.fused = count > 1,
@@ -317,10 +324,7 @@ enum slc_status cp_pass_begin(struct cp_state *state,
                                    .reader = slc_stream_reader(state->stream, layout),
                                    .order = slc_stream_order(state->stream, layout),
                                    .pace = &state->pace[state->mode][count > 1]};
-    for (unsigned j = 0; j < count; j++) {
-        passing->conflict[j] = jobs[j].conflict;
-        passing->rival[j] = jobs[j].rival;
-    }
+    memcpy(passing->strategy, strategies, count * sizeof *strategies);
     positions = passing->fused ? state->ranges[state->mode].count
                                : slc_reader_info(passing->reader)->block_count;
     passing->cuts = (struct slc_pass_cuts){

@@ -105,7 +105,7 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
 void cp_state_destroy(struct cp_state *state)
 {
     cp_holdout_end(state);
-    slc_cpu_groups_destroy(state->devices);
+    slc_executor_destroy(state->executor);
     slc_dense_destroy(state->dense);
     slc_solver_destroy(&state->solver);
     slc_buffer_destroy(&state->squares);

@@ -13,13 +13,18 @@
 #include "engine/stream/pass_pace.h"
 #include "engine/stream/row_ranges.h"
 
+/* How an MTTKRP of a pass is computed. */
+struct cp_strategy {
+    enum slc_conflict conflict, rival;
+};
+
 /* The pass at hand of a run with checkpoints. */
 struct cp_passing {
     struct slc_pass_cuts cuts;
     unsigned jobs;
     bool fused; /* there are two */
     struct slc_backend *backend[2];
-    enum slc_conflict conflict[2], rival[2];
+    struct cp_strategy strategy[2];
     const struct slc_reader *reader;
     const uint64_t *order; /* of its blocks */
     struct slc_pass_pace *pace;
@@ -47,9 +52,7 @@ struct cp_state {
     const struct slc_store *store;
     struct slc_stream *stream;
     struct slc_backend *backend;
-    struct slc_cpu_groups *devices; /* in place of it; NULL: none */
-    struct slc_device *gpu;         /* the same; has the factors while the run goes on */
-    struct slc_gpu_group *gpus;     /* the same, of several */
+    struct slc_executor *executor; /* computes MTTKRPs and updates; has factors of its own */
     const struct slc_plan *plan;
     const struct slc_cp_als_options *options;
     struct slc_cp_result *result;
@@ -67,7 +70,6 @@ struct cp_state {
     unsigned copies_due_after;     /* iterations, when they were made or refused */
     struct slc_error copies_fault; /* why they were refused */
     unsigned place;                /* in the order of modes, of the next update */
-    bool stale[SLC_MAX_ORDER];     /* the GPU has updated the factor since it was read */
     double fit;                    /* of the last iteration that was completed */
 
     /* Of checkpoints, where the run has them (cp_checkpoint.c). */
@@ -127,39 +129,6 @@ enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err)
 /* Fills the factors (random or from files), lambda and the Gram matrices. */
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Where the plan has devices: gives them the factors of the start; and at the end has the result
- * hold the factors and say what they have done. Errors: those of slc_cpu_groups_create and
- * slc_cpu_groups_load, or of the GPU; SLC_ERR_USAGE where those are not given.
- */
-enum slc_status cp_devices_start(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-enum slc_status cp_devices_finish(struct cp_state *state, struct slc_error *err) SLC_NODISCARD;
-/* Has the result hold factor `mode` of a run that goes on. */
-enum slc_status
-cp_devices_read(struct cp_state *state, unsigned mode, struct slc_error *err) SLC_NODISCARD;
-/* slc_dense_update, from the MTTKRP in `output` or the devices', and slc_dense_scale of the
- * result's factor `mode`, by the devices if any. */
-enum slc_status cp_dense_update(struct cp_state *state,
-                                unsigned mode,
-                                const struct slc_buffer *output,
-                                const struct slc_update_sums *sums,
-                                struct slc_error *err) SLC_NODISCARD;
-enum slc_status cp_dense_scale(struct cp_state *state,
-                               unsigned mode,
-                               const double *scale,
-                               struct slc_error *err) SLC_NODISCARD;
-
-/* Factor `mode` has been updated and scaled. */
-void cp_devices_updated(struct cp_state *state, unsigned mode);
-/*
- * Reads the factors back that a GPU has updated since they were read last, for the host to
- * compute from, but not factor `except`. *seconds is the time spent.
- */
-enum slc_status cp_devices_read_stale(struct cp_state *state,
-                                      unsigned except,
-                                      double *seconds,
-                                      struct slc_error *err) SLC_NODISCARD;
-
 /* The section of a checkpoint that a factor is in, and that slc_cp_saved_read reads. */
 void cp_factor_name(unsigned mode, char name[SLC_CHECKPOINT_NAME_BYTES]);
 void cp_saved_write(struct slc_checkpoint *checkpoint, const struct slc_cp_saved *saved);
@@ -196,7 +165,7 @@ enum slc_status cp_checkpoint_past(struct cp_state *state,
  * checkpoint stands in a pass for two modes that this is not.
  */
 enum slc_status cp_pass_begin(struct cp_state *state,
-                              const struct slc_mttkrp_job *jobs,
+                              const struct cp_strategy *strategies,
                               unsigned count,
                               struct cp_pass *pass,
                               struct slc_error *err) SLC_NODISCARD;

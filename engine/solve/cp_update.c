@@ -96,7 +96,7 @@ scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
         }
         state->scale[mode][r] /= factor[r];
     }
-    status = cp_dense_scale(state, mode, factor, err);
+    status = state->executor->ops->scale(state->executor, mode, factor, err);
     if (status == SLC_OK && state->pending != SLC_MAX_ORDER) {
         struct slc_matrix next = cp_output_view(state, &state->second_output, state->pending);
 
@@ -189,17 +189,13 @@ enum slc_status cp_update(struct cp_state *state,
                           bool *singular,
                           struct slc_error *err)
 {
+    const struct slc_matrix mttkrp = cp_output_view(state, output, mode);
     const struct slc_update_sums sums = sums_of(state, mode);
     enum slc_status status = cp_update_begin(state, mode, singular, err);
 
     if (status == SLC_OK) {
-        status = cp_dense_update(state, mode, output, &sums, err);
+        status = state->executor->ops->update_rows(state->executor, mode, &mttkrp, &state->solver,
+                                                   &sums, err);
     }
-    if (status == SLC_OK) {
-        status = settle_factor(state, mode, err);
-    }
-    if (status == SLC_OK) {
-        cp_devices_updated(state, mode);
-    }
-    return status;
+    return status == SLC_OK ? settle_factor(state, mode, err) : status;
 }

@@ -164,8 +164,9 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
                                 struct slc_error *err)
 {
     struct gather gather = {.holdout = holdout, .held = held};
-    const struct slc_pass pass = {
-        .tile = gather_tile, .context = &gather, .layout = layout, .stop = stop};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = gather_tile, .context = &gather}},
+                                  .layout = layout,
+                                  .stop = stop};
     uint64_t bytes;
     enum slc_status status;
 

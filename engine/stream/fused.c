@@ -62,16 +62,16 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
 {
     const struct slc_mttkrp_job second = resumed_second(stream, layout, jobs);
     struct slc_fused_jobs copy = *jobs;
-    const struct slc_pass pass = {.layout = layout,
-                                  .tile = add_first,
-                                  .turn = turn_rows,
-                                  .again = add_second,
-                                  .abort = abort_jobs,
-                                  .context = &copy,
-                                  .ranges = jobs->ranges,
-                                  .stop = stop,
-                                  .progress = progress,
-                                  .progress_context = progress_context};
+    const struct slc_pass pass = {
+        .kind = SLC_PASS_RANGES,
+        .layout = layout,
+        .ranges = {.consumer = {.tile = add_first, .wake = abort_jobs, .context = &copy},
+                   .ranges = jobs->ranges,
+                   .turn = turn_rows,
+                   .again = add_second},
+        .stop = stop,
+        .progress = progress,
+        .progress_context = progress_context};
     enum slc_status status;
 
     assert(jobs->second_job->conflict != SLC_CONFLICT_COLUMNS &&

@@ -40,6 +40,13 @@ static struct slc_mttkrp_job resumed_job(const struct slc_stream *stream,
     return resumed;
 }
 
+static enum slc_tile_order order_of(enum slc_conflict conflict)
+{
+    return conflict == SLC_CONFLICT_COLUMNS ? SLC_TILES_TO_EVERY_WORKER
+           : conflict == SLC_CONFLICT_ROWS  ? SLC_TILES_BY_PARTITION
+                                            : SLC_TILES_BY_SCHEDULE;
+}
+
 enum slc_status slc_mttkrp_stream(struct slc_stream *stream,
                                   unsigned layout,
                                   struct slc_backend *backend,
@@ -66,11 +73,10 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
     const struct slc_mttkrp_job resumed = resumed_job(stream, layout, job, cuts);
     const uint64_t blocks = slc_reader_info(slc_stream_reader(stream, layout))->block_count;
     const struct slc_pass pass = {.layout = layout,
-                                  .tile = slc_mttkrp_stream_tile,
-                                  .abort = slc_mttkrp_stream_abort,
-                                  .context = backend,
-                                  .every_worker = job->conflict == SLC_CONFLICT_COLUMNS,
-                                  .by_partition = job->conflict == SLC_CONFLICT_ROWS,
+                                  .tiles = {.consumer = {.tile = slc_mttkrp_stream_tile,
+                                                         .wake = slc_mttkrp_stream_abort,
+                                                         .context = backend},
+                                            .order = order_of(job->conflict)},
                                   .stop = stop,
                                   .progress = progress,
                                   .progress_context = progress_context};

@@ -38,7 +38,7 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                         void *progress_context,
                                         struct slc_error *err) SLC_NODISCARD;
 
-/* What a pass for a job of a backend, its context, calls: slc_pass.tile and slc_pass.abort. */
+/* What a pass for a job of a backend, its context, calls: struct slc_tile_consumer. */
 enum slc_status slc_mttkrp_stream_tile(void *backend,
                                        unsigned worker,
                                        struct slc_tile_view *tile,

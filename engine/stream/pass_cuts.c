@@ -25,28 +25,30 @@ enum slc_status slc_pass_in_parts(struct slc_stream *stream,
                                   const struct slc_pass_cuts *cuts,
                                   struct slc_error *err)
 {
-    void (*wake)(void *context) = pass->abort;
+    const struct slc_tile_consumer *consumer = slc_pass_consumer(pass);
     struct slc_pass part = *pass;
+    struct slc_pass_part *at = pass->kind == SLC_PASS_RANGES ? &part.ranges.part : &part.tiles.part;
     enum slc_status status;
     uint64_t first;
 
+    assert(pass->kind == SLC_PASS_TILES || pass->kind == SLC_PASS_RANGES);
     if (cuts == NULL || count == 0) {
         return slc_stream_pass(stream, pass, err);
     }
     status = resume(cuts, count, err);
     first = cuts->first;
     while (status == SLC_OK) {
-        part.part = (struct slc_pass_part){first, cuts->end(cuts->context, first, count)};
-        assert(part.part.end > first && part.part.end <= count);
+        *at = (struct slc_pass_part){first, cuts->end(cuts->context, first, count)};
+        assert(at->end > first && at->end <= count);
         status = slc_stream_pass(stream, &part, err);
-        if (status != SLC_OK || part.part.end == count) {
+        if (status != SLC_OK || at->end == count) {
             return status;
         }
-        first = part.part.end;
+        first = at->end;
         status = cuts->between(cuts->context, first, err);
     }
-    if (wake != NULL) {
-        wake(pass->context);
+    if (consumer->wake != NULL) {
+        consumer->wake(consumer->context);
     }
     return status;
 }

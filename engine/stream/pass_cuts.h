@@ -1,6 +1,6 @@
 /*
- * Passes in parts (slc_pass.part), one behind the other, between which somebody may keep what there
- * is, and leave, or go on later where a pass was left.
+ * Passes in parts (struct slc_pass_part), one behind the other, between which somebody may keep
+ * what there is, and leave, or go on later where a pass was left.
  */
 #ifndef SLC_ENGINE_PASS_CUTS_H
 #define SLC_ENGINE_PASS_CUTS_H
@@ -30,8 +30,8 @@ struct slc_pass_cuts {
 
 /*
  * Makes a pass over `count` blocks, or ranges, in parts; NULL: in one. Errors: those of
- * slc_stream_pass and of the functions of `cuts`, after which pass->abort has been called once;
- * SLC_ERR_USAGE where an earlier pass cannot have been left there.
+ * slc_stream_pass and of the functions of `cuts`, after which the consumer's `wake` has been
+ * called once; SLC_ERR_USAGE where an earlier pass cannot have been left there.
  */
 enum slc_status slc_pass_in_parts(struct slc_stream *stream,
                                   const struct slc_pass *pass,

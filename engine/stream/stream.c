@@ -316,22 +316,22 @@ static void worker_run(void *context, unsigned number, unsigned workers)
     uint32_t tile;
 
     (void)workers;
-    if (stream->pass->ranges != NULL) {
+    if (stream->ranges != NULL) {
         slc_stream_ranges_run(stream, number);
         return;
     }
-    if (stream->pass->hybrid != NULL) {
+    if (stream->hybrid != NULL) {
         slc_stream_hybrid_run(stream, number);
         return;
     }
-    if (stream->pass->device != NULL) {
+    if (stream->feeds) {
         slc_stream_feed_run(stream, number);
         return;
     }
     while (slc_stream_tile_take(stream, number, &block, &tile)) {
         struct slc_error fault = SLC_ERROR_INIT;
 
-        if (slc_stream_tile_compute(stream, number, block, tile, NULL, stream->pass->tile,
+        if (slc_stream_tile_compute(stream, number, block, tile, NULL, stream->consumer->tile,
                                     &fault) != SLC_OK) {
             slc_stream_give_up(stream, &fault);
             return;
@@ -380,23 +380,47 @@ static void settle_pass(struct slc_stream *stream, uint64_t start_ns)
     stats->pass_seconds += slc_seconds_since(start_ns);
 }
 
-static enum slc_status
-check_part(const struct slc_pass *pass, const struct slc_layout_info *info, struct slc_error *err)
+static enum slc_status check_part(const struct slc_pass_part *part,
+                                  uint64_t count,
+                                  const char *what,
+                                  struct slc_error *err)
 {
-    const struct slc_pass_part part = pass->part;
-    const uint64_t count = pass->ranges != NULL ? pass->ranges->count : info->block_count;
-
-    if (part.first == 0 && part.end == 0) {
+    if (part->first == 0 && part->end == 0) {
         return SLC_OK;
     }
-    if (part.first >= part.end || part.end > count) {
+    if (part->first >= part->end || part->end > count) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%" PRIu64 " to %" PRIu64 " is no part of a pass over %" PRIu64 " %s",
-                        part.first, part.end, count, pass->ranges != NULL ? "ranges" : "blocks");
+                        part->first, part->end, count, what);
     }
-    if (pass->division != NULL || pass->device != NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a pass that is divided, or gives whole blocks to devices, has no parts");
+    return SLC_OK;
+}
+
+static enum slc_status check_ranges(const struct slc_stream *stream,
+                                    const struct slc_pass *pass,
+                                    const struct slc_layout_info *info,
+                                    struct slc_error *err)
+{
+    const struct slc_row_ranges *ranges = pass->ranges.ranges;
+
+    if (ranges->block_count != info->block_count || ranges->max_blocks > stream->slot_count) {
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a pass in two phases over %" PRIu64 " blocks, of which a range has %" PRIu64
+            ", cannot be made over %" PRIu64 " blocks by %u slots",
+            ranges->block_count, ranges->max_blocks, info->block_count, stream->slot_count);
+    }
+    return check_part(&pass->ranges.part, ranges->count, "ranges", err);
+}
+
+static enum slc_status check_partitions(const struct slc_stream *stream,
+                                        const struct slc_pass *pass,
+                                        const struct slc_layout_info *info,
+                                        struct slc_error *err)
+{
+    if (info->partition_count == 0 && info->nnz > 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to be taken one by one",
+                        slc_reader_path(stream->layouts[pass->layout].reader));
     }
     return SLC_OK;
 }
@@ -404,7 +428,10 @@ check_part(const struct slc_pass *pass, const struct slc_layout_info *info, stru
 static enum slc_status
 check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
 {
+    const unsigned gpus = slc_stream_device_count(stream);
     const struct slc_layout_info *info;
+    enum slc_status status = SLC_OK;
+    bool fits = true;
 
     if (stream->io_failed) {
         return slc_fail(err, SLC_ERR_IO, "reading failed beyond repair; open the stream again");
@@ -414,53 +441,73 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
                         stream->layout_count);
     }
     info = stream->layouts[pass->layout].info;
-    if (pass->by_partition && info->partition_count == 0 && info->nnz > 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "%s has no partitions to be taken one by one",
-                        slc_reader_path(stream->layouts[pass->layout].reader));
+    switch (pass->kind) {
+    case SLC_PASS_TILES:
+        if (pass->tiles.order == SLC_TILES_BY_PARTITION) {
+            status = check_partitions(stream, pass, info, err);
+        }
+        return status == SLC_OK ? check_part(&pass->tiles.part, info->block_count, "blocks", err)
+                                : status;
+    case SLC_PASS_GROUPS:
+        if (pass->groups.division->group_workers == 0 ||
+            stream->worker_count % pass->groups.division->group_workers != 0) {
+            return slc_fail(err, SLC_ERR_USAGE, "%u workers cannot be divided into groups of %u",
+                            stream->worker_count, pass->groups.division->group_workers);
+        }
+        return pass->groups.by_partition ? check_partitions(stream, pass, info, err) : SLC_OK;
+    case SLC_PASS_RANGES:
+        return check_ranges(stream, pass, info, err);
+    case SLC_PASS_GPU:
+    case SLC_PASS_HYBRID:
+        fits = gpus == 1;
+        break;
+    case SLC_PASS_GPU_GROUP:
+        fits = gpus > 0;
+        break;
     }
-    if (pass->division != NULL && (pass->division->group_workers == 0 ||
-                                   stream->worker_count % pass->division->group_workers != 0)) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u workers cannot be divided into groups of %u",
-                        stream->worker_count, pass->division->group_workers);
-    }
-    if (pass->device != NULL &&
-        (pass->device != slc_stream_device(stream) || pass->every_worker || pass->by_partition ||
-         pass->ranges != NULL || (pass->division == NULL && slc_stream_device_count(stream) > 1))) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "whole blocks go to the devices that the stream has, in any order");
-    }
-    if (pass->hybrid != NULL &&
-        (pass->device == NULL || pass->tile == NULL || pass->division != NULL)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "blocks are shared between one device and a consumer of tiles");
-    }
-    if (pass->ranges != NULL && (pass->ranges->block_count != info->block_count ||
-                                 pass->ranges->max_blocks > stream->slot_count)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a pass in two phases over %" PRIu64
-                        " blocks, of which a range has %" PRIu64 ", cannot be made over %" PRIu64
-                        " blocks by %u slots",
-                        pass->ranges->block_count, pass->ranges->max_blocks, info->block_count,
-                        stream->slot_count);
-    }
-    return check_part(pass, info, err);
+    return fits
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_USAGE,
+                          "whole blocks go to the devices that the stream has, which are %u", gpus);
+}
+
+/* What the kind of the pass says, in terms of the stream. */
+static void take_kind(struct slc_stream *stream, const struct slc_pass *pass)
+{
+    const enum slc_pass_kind kind = pass->kind;
+
+    stream->consumer = slc_pass_consumer(pass);
+    stream->division = kind == SLC_PASS_GROUPS      ? pass->groups.division
+                       : kind == SLC_PASS_GPU_GROUP ? pass->gpu_group.division
+                                                    : NULL;
+    stream->ranges = kind == SLC_PASS_RANGES ? pass->ranges.ranges : NULL;
+    stream->hybrid = kind == SLC_PASS_HYBRID ? pass->hybrid.sharing : NULL;
+    stream->feeds = kind == SLC_PASS_GPU || kind == SLC_PASS_GPU_GROUP || kind == SLC_PASS_HYBRID;
+    stream->every_worker = kind == SLC_PASS_TILES && pass->tiles.order == SLC_TILES_TO_EVERY_WORKER;
+    stream->by_partition =
+        (kind == SLC_PASS_TILES && pass->tiles.order == SLC_TILES_BY_PARTITION) ||
+        (kind == SLC_PASS_GROUPS && pass->groups.by_partition);
+    stream->part = kind == SLC_PASS_TILES    ? pass->tiles.part
+                   : kind == SLC_PASS_RANGES ? pass->ranges.part
+                                             : (struct slc_pass_part){0, 0};
+    stream->strict = stream->in_order && kind == SLC_PASS_TILES && !stream->by_partition;
 }
 
 /* The order of the pass at hand, and where its part lies in it. */
-static void take_part(struct slc_stream *stream, const struct slc_pass *pass)
+static void take_part(struct slc_stream *stream)
 {
-    const struct slc_row_ranges *ranges = pass->ranges;
+    const struct slc_row_ranges *ranges = stream->ranges;
 
-    stream->order = pass->division != NULL ? pass->division->order : stream->layout->order;
-    stream->first = pass->part.first;
-    stream->end = slc_stream_part_end(pass, stream->layout->info->block_count);
+    stream->order = stream->division != NULL ? stream->division->order : stream->layout->order;
+    stream->first = stream->part.first;
+    stream->end = slc_stream_part_end(stream, stream->layout->info->block_count);
     if (ranges != NULL) {
         stream->order = ranges->block_order;
         stream->first = 0;
         stream->end = 0;
         if (ranges->count > 0) {
-            slc_row_ranges_blocks(ranges, pass->part.first,
-                                  slc_stream_part_end(pass, ranges->count), &stream->first,
+            slc_row_ranges_blocks(ranges, stream->part.first,
+                                  slc_stream_part_end(stream, ranges->count), &stream->first,
                                   &stream->end);
         }
     }
@@ -471,9 +518,8 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
 {
     stream->pass = pass;
     stream->layout = &stream->layouts[pass->layout];
-    take_part(stream, pass);
-    stream->strict = stream->in_order && !pass->by_partition && pass->ranges == NULL &&
-                     pass->division == NULL && pass->device == NULL;
+    take_kind(stream, pass);
+    take_part(stream);
     atomic_store(&stream->given_up, false);
     atomic_store(&stream->blocks_done, 0);
     slc_ring_begin(stream->ring, stream->end - stream->first, stream->strict);
@@ -481,13 +527,13 @@ static void begin_pass(struct slc_stream *stream, const struct slc_pass *pass)
     for (unsigned w = 0; w < stream->worker_count; w++) {
         slc_decoder_bind(stream->workers[w].decoder, stream->layout->info);
     }
-    if (pass->ranges != NULL) {
+    if (stream->ranges != NULL) {
         slc_stream_ranges_begin(stream);
     }
-    if (pass->device != NULL) {
+    if (stream->feeds) {
         slc_stream_feed_begin(stream);
     }
-    if (pass->hybrid != NULL) {
+    if (stream->hybrid != NULL) {
         slc_stream_hybrid_begin(stream);
     }
 }
@@ -507,7 +553,7 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
     begin_pass(stream, pass);
     stream->workers[0].progress_ns = start_ns;
 
-    if (pass->device != NULL && pass->hybrid == NULL) {
+    if (stream->feeds && stream->hybrid == NULL) {
         status = slc_stream_feed_residents(stream, &fault);
     }
     if (status == SLC_OK) {

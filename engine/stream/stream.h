@@ -44,7 +44,8 @@ struct slc_stream_stats {
 
 /*
  * Called for every tile of a pass, by workers 0 .. threads-1 at the same time. `tile->next`
- * decodes. Under SLC_SCHEDULE_FILE tiles are handed out in ascending ordinal; but see by_partition.
+ * decodes. Under SLC_SCHEDULE_FILE tiles are handed out in ascending ordinal; but see
+ * SLC_TILES_BY_PARTITION.
  */
 typedef enum slc_status
 slc_tile_fn(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err);
@@ -69,60 +70,89 @@ struct slc_pass_part {
     uint64_t first, end;
 };
 
-struct slc_pass {
+/* Who is given the tiles of a pass. */
+struct slc_tile_consumer {
     slc_tile_fn *tile;
     /* Called once, from any thread, when the pass is given up: wake workers that wait inside
      * `tile`. */
-    void (*abort)(void *context); /* may be NULL */
+    void (*wake)(void *context); /* may be NULL */
     void *context;
-    unsigned layout; /* which of the stream's layouts */
+};
+
+enum slc_tile_order {
+    SLC_TILES_BY_SCHEDULE, /* each to one worker */
     /* Every worker is given every tile, in the order of the schedule's blocks. */
-    bool every_worker;
+    SLC_TILES_TO_EVERY_WORKER,
     /*
      * Of a layout in partitions: the tiles of a partition come one after the other, in ascending
      * order, whoever takes them; those of different partitions come in any order and at the same
      * time, whatever the schedule.
      */
-    bool by_partition;
-    /*
-     * Not NULL: a pass in two phases over these ranges of rows, made of this layout. A worker takes
-     * a range at a time: `tile` gets its tiles in ascending order, `turn` is called, and `again`
-     * gets the same tiles once more, all by this worker. Blocks are read once. Tiles say the
-     * range's place among `ranges` as their partition, and continue none; where blocks are shared
-     * they deliver the nonzeros in rows of the range alone. Ranges are begun in their order, and a
-     * worker that has begun one never waits for a later one: consumers may wait for earlier ranges.
-     * Needs as many slots as the largest range has blocks. The other two are not set.
-     */
-    const struct slc_row_ranges *ranges;
-    slc_turn_fn *turn;
-    slc_tile_fn *again;
-    /*
-     * NULL: none. Else a block's tiles are given to its group alone, in any order unless
-     * by_partition says otherwise; not with every_worker or ranges.
-     */
-    const struct slc_pass_division *division;
-    /*
-     * What of it this call is for; not with division or device. Parts one behind the other give the
-     * consumer what the whole pass would, in an order that the whole pass may have, and leave
-     * cached blocks of one another alone. They may cut through a partition, whose later tiles then
-     * come in a later part. Blocks on both sides of a cut between ranges are read for either.
-     */
-    struct slc_pass_part part;
-    /*
-     * Not NULL: the device of the stream (slc_stream_attach), which takes whole blocks, checked and
-     * described, in any order, in place of `tile`; or the first of several, and the `division` says
-     * which of them a block goes to, whatever worker prepares it. All have begun with a job; to end
-     * that is the caller's part, also where the pass failed, and before the next pass: until then
-     * devices may be reading slots. Not with every_worker, by_partition or ranges.
-     */
-    struct slc_device *device;
-    /*
-     * Not NULL: the device, which is one, shares the blocks with `tile`, as this says: each is
-     * given to one of them as a whole. Workers do both, and none waits while there is either to do.
-     * What both have done this learns from slc_stream_hybrid_end, which has to follow a pass that
-     * went well, once the device's job has ended.
-     */
-    struct slc_hybrid *hybrid;
+    SLC_TILES_BY_PARTITION
+};
+
+enum slc_pass_kind {
+    SLC_PASS_TILES,     /* tiles to workers */
+    SLC_PASS_GROUPS,    /* the same, to workers in groups, each the blocks it owns */
+    SLC_PASS_RANGES,    /* in two phases over ranges of rows */
+    SLC_PASS_GPU,       /* whole blocks to the stream's GPU */
+    SLC_PASS_GPU_GROUP, /* whole blocks to the stream's GPUs, each those it owns */
+    SLC_PASS_HYBRID     /* each block to the stream's GPU, or its tiles to workers */
+};
+
+/*
+ * One pass. Parts (tiles, ranges) one behind the other give the consumer what the whole pass would,
+ * in an order that the whole pass may have, and leave cached blocks of one another alone. They may
+ * cut through a partition, whose later tiles then come in a later part. Blocks on both sides of a
+ * cut between ranges are read for either.
+ *
+ * GPUs are those of the stream (slc_stream_attach). They take blocks checked and described, in any
+ * order, whatever worker prepares them. All have begun with a job; to end that is the caller's
+ * part, also where the pass failed, and before the next pass: until then GPUs may be reading slots.
+ */
+struct slc_pass {
+    enum slc_pass_kind kind;
+    unsigned layout; /* which of the stream's layouts */
+    union {
+        struct {
+            struct slc_tile_consumer consumer;
+            enum slc_tile_order order;
+            struct slc_pass_part part;
+        } tiles;
+        struct {
+            struct slc_tile_consumer consumer;
+            const struct slc_pass_division *division;
+            bool by_partition; /* as SLC_TILES_BY_PARTITION; else in any order */
+        } groups;
+        /*
+         * A worker takes a range at a time: `tile` gets its tiles in ascending order, `turn` is
+         * called, and `again` gets the same tiles once more, all by this worker. Blocks are read
+         * once. Tiles say the range's place among `ranges` as their partition, and continue none;
+         * where blocks are shared they deliver the nonzeros in rows of the range alone. Ranges are
+         * begun in their order, and a worker that has begun one never waits for a later one:
+         * consumers may wait for earlier ranges. Needs as many slots as the largest range has
+         * blocks.
+         */
+        struct {
+            struct slc_tile_consumer consumer;
+            const struct slc_row_ranges *ranges; /* made of this layout */
+            slc_turn_fn *turn;
+            slc_tile_fn *again;
+            struct slc_pass_part part;
+        } ranges;
+        struct {
+            const struct slc_pass_division *division; /* which GPU a block goes to */
+        } gpu_group;
+        /*
+         * None of the workers, who do both, waits while there is either to do. What both have done
+         * `sharing` learns from slc_stream_hybrid_end, which has to follow a pass that went well,
+         * once the GPU's job has ended.
+         */
+        struct {
+            struct slc_tile_consumer consumer;
+            struct slc_hybrid *sharing;
+        } hybrid;
+    };
     /* Polled between tiles; a non-zero value ends the pass with SLC_ERR_INTERRUPTED. May be NULL.
      */
     const volatile int *stop;
@@ -131,6 +161,25 @@ struct slc_pass {
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
 };
+
+/* NULL: it has none. */
+static inline const struct slc_tile_consumer *slc_pass_consumer(const struct slc_pass *pass)
+{
+    switch (pass->kind) {
+    case SLC_PASS_TILES:
+        return &pass->tiles.consumer;
+    case SLC_PASS_GROUPS:
+        return &pass->groups.consumer;
+    case SLC_PASS_RANGES:
+        return &pass->ranges.consumer;
+    case SLC_PASS_HYBRID:
+        return &pass->hybrid.consumer;
+    case SLC_PASS_GPU:
+    case SLC_PASS_GPU_GROUP:
+        break;
+    }
+    return NULL;
+}
 
 /*
  * Opens the files of the layouts for streaming as planned, values decoded to the plan's precision.

@@ -47,7 +47,7 @@ tell_device(struct slc_feed *feed, void *memory, uint64_t bytes, struct slc_erro
     if (bytes == 0) {
         return SLC_OK;
     }
-    status = feed->device->ops->host_register(feed->device, memory, bytes, err);
+    status = feed->device->ops->memory.host_register(feed->device, memory, bytes, err);
     if (status == SLC_OK) {
         feed->registered[feed->registered_count++] = memory;
     }
@@ -130,7 +130,7 @@ void slc_stream_detach(struct slc_stream *stream)
         struct slc_feed *feed = &feeding->feeds[--feeding->count];
 
         for (unsigned i = 0; i < feed->registered_count; i++) {
-            feed->device->ops->host_unregister(feed->device, feed->registered[i]);
+            feed->device->ops->memory.host_unregister(feed->device, feed->registered[i]);
         }
         slc_free(feed->copies);
         pthread_mutex_destroy(&feed->mutex);

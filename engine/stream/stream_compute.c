@@ -119,7 +119,7 @@ static bool take_rows(const struct slc_stream *stream,
                       const struct slc_row_range *range,
                       struct slc_tile_view *tile)
 {
-    const struct slc_row_ranges *ranges = stream->pass->ranges;
+    const struct slc_row_ranges *ranges = stream->ranges;
     const uint64_t first_row = tile->corner[ranges->mode];
     const uint64_t last_row = first_row + tile->extent[ranges->mode];
 
@@ -155,7 +155,7 @@ static enum slc_status consume_tile(struct slc_stream *stream,
         tile.next_fibers != NULL && worker->holdout == NULL ? timed_next_fibers : NULL;
     tile.describe = tile.describe != NULL && worker->holdout == NULL ? timed_describe : NULL;
     tile.decoder = worker;
-    return fn(stream->pass->context, number, &tile, fault);
+    return fn(stream->consumer->context, number, &tile, fault);
 }
 
 enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
@@ -191,8 +191,8 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
     }
     settle_tile(worker, open_ns, slc_clock_ns() - start_ns);
     /* Neither what all workers compute counts more than once, nor the second phase of a range. */
-    if (status == SLC_OK && fn == stream->pass->tile &&
-        (number == 0 || !stream->pass->every_worker)) {
+    if (status == SLC_OK && fn == stream->consumer->tile &&
+        (number == 0 || !stream->every_worker)) {
         worker->nnz += worker->inner.nnz;
     }
     if (status != SLC_OK) {

@@ -30,7 +30,7 @@
 /* Of the device that a block of the pass belongs to. */
 static struct slc_feed *feed_of(const struct slc_stream *stream, uint64_t block)
 {
-    const struct slc_pass_division *division = stream->pass->division;
+    const struct slc_pass_division *division = stream->division;
 
     return &stream->feeding->feeds[division != NULL ? division->owner[block] : 0];
 }
@@ -69,7 +69,7 @@ enum slc_status slc_stream_feed_settle(struct slc_stream *stream,
         const struct slc_feed_copy *oldest = &feed->copies[feed->first];
         bool done = false;
         const enum slc_status status =
-            feed->device->ops->copied(feed->device, oldest->ticket, wait, &done, fault);
+            feed->device->ops->job.copied(feed->device, oldest->ticket, wait, &done, fault);
 
         if (status != SLC_OK || !done) {
             return status;
@@ -94,7 +94,7 @@ static enum slc_status hand_over(struct slc_stream *stream,
     const bool keeps = *state == SLC_CACHE_RESIDENT_WANTED;
     uint32_t keep = SLC_NOT_RESIDENT;
     const enum slc_status status =
-        feed->device->ops->block(feed->device, block, keeps ? &keep : NULL, ticket, fault);
+        feed->device->ops->job.block(feed->device, block, keeps ? &keep : NULL, ticket, fault);
 
     feed->gathered = true;
     if (status == SLC_OK && keep != SLC_NOT_RESIDENT) {
@@ -267,7 +267,7 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
     slc_reader_entry(stream->layout->reader, block, &entry);
     atomic_fetch_add(&stream->bytes_resident, entry.padded_bytes);
     pthread_mutex_lock(&feed->mutex);
-    status = feed->device->ops->resident(feed->device, stream->layout->keep[block], fault);
+    status = feed->device->ops->job.resident(feed->device, stream->layout->keep[block], fault);
     feed->gathered = true;
     if (status == SLC_OK) {
         status = slc_stream_feed_settle(stream, feed, false, fault);
@@ -291,7 +291,7 @@ enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_
 
         if (feed->gathered) {
             feed->gathered = false;
-            status = feed->device->ops->flush(feed->device, fault);
+            status = feed->device->ops->job.flush(feed->device, fault);
         }
     }
     return status;
@@ -361,7 +361,7 @@ static enum slc_status rest_by(struct slc_stream *stream,
     }
     if (feed->gathered) {
         feed->gathered = false;
-        status = feed->device->ops->flush(feed->device, fault);
+        status = feed->device->ops->job.flush(feed->device, fault);
     }
     *worked = wait && feed->count > 0;
     if (status == SLC_OK) {

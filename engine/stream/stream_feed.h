@@ -1,6 +1,6 @@
 /*
  * What goes to the devices of a stream: stream_attach.c makes it, stream_feed.c hands blocks over,
- * in passes of devices alone, and stream_share.c in such that the CPU has a share in. Private to
+ * in passes of devices alone, and stream_hybrid.c in such that the CPU has a share in. Private to
  * engine/stream*.c.
  */
 #ifndef SLC_ENGINE_STREAM_FEED_H

@@ -2,7 +2,7 @@
  * The parts of a stream: stream.c opens it and runs passes, stream_reader.c keeps reads in flight,
  * stream_tiles.c opens blocks that have arrived and hands out their tiles, stream_compute.c gives
  * them to the consumer, stream_ranges.c goes through passes in two phases, stream_feed.c gives
- * whole blocks to a device, which stream_attach.c has made known to the stream, and stream_share.c
+ * whole blocks to a device, which stream_attach.c has made known to the stream, and stream_hybrid.c
  * does both in one pass. Private to engine/stream*.c.
  */
 #ifndef SLC_ENGINE_STREAM_IMPL_H
@@ -116,6 +116,13 @@ struct slc_stream {
 
     /* The pass at hand. */
     const struct slc_pass *pass;
+    const struct slc_tile_consumer *consumer; /* NULL: blocks go to GPUs alone */
+    const struct slc_pass_division *division; /* NULL: neither workers nor GPUs own blocks */
+    const struct slc_row_ranges *ranges;      /* NULL: it is no pass in two phases */
+    struct slc_hybrid *hybrid;                /* NULL: CPU and GPU do not share it */
+    bool feeds;                               /* whole blocks go to GPUs */
+    bool every_worker, by_partition;
+    struct slc_pass_part part;
     const struct slc_stream_layout *layout;
     const uint64_t *order;            /* in which blocks are read */
     uint64_t first, end;              /* positions in it: those of the part */
@@ -201,10 +208,10 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
                                         slc_tile_fn *fn,
                                         struct slc_error *fault);
 
-/* Where the part of a pass ends that goes through `count` blocks or ranges. */
-static inline uint64_t slc_stream_part_end(const struct slc_pass *pass, uint64_t count)
+/* Where the part ends of a pass that goes through `count` blocks or ranges. */
+static inline uint64_t slc_stream_part_end(const struct slc_stream *stream, uint64_t count)
 {
-    return pass->part.end == 0 ? count : pass->part.end;
+    return stream->part.end == 0 ? count : stream->part.end;
 }
 
 /* Whether the pass is to be stopped. */

@@ -22,11 +22,11 @@
 
 void slc_stream_ranges_begin(struct slc_stream *stream)
 {
-    const struct slc_row_ranges *ranges = stream->pass->ranges;
+    const struct slc_row_ranges *ranges = stream->ranges;
     uint32_t *uses = stream->layout->uses;
 
-    stream->next_range = stream->pass->part.first;
-    stream->end_range = slc_stream_part_end(stream->pass, ranges->count);
+    stream->next_range = stream->part.first;
+    stream->end_range = slc_stream_part_end(stream, ranges->count);
     memset(uses, 0, stream->layout->info->block_count * sizeof *uses);
     for (uint64_t r = stream->next_range; r < stream->end_range; r++) {
         const struct slc_row_range *range = &ranges->ranges[r];
@@ -145,7 +145,7 @@ static bool run_turn(struct slc_stream *stream, unsigned worker, uint64_t number
     struct slc_error fault = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
     const enum slc_status status =
-        stream->pass->turn(stream->pass->context, worker, number, &fault);
+        stream->pass->ranges.turn(stream->consumer->context, worker, number, &fault);
 
     stream->workers[worker].compute_ns += slc_clock_ns() - start_ns;
     if (status != SLC_OK) {
@@ -190,14 +190,14 @@ static void leave_block(struct slc_stream *stream, uint64_t block)
 
 void slc_stream_ranges_run(struct slc_stream *stream, unsigned worker)
 {
-    const struct slc_pass *pass = stream->pass;
+    slc_tile_fn *again = stream->pass->ranges.again;
     uint64_t number;
 
     while (take_range(stream, &number)) {
-        const struct slc_row_range *range = &pass->ranges->ranges[number];
+        const struct slc_row_range *range = &stream->ranges->ranges[number];
 
-        if (!run_phase(stream, worker, range, pass->tile) || !run_turn(stream, worker, number) ||
-            !run_phase(stream, worker, range, pass->again)) {
+        if (!run_phase(stream, worker, range, stream->consumer->tile) ||
+            !run_turn(stream, worker, number) || !run_phase(stream, worker, range, again)) {
             return;
         }
         for (uint64_t b = 0; b < range->block_count; b++) {

@@ -23,7 +23,7 @@
 /* The first position in the schedule from `position` on whose block has to be read. */
 static uint64_t next_to_read(const struct slc_stream *stream, uint64_t position)
 {
-    const bool feeds = stream->pass->device != NULL;
+    const bool feeds = stream->feeds;
 
     while (position < stream->end) {
         const uint8_t state = stream->layout->cached[stream->order[position]];
@@ -115,7 +115,7 @@ static bool finish_read(struct slc_stream *stream)
  */
 static bool has_more(struct slc_stream *stream, uint64_t *position)
 {
-    if (stream->pass->hybrid != NULL) {
+    if (stream->hybrid != NULL) {
         return slc_stream_hybrid_to_read(stream);
     }
     *position = next_to_read(stream, *position);
@@ -125,8 +125,7 @@ static bool has_more(struct slc_stream *stream, uint64_t *position)
 /* Chooses the block that the slot is for. */
 static uint64_t choose_block(struct slc_stream *stream, uint64_t *position)
 {
-    return stream->pass->hybrid != NULL ? slc_stream_hybrid_read(stream)
-                                        : stream->order[(*position)++];
+    return stream->hybrid != NULL ? slc_stream_hybrid_read(stream) : stream->order[(*position)++];
 }
 
 void *slc_stream_reader_run(void *context)

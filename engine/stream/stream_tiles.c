@@ -39,11 +39,11 @@
 
 void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault)
 {
-    void (*wake)(void *context) = stream->pass->abort;
+    const struct slc_tile_consumer *consumer = stream->consumer;
 
     slc_ring_abort(stream->ring, fault);
-    if (!atomic_exchange(&stream->given_up, true) && wake != NULL) {
-        wake(stream->pass->context);
+    if (!atomic_exchange(&stream->given_up, true) && consumer != NULL && consumer->wake != NULL) {
+        consumer->wake(consumer->context);
     }
 }
 
@@ -78,7 +78,7 @@ void slc_stream_tiles_begin(struct slc_stream *stream)
     for (uint64_t p = 0; p < stream->layout->info->partition_count; p++) {
         stream->layout->partition_done[p] = 0;
     }
-    if (stream->pass->by_partition && stream->first < stream->end) {
+    if (stream->by_partition && stream->first < stream->end) {
         note_begun(stream);
     }
 }
@@ -91,8 +91,7 @@ static void publish_block(struct slc_stream *stream, struct slc_open_block *bloc
 
     block->next_tile = 0;
     block->takers = stream->worker_count;
-    atomic_store(&block->unfinished,
-                 stream->pass->every_worker ? tiles * stream->worker_count : tiles);
+    atomic_store(&block->unfinished, stream->every_worker ? tiles * stream->worker_count : tiles);
     pthread_mutex_lock(&stream->mutex);
     block->number = stream->strict ? block->view.block : stream->opened++;
     while (*link != NULL && (!stream->strict || (*link)->view.block < block->view.block)) {
@@ -137,7 +136,7 @@ static bool take_own(struct slc_stream *stream,
 static bool
 is_own(const struct slc_stream *stream, const struct slc_stream_worker *worker, uint64_t block)
 {
-    const struct slc_pass_division *division = stream->pass->division;
+    const struct slc_pass_division *division = stream->division;
     const unsigned number = (unsigned)(worker - stream->workers);
 
     return division == NULL || division->owner[block] == number / division->group_workers;
@@ -230,8 +229,7 @@ slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end
             return record;
         }
     }
-    assert(stream->pass->every_worker || stream->pass->by_partition ||
-           stream->pass->division != NULL);
+    assert(stream->every_worker || stream->by_partition || stream->division != NULL);
     return NULL;
 }
 
@@ -242,7 +240,7 @@ slc_stream_cached_record(struct slc_stream *stream, unsigned first, unsigned end
 static struct slc_open_block *claim_cached(struct slc_stream *stream,
                                            struct slc_stream_worker *worker)
 {
-    const struct slc_pass_division *division = stream->pass->division;
+    const struct slc_pass_division *division = stream->division;
     const unsigned group_workers =
         division != NULL ? division->group_workers : stream->worker_count;
     const unsigned number = (unsigned)(worker - stream->workers);
@@ -254,7 +252,7 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
     uint64_t serving;
 
     pthread_mutex_lock(&stream->mutex);
-    serving = stream->pass->every_worker ? worker->serving : stream->serving;
+    serving = stream->every_worker ? worker->serving : stream->serving;
     while (*cursor < count && (stream->layout->cached[stream->order[*cursor]] != SLC_CACHE_YES ||
                                !is_own(stream, worker, stream->order[*cursor]))) {
         ++*cursor;
@@ -394,10 +392,10 @@ static bool take_tile(struct slc_stream *stream,
                       struct slc_open_block **block,
                       uint32_t *tile)
 {
-    if (stream->pass->every_worker) {
+    if (stream->every_worker) {
         return take_own(stream, worker, block, tile);
     }
-    if (stream->pass->by_partition) {
+    if (stream->by_partition) {
         return take_of_partition(stream, worker, block, tile);
     }
     return slc_stream_take_open(stream, worker, block, tile);
@@ -429,7 +427,7 @@ void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_b
 {
     const unsigned slot = block->slot;
 
-    if (stream->pass->hybrid != NULL) {
+    if (stream->hybrid != NULL) {
         pthread_mutex_lock(&stream->mutex);
         slc_hybrid_blocks_let_go(&stream->sharing, block->view.block);
         pthread_mutex_unlock(&stream->mutex);
@@ -441,14 +439,13 @@ void slc_stream_block_release(struct slc_stream *stream, const struct slc_open_b
 
 void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *block)
 {
-    const bool turns =
-        stream->pass->every_worker || stream->pass->by_partition || stream->pass->division != NULL;
+    const bool turns = stream->every_worker || stream->by_partition || stream->division != NULL;
 
     if (atomic_fetch_sub(&block->unfinished, 1) != 1) {
         return;
     }
     atomic_fetch_add(&stream->blocks_done, 1);
-    if (stream->pass->by_partition) {
+    if (stream->by_partition) {
         pthread_mutex_lock(&stream->mutex);
         stream->layout->partition_done[block->view.entry.partition]++;
         pthread_mutex_unlock(&stream->mutex);

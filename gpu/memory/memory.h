@@ -105,7 +105,7 @@ bool slc_gpu_memory_lay_out(const struct slc_device_problem *problem,
 /* Whether a device can be opened for that at all. */
 bool slc_gpu_problem_sound(const struct slc_device_problem *problem);
 
-/* memory_bytes and host_bytes of struct slc_device_ops. They do not look at the device. */
+/* memory_bytes and host_bytes of struct slc_device_memory_ops. They do not look at the device. */
 uint64_t slc_gpu_memory_bytes(const struct slc_device *device,
                               const struct slc_device_problem *problem);
 uint64_t slc_gpu_host_bytes(const struct slc_device *device,

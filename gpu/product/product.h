@@ -1,5 +1,5 @@
 /*
- * A device that multiplies tiles (base/device.h: product_open and what follows): its memory and its
+ * A device that multiplies tiles (base/device.h: product.open and what follows): its memory and its
  * lanes. Private to gpu/.
  *
  * A lane has a stream, memory of the device and registered memory of the host, and nothing in

@@ -1,5 +1,5 @@
 /*
- * What a device that multiplies tiles holds (base/device.h: product_open), cut into parts that one
+ * What a device that multiplies tiles holds (base/device.h: product.open), cut into parts that one
  * walk lays out. The walk is C (product_parts.c) and is in every build, like that of
  * gpu/memory/memory.h. Private to gpu/.
  */
@@ -116,7 +116,7 @@ bool slc_gpu_product_measure(const struct slc_device_product *product,
 /* The same, where the pieces of measured memory are. `gap`: as slc_gpu_memory_lay_out. */
 bool slc_gpu_product_lay_out(struct slc_gpu_product_memory *memory, slc_gpu_gap gap);
 
-/* product_memory_bytes and product_host_bytes of struct slc_device_ops. They do not look at the
+/* memory_bytes and host_bytes of struct slc_device_product_ops. They do not look at the
  * device. */
 uint64_t slc_gpu_product_memory_bytes(const struct slc_device *device,
                                       const struct slc_device_product *product);

@@ -1,4 +1,11 @@
-/* Computing with a store: plans, MTTKRP, products with vectors and with a matrix. */
+/*
+ * Computing with a store: MTTKRP, products with vectors and with a matrix, and their memory plans.
+ *
+ * Common errors, which the descriptions do not repeat: SLUICE_ERR_USAGE for arguments out of range,
+ * SLUICE_ERR_INPUT for an operand that is not finite, SLUICE_ERR_BUDGET naming the smallest budget,
+ * SLUICE_ERR_IO, SLUICE_ERR_DAMAGED with file, block and offset, SLUICE_ERR_MEMORY,
+ * SLUICE_ERR_INTERRUPTED.
+ */
 #ifndef SLUICE_COMPUTE_H
 #define SLUICE_COMPUTE_H
 
@@ -8,250 +15,212 @@
 extern "C" {
 #endif
 
-/* How to compute: common to plan, MTTKRP and CPD. */
-struct sluice_compute_options {
-    uint64_t struct_bytes;
-    uint64_t memory_bytes;           /* 0: 80 % of memory */
-    uint32_t threads;                /* 0: all */
-    enum sluice_precision precision; /* of factors and matrices; sums are f64 always */
-    enum sluice_io io;
-    enum sluice_schedule schedule;
-    uint32_t deterministic;    /* non-zero: the same bits for any threads, I/O, codec and budget */
-    uint32_t slots;            /* of the ring; 0: chosen */
-    uint32_t no_cache;         /* non-zero: read every block in every pass, and hold no copies */
-    enum sluice_copies copies; /* of CPD; a deterministic one has none */
-    /*
-     * A non-zero value stops the call: MTTKRP and products return SLC_ERR_INTERRUPTED, CPD a model
-     * with SLUICE_STOP_SIGNAL. May be set by a signal handler or another thread. NULL: none.
-     */
-    volatile int *stop;
-    enum sluice_pin pin; /* the calling thread runs where it did before when the call returns */
-    enum sluice_layouts layouts;
-    enum sluice_passes passes; /* of CPD */
-    uint64_t io_limit;         /* bytes read a second at most; 0: no limit */
-    enum sluice_device device;
-    uint32_t streams;             /* of each GPU; 0: chosen */
-    uint64_t device_memory_bytes; /* that may be used of each GPU's; 0: most of what is free */
-    /*
-     * "partitions" (of sorted layouts) or "nnz" (equal shares of blco): what several devices
-     * divide; "static=F" (F from 0 to 1: the GPU's fraction of the nonzeros), "adaptive" or
-     * "queue": how the CPU and one GPU share the work. NULL: partitions, and a GPU does all.
-     * Products take the latter alone.
-     */
-    const char *split;
-    /* Of MTTKRP and CPD: with SLUICE_DEVICE_GPU the GPUs in `devices` (0: the first), else how many
-     * devices of the CPU, with `threads` threads each, divide the work; 0: none. */
-    uint32_t device_count;
-    uint32_t devices[SLUICE_MAX_DEVICES]; /* one may be named several times */
-    uint32_t reserved;
-    /* Of MTTKRP and products: called now and then from one thread at a time; NULL: no callback. */
-    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
-    void *context;
-    /*
-     * Plans with SLUICE_DEVICE_GPU only: plan for GPUs of this chip, which need not be in this
-     * machine ("a100", "a100-80gb", "h100", "h200", "b200", "l40s"), with device_memory_bytes each;
-     * 0: nine tenths of the chip's. NULL: the GPUs of this machine; if it has none and
-     * device_memory_bytes is set, an h100. Any call that computes fails with SLC_ERR_USAGE.
-     */
-    const char *device_name;
+/* How blocks are read. */
+enum sluice_io { SLUICE_IO_AUTO, SLUICE_IO_URING, SLUICE_IO_PREAD, SLUICE_IO_MMAP };
+
+/* The order in which a pass reads blocks. */
+enum sluice_schedule {
+    SLUICE_SCHEDULE_AUTO,
+    SLUICE_SCHEDULE_LARGEST, /* largest first */
+    SLUICE_SCHEDULE_FILE     /* as in the file */
 };
 
-SLC_API void sluice_compute_options_init(struct sluice_compute_options *options, uint64_t bytes);
+/* Whether each computing thread is bound to a processor during the call. */
+enum sluice_pin {
+    SLUICE_PIN_AUTO, /* on several NUMA nodes, with a thread for every core */
+    SLUICE_PIN_NEVER,
+    SLUICE_PIN_ALWAYS /* if there are enough processors */
+};
 
-/* What an operation will hold in memory and read from the drive. All in bytes. */
+/* Whether a decomposition keeps a replica of the tensor for each mode in memory. */
+enum sluice_copies {
+    SLUICE_COPIES_AUTO, /* if memory permits: after ten iterations of a run of more than twenty */
+    SLUICE_COPIES_NEVER,
+    SLUICE_COPIES_ALWAYS /* from the start; SLUICE_ERR_BUDGET if memory does not permit it */
+};
+
+/* Which layout a pass over a mode reads, in a store that has layouts sorted by modes. */
+enum sluice_layout_choice {
+    SLUICE_LAYOUTS_AUTO,  /* the one sorted by the mode, if an iteration then reads no more */
+    SLUICE_LAYOUTS_BLCO,  /* the one that serves all modes */
+    SLUICE_LAYOUTS_SORTED /* the one sorted by the mode; SLUICE_ERR_USAGE if one is missing */
+};
+
+/* Whether a pass of a decomposition updates two modes: it solves for rows of the first mode as soon
+ * as their nonzeros are complete, and uses the rows for the second mode. */
+enum sluice_passes {
+    SLUICE_PASSES_AUTO, /* if an iteration then reads less; never if deterministic */
+    SLUICE_PASSES_PLAIN,
+    SLUICE_PASSES_FUSED /* SLUICE_ERR_USAGE if no layout completes rows early enough */
+};
+
+struct sluice_device_options; /* sluice/experimental.h */
+
+/* How blocks are read and multiplied: a shared part. */
+struct sluice_compute_options {
+    enum sluice_precision precision; /* of matrices in memory; 0: f64 */
+    enum sluice_io io;
+    enum sluice_schedule schedule;
+    enum sluice_pin pin;
+    enum sluice_layout_choice layouts; /* MTTKRP and decompositions */
+    enum sluice_passes passes;         /* decompositions */
+    enum sluice_copies copies;         /* decompositions that are not deterministic */
+    /* Nonzero: results have the same bits for any threads, I/O, codec and budget. A GPU has other
+     * deterministic bits than the CPU. */
+    uint32_t deterministic;
+    uint32_t slots;    /* buffers of the ring; 0: chosen */
+    uint32_t no_cache; /* nonzero: read every block in every pass, and keep no replicas */
+    uint64_t io_limit; /* bytes read per second at most; 0: no limit */
+    const struct sluice_device_options *device; /* NULL: the CPU computes */
+};
+
+/* What an operation will hold in memory and read. All sizes in bytes. */
 struct sluice_plan {
-    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
+    uint64_t struct_bytes;
     uint64_t budget_bytes;
     uint64_t minimum_bytes; /* the smallest budget that works */
     uint64_t total_bytes;   /* the sum of the parts below */
-    uint64_t process_bytes;
+    uint64_t process_bytes; /* already resident */
     uint64_t index_bytes;
     uint64_t factor_bytes;
     uint64_t output_bytes;
     uint64_t dense_bytes;
     uint64_t scratch_bytes;
     uint64_t decoder_bytes;
-    uint64_t slot_bytes; /* of each of slot_count slots */
+    uint64_t label_bytes;  /* while rows of a relabelled mode are moved */
+    uint64_t copies_bytes; /* of replicas for each mode; 0: none */
     uint64_t cache_bytes;
-    uint64_t iteration_bytes;      /* of the blocks of all passes of an iteration */
-    uint64_t iteration_read_bytes; /* what is read of them once the cache is filled */
+    uint64_t slot_bytes; /* of each of slot_count slots */
     uint32_t slot_count;
     uint32_t threads;
-    uint32_t passes; /* per iteration, rounded up */
-    uint32_t reserved;
-    uint64_t label_bytes;  /* while rows of a relabelled mode are moved */
-    uint64_t copies_bytes; /* of copies per mode, 0: none */
-    double mean_passes;    /* per iteration: halves where passes update two modes */
-    /* Of a GPU's own memory, of each where there are several; zeros where the CPU computes. */
-    uint64_t device_budget_bytes;
-    uint64_t device_minimum_bytes; /* the smallest budget that works */
-    uint64_t device_total_bytes;
-    uint32_t device_streams;
-    uint32_t device_count;           /* that divide the work between them; 0: nothing is divided */
-    char device_name[128];           /* "": the CPU */
-    uint64_t device_slot_bytes;      /* of each of device_streams slots that blocks are copied to */
-    uint64_t device_resident_blocks; /* that stay in the memory of GPUs and are copied once */
-    uint64_t device_resident_bytes;  /* what these take of each GPU's memory */
-    /* Of other blocks, copied to GPUs in an iteration; at most, if the CPU shares the work. */
-    uint64_t device_copied_bytes;
-    uint64_t device_host_bytes; /* of the host's memory, for GPUs; part of the total */
-    uint32_t device_described;  /* 1: device_name is a chip's, and no GPU has been opened */
-    uint32_t device_multiprocessors;
+    double passes;                 /* per iteration; halves if passes update two modes */
+    uint64_t iteration_bytes;      /* of the blocks of all passes of an iteration */
+    uint64_t iteration_read_bytes; /* what an iteration reads of them once the cache is filled */
+};
+
+struct sluice_mttkrp_options {
+    uint64_t struct_bytes;
+    struct sluice_run_options run;
+    struct sluice_compute_options compute;
 };
 
 /*
- * Plans sluice_cpd with this rank. `plan` is filled in after SLC_ERR_BUDGET, too; with
- * zeros where the indices of its layouts alone are more than the budget.
- * Cost: one look at the index. Errors: SLC_ERR_BUDGET naming the smallest budget, SLC_ERR_USAGE.
+ * Plans sluice_mttkrp with the same arguments and computes nothing; an iteration is one call.
+ * `plan` is filled in after SLUICE_ERR_BUDGET, too, with zeros if the budget does not even hold the
+ * indices of the layouts. Cost: reads the index.
  */
-SLC_API enum slc_status sluice_cpd_plan(const struct sluice_store *store,
-                                        uint32_t rank,
-                                        const struct sluice_compute_options *options,
-                                        struct sluice_plan *plan,
-                                        struct slc_error *err);
-
-/* The same of sluice_mttkrp of a mode; an iteration is one. */
-SLC_API enum slc_status sluice_mttkrp_plan(const struct sluice_store *store,
-                                           uint32_t mode,
-                                           uint32_t rank,
-                                           const struct sluice_compute_options *options,
-                                           struct sluice_plan *plan,
-                                           struct slc_error *err);
+SLUICE_API enum sluice_status sluice_mttkrp_plan(const struct sluice_store *store,
+                                                 uint32_t mode,
+                                                 uint32_t rank,
+                                                 const struct sluice_mttkrp_options *options,
+                                                 struct sluice_plan *plan,
+                                                 struct sluice_error *err);
 
 /*
  * Matricized tensor times Khatri-Rao product.
  * Math: output(i, r) = sum over nonzeros x with index i in `mode` of x * product over m != mode of
  * factors[m](i_m, r) (Kolda and Bader, SIAM Review 2009, section 2.6).
- * Shapes: factors[m] is dims[m] x rank (factors[mode] may be NULL), output dims[mode] x rank.
- * Owns: all arrays are the caller's; they are copied in and out.
- * Order: as options->deterministic says; otherwise to rounding of reordered sums. A GPU has other
- * deterministic bits than the CPU.
- * Cost: one pass over the store, nnz * rank * order multiply-adds.
- * Errors: SLC_ERR_USAGE, SLC_ERR_INPUT (a number that is not finite), SLC_ERR_BUDGET, SLC_ERR_IO,
- * SLC_ERR_DAMAGED with file, block and offset, SLC_ERR_INTERRUPTED; `output` is unchanged then.
+ * Shapes: factors[m] is dims[m] x rank, factors[mode] may be NULL; output is dims[mode] x rank.
+ * Owns: all arrays are the caller's and are copied. `output_count` is the number of doubles that
+ * `output` has space for; SLUICE_ERR_USAGE if it is smaller than the result.
+ * Order: as compute.deterministic says; otherwise to rounding of reordered sums.
+ * Errors: `output` is then unchanged. Cost: one pass over the store, nnz * rank * order
+ * multiply-adds.
  */
-SLC_API enum slc_status sluice_mttkrp(const struct sluice_store *store,
-                                      uint32_t mode,
-                                      uint32_t rank,
-                                      const double *const *factors,
-                                      double *output,
-                                      const struct sluice_compute_options *options,
-                                      struct slc_error *err);
+SLUICE_API enum sluice_status sluice_mttkrp(const struct sluice_store *store,
+                                            uint32_t mode,
+                                            uint32_t rank,
+                                            const double *const *factors,
+                                            double *output,
+                                            uint64_t output_count,
+                                            const struct sluice_mttkrp_options *options,
+                                            struct sluice_error *err);
 
 struct sluice_ttv_options {
     uint64_t struct_bytes;
-    enum sluice_codec codec; /* of the store that is written */
-    uint32_t overwrite;      /* non-zero: replace an existing store, at the very end */
-    uint64_t block_bytes;    /* target size of a block; 0: 4 MiB */
-    const char *temp_folder; /* for what is sorted beyond memory; NULL: beside the output */
-    uint64_t max_temp_bytes; /* of that; 0: no limit */
-    uint32_t sort;           /* non-zero: sort sums that come in the order of the result, too */
-    enum sluice_relabel relabel;
-    /*
-     * memory_bytes, threads, io, schedule, io_limit, stop, progress and what is of a GPU; NULL: the
-     * defaults. Sums that come largest block first are sorted.
-     */
-    const struct sluice_compute_options *compute;
-    /*
-     * Whose fibers are kept together; of SLUICE_FIBERS_MODE the mode, and pieces of so many bits of
-     * its indices (1 to 24; 0: 12).
-     */
-    enum sluice_fibers fibers;
-    uint32_t fiber_mode;
-    uint32_t fiber_bits;
-    uint32_t reserved;
+    struct sluice_run_options run;
+    struct sluice_output_options output;
+    struct sluice_compute_options compute; /* io, schedule, io_limit and device */
+    /* Nonzero: sort sums even if they come in the order of the result. Always so with
+     * SLUICE_SCHEDULE_LARGEST. */
+    uint64_t sort;
 };
 
-SLC_API void sluice_ttv_options_init(struct sluice_ttv_options *options, uint64_t bytes);
-
-/* What a product with vectors came to. */
 struct sluice_ttv_report {
-    uint64_t struct_bytes; /* set by the caller to sizeof of the struct before the call */
-    uint32_t order;        /* of the result; 0: a number */
-    uint32_t sorted;       /* sums were sorted, for want of a layout with whole fibers or memory */
+    uint64_t struct_bytes;
+    uint32_t order;  /* of the result; 0: a number */
+    uint32_t sorted; /* nonzero: sums were sorted, for lack of a suitable layout or memory */
     uint64_t dims[SLUICE_MAX_ORDER];
-    double number;
+    double number;        /* the result if every mode has a vector */
     uint64_t nnz;         /* of the store that was written */
     uint64_t store_bytes; /* of its block file */
     uint64_t bytes_read;  /* from the drive */
-    uint64_t fibers;      /* of the layout with whole fibers that was read, not empty; 0: another */
+    uint64_t fibers;      /* nonempty fibers of the fiber layout that was read; 0: another layout */
     uint64_t device_nnz;  /* nonzeros that a GPU multiplied */
 };
 
 /*
  * Tensor times vectors, in one mode or more.
- * Math: Y = X x_n v, y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n) (Kolda and
- * Bader, SIAM Review 2009, section 2.5: the contracted product), for each mode that has a vector.
- * Shapes: vectors[n] is NULL, for a mode that is left, or has dims[n] finite numbers.
- * `output` is a store of the modes that are left, in their order and with their names; NULL where
- * every mode has a vector: the result is then report->number. Else `report` may be NULL. Needs:
- * `output` does not exist, unless options->overwrite. Owns: vectors are the caller's, and copied.
- * Order: sums in f64 in the order of the layout that is read: the same bits for any threads,
- * memory, I/O and schedule. That is the layout with whole fibers of the first mode with a vector
- * that has one (sluice layout --fiber), from which nothing has to be sorted.
- * Cost: one pass over the store, a multiply-add per nonzero and mode, writing the result.
- * Errors: SLC_ERR_USAGE (no vector at all; no output for a store, or one for a number),
- * SLC_ERR_INPUT (a number that is not finite, or a sum beyond f64), SLC_ERR_BUDGET naming the
- * smallest budget, SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_DAMAGED with file, block and offset,
- * SLC_ERR_INTERRUPTED. Nothing is left on disk then.
+ * Math: Y = X x_n v, y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n), for each mode
+ * that has a vector (Kolda and Bader, SIAM Review 2009, section 2.5).
+ * Shapes: vectors[n] has dims[n] finite numbers, or is NULL for a mode that remains. `output` is a
+ * store of the remaining modes, in their order and with their names. If every mode has a vector,
+ * `output` is NULL and the result is report->number; otherwise `report` may be NULL.
+ * Owns: the vectors are the caller's and are copied.
+ * Order: sums in f64, in the order of the layout that is read: the same bits for any threads,
+ * memory, I/O and schedule. The call reads the fiber layout of the first contracted mode that has
+ * one; its sums need no sorting.
+ * Errors: SLUICE_ERR_USAGE without any vector, or if `output` does not fit the result;
+ * SLUICE_ERR_INPUT for a sum beyond f64; SLUICE_ERR_NOSPACE. Nothing is left on disk. Cost: one
+ * pass over the store, a multiply-add for each nonzero and contracted mode, writing the result.
  */
-SLC_API enum slc_status sluice_ttv(const struct sluice_store *store,
-                                   const double *const *vectors,
-                                   const char *output,
-                                   const struct sluice_ttv_options *options,
-                                   struct sluice_ttv_report *report,
-                                   struct slc_error *err);
+SLUICE_API enum sluice_status sluice_ttv(const struct sluice_store *store,
+                                         const double *const *vectors,
+                                         const char *output,
+                                         const struct sluice_ttv_options *options,
+                                         struct sluice_ttv_report *report,
+                                         struct sluice_error *err);
 
 struct sluice_ttm_options {
     uint64_t struct_bytes;
-    const char *temp_folder; /* for what is sorted beyond memory; NULL: beside the output */
-    uint32_t elements;       /* non-zero: add each nonzero to its row in memory */
-    uint32_t reserved;
-    /*
-     * memory_bytes, threads, precision, io, pin, io_limit, stop, progress and what is of a GPU;
-     * NULL: the defaults. Blocks are read in the order of the file.
-     */
-    const struct sluice_compute_options *compute;
+    struct sluice_run_options run;
+    struct sluice_compute_options compute; /* precision, io, pin, io_limit and device */
+    const char *temp_folder;               /* for sorting beyond memory; NULL: next to the output */
+    uint64_t elements;                     /* nonzero: add each nonzero to its row in memory */
 };
 
-SLC_API void sluice_ttm_options_init(struct sluice_ttm_options *options, uint64_t bytes);
-
-/* What a product with a matrix came to. */
 struct sluice_ttm_report {
-    uint64_t struct_bytes;  /* set by the caller to sizeof of the struct before the call */
-    uint64_t fibers;        /* that have nonzeros: rows of the result */
+    uint64_t struct_bytes;
+    uint64_t fibers;        /* rows of the result: fibers that have nonzeros */
     uint64_t bytes_read;    /* from the drive */
     uint64_t bytes_written; /* of both files */
-    uint32_t sorted;        /* a temporary store was made, for want of a layout with whole fibers */
-    uint32_t reserved;
-    uint64_t device_nnz; /* nonzeros that a GPU multiplied */
+    uint64_t sorted;        /* nonzero: a temporary store was made, for lack of a fiber layout */
+    uint64_t device_nnz;    /* nonzeros that a GPU multiplied */
 };
 
 /*
- * Tensor times matrix, as files that may be larger than memory.
+ * Tensor times matrix, written to files that may be larger than memory.
  * Math: y(f, r) = sum over the nonzeros x of mode-n fiber f of x * matrix(i_n, r), for the fibers
- * of `mode` that have nonzeros.
+ * of `mode` that have nonzeros (Kolda and Bader, SIAM Review 2009, section 2.5).
  * Shapes: matrix is dims[mode] x columns. The folder `output` gets coords.npy, int64, fibers x
- * (order - 1): the indices of each fiber in the other modes; and rows.npy, fibers x columns, of
- * the precision of the options. Files of an earlier result are replaced when both are complete.
- * Owns: the matrix is the caller's, and copied.
- * Order: fibers come in the order of the layout that is read, and the same layout gives the same
- * bytes for any threads, memory and I/O.
- * Cost: one pass over the store, nnz * columns multiply-adds, writing the result; where the store
- * has no layout with whole fibers of the mode (sluice layout --fiber), a sort of it into
- * OUTPUT.fibers.tmp, which is removed at the end.
- * Errors: SLC_ERR_USAGE, SLC_ERR_INPUT (a number that is not finite), SLC_ERR_BUDGET, SLC_ERR_IO,
- * SLC_ERR_NOSPACE, SLC_ERR_DAMAGED with file, block and offset, SLC_ERR_UNSUPPORTED (a mode too
- * long to be sorted for), SLC_ERR_INTERRUPTED; an earlier result is as it was then.
+ * (order - 1), with the indices of each fiber in the other modes, and rows.npy, fibers x columns,
+ * in compute.precision. Both files replace those of an earlier result when both are complete.
+ * `report` may be NULL.
+ * Owns: the matrix is the caller's and is copied.
+ * Order: fibers come in the order of the layout that is read; the same layout gives the same bytes
+ * for any threads, memory and I/O.
+ * Errors: SLUICE_ERR_NOSPACE; SLUICE_ERR_UNSUPPORTED for a mode too long to sort. An earlier result
+ * is then unchanged. Cost: one pass over the store, nnz * columns multiply-adds, writing the
+ * result; without a fiber layout of the mode also a sort into OUTPUT.fibers.tmp, which is removed.
  */
-SLC_API enum slc_status sluice_ttm(const struct sluice_store *store,
-                                   uint32_t mode,
-                                   uint32_t columns,
-                                   const double *matrix,
-                                   const char *output,
-                                   const struct sluice_ttm_options *options,
-                                   struct sluice_ttm_report *report,
-                                   struct slc_error *err);
+SLUICE_API enum sluice_status sluice_ttm(const struct sluice_store *store,
+                                         uint32_t mode,
+                                         uint32_t columns,
+                                         const double *matrix,
+                                         const char *output,
+                                         const struct sluice_ttm_options *options,
+                                         struct sluice_ttm_report *report,
+                                         struct sluice_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,11 @@
 /*
  * Status codes and the error record of libsluice.
  *
- * Every fallible function returns an enum slc_status and takes, last, a caller-owned
- * struct slc_error * that may be NULL. The record is written once, where the fault arose, and is
- * never overwritten by a caller further up: start from SLC_ERROR_INIT for every new operation.
+ * Every function that can fail returns an enum sluice_status and accepts, as its last argument, a
+ * struct sluice_error of the caller, which may be NULL. The library fills the record once, where
+ * the fault arose. A record that already holds a fault is not overwritten: start every operation
+ * with SLUICE_ERROR_INIT. After an error, objects that the function would have returned are
+ * unchanged.
  */
 #ifndef SLUICE_STATUS_H
 #define SLUICE_STATUS_H
@@ -14,98 +16,64 @@
 extern "C" {
 #endif
 
+#define SLUICE_API __attribute__((visibility("default")))
+
 /* What went wrong, by what the user has to do about it. The command maps each to an exit code. */
-enum slc_status {
-    SLC_OK = 0,
-    SLC_ERR_USAGE,       /* an argument or option is out of range or contradicts another (exit 2) */
-    SLC_ERR_INPUT,       /* the user's data is malformed; line and column say where (exit 3) */
-    SLC_ERR_FORMAT,      /* not a sluice file, or one that no sluice would write (exit 3) */
-    SLC_ERR_UNSUPPORTED, /* valid, but beyond this version or a stated limit (exit 3) */
-    SLC_ERR_BUDGET,      /* the memory or disk budget is too small; the message names what is enough
-                            (exit 4) */
-    SLC_ERR_IO,          /* the operating system refused or failed a file operation (exit 5) */
-    SLC_ERR_NOSPACE,     /* the disk, or the permitted part of it, is full (exit 5) */
-    SLC_ERR_DAMAGED,     /* a checksum or a count does not hold: the store was altered (exit 5) */
-    SLC_ERR_MEMORY,      /* an allocation failed (exit 1) */
-    SLC_ERR_SYSTEM,      /* a thread, clock or other resource was refused (exit 1) */
-    SLC_ERR_NUMERIC,     /* the numbers do not allow the operation (exit 1) */
-    SLC_ERR_INTERRUPTED, /* stopped before its end, as was asked (exit 130 or 143) */
-    SLC_ERR_TIME_LIMIT   /* stopped by the time limit (exit 75) */
+enum sluice_status {
+    SLUICE_OK = 0,
+    SLUICE_ERR_USAGE,       /* an argument or option is out of range or contradicts another */
+    SLUICE_ERR_INPUT,       /* the input is malformed; line and column say where */
+    SLUICE_ERR_FORMAT,      /* not a sluice file, or one that no version of sluice writes */
+    SLUICE_ERR_UNSUPPORTED, /* valid, but beyond this version or a documented limit */
+    SLUICE_ERR_BUDGET,  /* the memory or disk budget is too small; the message names the least */
+    SLUICE_ERR_IO,      /* the operating system refused or failed a file operation */
+    SLUICE_ERR_NOSPACE, /* the disk, or the permitted part of it, is full */
+    SLUICE_ERR_DAMAGED, /* a checksum or a count does not match: the file was altered */
+    SLUICE_ERR_MEMORY,  /* an allocation failed */
+    SLUICE_ERR_SYSTEM,  /* the system refused a thread, a clock or another resource */
+    SLUICE_ERR_NUMERIC, /* the numbers do not permit the operation */
+    SLUICE_ERR_INTERRUPTED, /* stopped on request: by `stop` or by a callback */
+    SLUICE_ERR_TIME_LIMIT   /* stopped by the time limit */
 };
 
-/*
- * Which option or argument a fault is about: what was wrong, or what to change. The message does
- * not name it, for each interface spells it in its own way; see sluice_field_name.
- */
-enum slc_error_field {
-    SLC_FIELD_NONE = 0,
-    SLC_FIELD_MEMORY,
-    SLC_FIELD_THREADS,
-    SLC_FIELD_OVERWRITE,
-    SLC_FIELD_RESTART,
-    SLC_FIELD_MAX_TEMP,
-    SLC_FIELD_DUPLICATES,
-    SLC_FIELD_INDEX_BASE,
-    SLC_FIELD_DIMS,
-    SLC_FIELD_NNZ,
-    SLC_FIELD_VALUE,
-    SLC_FIELD_VALUE_COLUMN,
-    SLC_FIELD_TRANSFORM,
-    SLC_FIELD_COLUMNS,
-    SLC_FIELD_DELIMITER,
-    SLC_FIELD_MISSING,
-    SLC_FIELD_DIALECT,
-    SLC_FIELD_FORM,
-    SLC_FIELD_FIXED_MODES,
-    SLC_FIELD_IO,
-    SLC_FIELD_SLOTS,
-    SLC_FIELD_LAYOUTS,
-    SLC_FIELD_COPIES,
-    SLC_FIELD_PASSES,
-    SLC_FIELD_DETERMINISTIC,
-    SLC_FIELD_DEVICE,
-    SLC_FIELD_DEVICES,
-    SLC_FIELD_DEVICE_MEMORY,
-    SLC_FIELD_DEVICE_NAME,
-    SLC_FIELD_STREAMS,
-    SLC_FIELD_SPLIT,
-    SLC_FIELD_CHECKPOINT,
-    SLC_FIELD_HOLDOUT,
-    SLC_FIELD_HOLDOUT_SEED,
-    SLC_FIELD_RANKS,
-    SLC_FIELD_SEED,
-    SLC_FIELD_SWEEP_FOLDER,
-    SLC_FIELD_SORTED_LAYOUT,
-    SLC_FIELD_FIBER_LAYOUT,
-    SLC_FIELD_GATHER_LAYOUT
-};
-
-/* A number of struct slc_error that does not apply to the fault at hand. */
-#define SLC_NOWHERE UINT64_MAX
+/* The value of a location in struct sluice_error that does not apply. */
+#define SLUICE_NOWHERE UINT64_MAX
 
 /*
  * One fault. `message` is a whole sentence with the expected and the actual value, in UTF-8,
- * without a newline; the location fields are SLC_NOWHERE (numbers) or "" (file) where they do not
- * apply.
+ * without a newline. Locations that do not apply are SLUICE_NOWHERE, or "" for `file`. `field`
+ * names the member of options, the argument or the function that is wrong or has to change, such as
+ * "memory_bytes"; the message does not. It and `other_field`, a second one, are "" if none applies,
+ * and belong to the library.
  */
-struct slc_error {
-    enum slc_status status;
-    int system_errno;                 /* errno value of the failed system call, or 0 */
-    uint64_t line;                    /* 1-based line of a text input */
-    uint64_t column;                  /* 1-based byte column within that line */
-    uint64_t block;                   /* 0-based block of a block file */
-    uint64_t offset;                  /* byte offset in the file */
-    enum slc_error_field field;       /* SLC_FIELD_NONE: none */
-    enum slc_error_field other_field; /* a second one */
-    char file[512]; /* path as the user gave it, cut at the front with ".." where longer */
+struct sluice_error {
+    enum sluice_status status;
+    int system_errno; /* errno of the failed system call, or 0 */
+    uint64_t line;    /* line of a text input, from 1 */
+    uint64_t column;  /* byte within that line, from 1 */
+    uint64_t block;   /* block of a block file, from 0 */
+    uint64_t offset;  /* byte offset in the file */
+    const char *field, *other_field;
+    char file[512]; /* path as the caller gave it; a longer one is cut at its beginning */
     char message[1024];
 };
 
-#define SLC_ERROR_INIT                                                                             \
+#define SLUICE_ERROR_INIT                                                                          \
     {                                                                                              \
-        SLC_OK, 0, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, SLC_NOWHERE, SLC_FIELD_NONE,             \
-            SLC_FIELD_NONE, "", ""                                                                 \
+        SLUICE_OK, 0, SLUICE_NOWHERE, SLUICE_NOWHERE, SLUICE_NOWHERE, SLUICE_NOWHERE, "", "", "",  \
+            ""                                                                                     \
     }
+
+/* Returns the short lower-case name of a status, "ok" to "time-limit"; "unknown" for any other
+ * number. Never NULL. */
+SLUICE_API const char *sluice_status_name(enum sluice_status status);
+
+/*
+ * Writes "FILE:LINE:COLUMN: MESSAGE (FIELD)" or "FILE: block B, offset O: MESSAGE", with the parts
+ * that apply, into `text`. Writes at most `text_bytes` bytes and always terminates the text.
+ * Returns the length that the whole text has, as snprintf does.
+ */
+SLUICE_API int sluice_error_format(const struct sluice_error *err, char *text, uint64_t text_bytes);
 
 #ifdef __cplusplus
 }

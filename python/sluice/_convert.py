@@ -13,30 +13,30 @@ from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
 from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
-                       keep_fibers, name_files, sort_beyond)
+                       index_base as first_index, keep_fibers, name_files, sort_beyond)
 from ._tensor import Tensor
 
 PIECE = 1 << 20  # entries that are converted to the library's types at a time
 
 
 def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
-             relabel: str, fibers: Fibers, overwrite: bool, threads: int, memory: Any, progress: Optional[Progress]) -> Any:
-    known = options(c.ConvertOptions)
+             relabel: str, fibers: Fibers, overwrite: bool, threads: int, memory: Any, progress: Optional[Progress],
+             kind: Any) -> Any:
+    known = options(kind)
     run.watch(known, progress)
     keep_fibers(known, fibers)
     if shape is not None:
-        known.dims_order = len(shape)
-        known.dims[:len(shape)] = [c.whole(c_uint64, "length", length) for length in shape]
-    known.index_base = -1 if index_base is None else index_base
-    known.duplicates = choose("duplicates", DUPLICATES, duplicates)
-    known.codec = choose("codec", CODECS, codec)
-    known.value = choose("value", VALUES, value)
-    known.relabel = choose("relabel", RELABELS, relabel)
-    known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
+        known.entries.dims_order = len(shape)
+        known.entries.dims[:len(shape)] = [c.whole(c_uint64, "length", length) for length in shape]
+    known.entries.index_base = first_index(index_base)
+    known.entries.duplicates = choose("duplicates", DUPLICATES, duplicates)
+    known.entries.value = choose("value", VALUES, value)
+    known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
+    known.output.overwrite, known.run.threads, known.run.memory_bytes = overwrite, threads, size(memory)
     return known
 
 
-def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.ConvertOptions,
+def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.BuilderOptions,
           names: Dict[int, Sequence[Any]], titles: Sequence[str]) -> None:
     """A store of entries; the index columns are converted piece by piece, names asked for one by one."""
     held: list = [None]
@@ -110,6 +110,14 @@ def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -
     return coords, frame[value].to_numpy() if value is not None else np.ones(len(frame)), labels, list(columns)
 
 
+def separator(delimiter: str) -> bytes:
+    """The character that a delimiter names."""
+    found = b"\t" if delimiter == "tab" else delimiter.encode()
+    if len(found) != 1:
+        raise UsageError(f"delimiter {delimiter!r}: expected one character, or tab")
+    return found
+
+
 def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
           value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels, values: Optional[PathLike],
           transform: Optional[str]) -> None:
@@ -119,12 +127,12 @@ def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions,
     if transform is not None:
         known.transform = transform.encode()
     if columns is not None:
-        known.columns = (columns if isinstance(columns, str) else ",".join(map(str, columns))).encode()
+        known.table.columns = (columns if isinstance(columns, str) else ",".join(map(str, columns))).encode()
     if value_column is not None:
-        known.value_column = str(value_column).encode()
+        known.table.value_column = str(value_column).encode()
     if delimiter is not None:
-        known.delimiter = delimiter.encode()
-    known.no_header, known.missing = not header, choose("missing", MISSING, missing)
+        known.table.delimiter = separator(delimiter)
+    known.table.no_header, known.table.missing = not header, choose("missing", MISSING, missing)
     name_files(known, labels)
     run.call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
 
@@ -193,10 +201,10 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         values = np.asarray(values)
     run = Run()
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
-                     progress)
+                     progress, c.ConvertOptions if of_file else c.BuilderOptions)
     sort_beyond(known, block_bytes, temp_folder, max_temp)
-    known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
     if of_file:
+        known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
     else:
         _push(run, output, coords, np.asarray(values), known, names, titles)
@@ -215,9 +223,11 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
         raise UsageError(f"{output!s} does not end in .slc")
     known = options(c.GenerateOptions)
     known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
-    known.zipf_exponent, known.rank, known.noise, known.seed = zipf, rank, noise, seed
-    known.threads, known.memory_bytes, known.overwrite = threads, size(memory), overwrite
-    known.codec, known.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
+    # 0 would be the default; the smallest exponent above it makes the same tensor.
+    known.zipf_exponent = zipf if zipf != 0 else 5e-324
+    known.rank, known.noise, known.seed = rank, noise, seed
+    known.run.threads, known.run.memory_bytes, known.output.overwrite = threads, size(memory), overwrite
+    known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
     keep_fibers(known, fibers)
     sort_beyond(known, block_bytes, temp_folder, max_temp)
     run = Run()

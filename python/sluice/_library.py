@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
-from ._structs import NAMES, PROGRESS, Error
+from ._structs import ON_PROGRESS, Error
 
 # Called with a phase, how much of it is done, and of how much (None: not known); the call ends where it returns True.
 Progress = Callable[[str, int, Optional[int]], Any]
@@ -22,7 +22,8 @@ CLASSES = {"usage": UsageError, "input": InputError, "format": InputError, "unsu
            "budget": BudgetError, "io": StorageError, "no-space": StorageError, "damaged": StorageError}
 # What a member of the library's structs, or a function, is called here, where that differs.
 KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "shape", "dialect": "format",
-            "device_memory_bytes": "device_memory", "checkpoint_folder": "checkpoint", "folder": "output",
+            "device->memory_bytes": "device_memory", "device->chip": "device_name",
+            "device->streams": "streams", "device->split": "split", "device->count": "devices", "checkpoint_folder": "checkpoint", "folder": "output",
             "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
 VERSION = "0.1."
 
@@ -41,13 +42,10 @@ def _load() -> ctypes.CDLL:
     if not number.startswith(VERSION):
         raise ImportError(f"{path} is libsluice {number}; this package needs {VERSION}x")
     found.sluice_status_name.restype = ctypes.c_char_p
-    found.sluice_field_name.restype = ctypes.c_char_p
-    found.sluice_cpd_rows.restype = ctypes.c_uint64
-    found.sluice_cpd_record.restype = ctypes.c_char_p
+    found.sluice_model_record.restype = ctypes.c_char_p
     found.sluice_store_title.restype = ctypes.c_char_p
-    found.sluice_store_names.restype = ctypes.c_uint64
-    for name in ("sluice_store_close", "sluice_cpd_destroy", "sluice_sweep_destroy", "sluice_builder_abandon", "sluice_cpd_lambda",
-                 "sluice_cpd_factor"):
+    found.sluice_store_name_count.restype = ctypes.c_uint64
+    for name in ("sluice_store_close", "sluice_model_destroy", "sluice_sweep_destroy", "sluice_builder_abandon"):
         getattr(found, name).restype = None
     return found
 
@@ -61,14 +59,8 @@ def version() -> str:
 
 
 def options(kind: Any) -> Any:
-    """Options with their defaults, or a report that knows its size."""
-    made = kind()
-    name = NAMES[kind]
-    if name.endswith("_options"):
-        getattr(LIB, name + "_init")(byref(made), ctypes.c_uint64(ctypes.sizeof(made)))
-    else:
-        made.struct_bytes = ctypes.sizeof(made)
-    return made
+    """Options with their defaults, or a report to fill in: all zero but the size."""
+    return kind(struct_bytes=ctypes.sizeof(kind))
 
 
 def pointer(array: Optional[np.ndarray]) -> Any:
@@ -94,9 +86,8 @@ def size(text: Any) -> int:
 
 
 def fault(status: int, err: Error) -> SluiceError:
-    members = [LIB.sluice_field_name(number).decode() for number in (err.field, err.other_field)]
-    fields = [KEYWORDS.get(member, member) for member in members if member]
-    err.field = err.other_field = 0
+    fields = [KEYWORDS.get(member.decode(), member.decode()) for member in (err.field, err.other_field) if member]
+    err.field = err.other_field = None  # they are spelled the Python way below
     text = ctypes.create_string_buffer(2048)
     LIB.sluice_error_format(byref(err), text, ctypes.c_uint64(len(text)))
     name = LIB.sluice_status_name(status).decode()
@@ -105,9 +96,9 @@ def fault(status: int, err: Error) -> SluiceError:
         return None if number == NOWHERE else number
 
     return CLASSES.get(name, SluiceError)(
-        text.value.decode(errors="replace") + (f" ({', '.join(fields)})" if fields else ""), status=name, file=os.fsdecode(err.file) or None, line=place(err.line),
-        column=place(err.column), block=place(err.block), offset=place(err.offset), errno=err.system_errno or None,
-        field=fields[0] if fields else None)
+        text.value.decode(errors="replace") + (f" ({', '.join(fields)})" if fields else ""), status=name,
+        file=os.fsdecode(err.file) or None, line=place(err.line), column=place(err.column), block=place(err.block),
+        offset=place(err.offset), errno=err.system_errno or None, field=fields[0] if fields else None)
 
 
 def call(name: str, *args: Any) -> None:
@@ -133,22 +124,22 @@ class Run:
         self._told = 0.0
 
     def watch(self, known: Any, progress: Optional["Progress"] = None) -> None:
-        """Has a call with these options look at `stop`, and tell `progress`, ten times a second at most."""
-        known.stop = ctypes.pointer(self.stop)
+        """Has a call with these options look at `stop`, and report `progress`, ten times a second at most."""
+        known.run.stop = ctypes.pointer(self.stop)
         if progress is None:
             return
         wanted: Progress = progress
 
-        def tell(_: Any, phase: bytes, done: int, total: int) -> None:
-            now = time.monotonic()
+        def report(_: Any, given: Any) -> int:
+            now, at = time.monotonic(), given.contents
             if now - self._told < 0.1:
-                return
+                return 0
             self._told = now
-            if self.ask(wanted, phase.decode(), done, total or None):
-                self.stop.value = 1
+            phase = f"iteration {at.iteration}, mode {at.mode}" if at.iteration > 0 else at.phase.decode()
+            return int(self.ask(wanted, phase, at.done, at.total or None))
 
-        known.progress = PROGRESS(tell)
-        self._held.append(known.progress)
+        known.run.progress = ON_PROGRESS(report)
+        self._held.append(known.run.progress)
 
     def ask(self, function: Callable[..., Any], *args: Any) -> bool:
         """Has the caller's thread call this; returns whether to stop. Called by the library's thread."""

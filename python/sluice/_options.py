@@ -21,16 +21,17 @@ FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tenso
            "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14}
 # What tensors and models are written as; None: as the output ends.
 EXPORTS = {None: 0, "tns": 1, "splatt-bin": 2, "npz": 3, "scipy": 4, "matlab": 5}
-MODELS = {"npy": 0, "splatt": 1, "ktensor": 2, "csv": 3, "matlab": 4, None: 5}
+MODELS = {None: 0, "npy": 1, "splatt": 2, "ktensor": 3, "csv": 4, "matlab": 5}
 MISSING = {"error": 0, "skip": 1, "name": 2}
 FIBERS = {"auto": 0, "none": 1}
 Fibers = Union[str, int, "tuple[int, int]"]
-RELABELS = {"none": 0, "frequency": 1}
+RELABELS = {"none": 1, "frequency": 2}
 DISTRIBUTIONS = {"uniform": 0, "zipf": 1, "zipf-shuffled": 2, "best": 3, "worst": 4}
 CONSISTENCIES = {"auto": 0, "always": 1, "never": 2}
 LAYOUTS = {"blco": 1, "sorted": 2, "fiber": 3}
 PRECISIONS = {"f32": 1, "f64": 2}
 DEVICES = {"cpu": 0, "auto": 1, "gpu": 2}
+SPLITS = {None: 0, "partitions": 1, "nnz": 2, "static": 3, "adaptive": 4, "queue": 5}
 IOS = {"auto": 0, "uring": 1, "pread": 2, "mmap": 3}
 CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0, "blco": 1, "sorted": 2},
            "passes": {"auto": 0, "plain": 1, "fused": 2}, "pin": {"auto": 0, "never": 1, "always": 2},
@@ -53,22 +54,29 @@ def name_files(known: Any, labels: Labels) -> None:
     known.labels, known.label_count = (ctypes.c_char_p * len(where))(*where), len(where)
 
 
+def index_base(given: Optional[int]) -> int:
+    """The first index as the library has it: 0 for None, one more for 0 and 1."""
+    if given not in (None, 0, 1):
+        raise UsageError(f"index_base {given!r} is none of None, 0 and 1")
+    return 0 if given is None else given + 1
+
+
 def keep_fibers(known: Any, given: Fibers) -> None:
     """Whose fibers are kept together: "auto", "none", a mode, or (mode, bits)."""
     if isinstance(given, str):
-        known.fibers = choose("fibers", FIBERS, given)
+        known.output.fibers = choose("fibers", FIBERS, given)
         return
     mode, bits = given if isinstance(given, tuple) else (given, 12)
     if not 0 <= mode < c.MAX_ORDER or not 1 <= bits <= 24:
         raise UsageError(f"fibers {given!r}: a mode from 0 on, or (mode, bits) with 1 to 24 bits")
-    known.fibers, known.fiber_mode, known.fiber_bits = 2, mode, bits
+    known.output.fibers, known.output.fiber_mode, known.output.fiber_bits = 2, mode, bits
 
 
 def sort_beyond(known: Any, block_bytes: Any, temp_folder: Optional[PathLike], max_temp: Any) -> None:
     """The size of blocks, and where what is larger than memory is sorted."""
-    known.block_bytes, known.max_temp_bytes = size(block_bytes), size(max_temp)
+    known.output.block_bytes, known.output.max_temp_bytes = size(block_bytes), size(max_temp)
     if temp_folder is not None:
-        known.temp_folder = os.fsencode(temp_folder)
+        known.output.temp_folder = os.fsencode(temp_folder)
 
 
 @dataclass(frozen=True)
@@ -82,35 +90,43 @@ class Device:
     streams: int = 0
     name: Optional[str] = None
 
+    def options(self) -> c.DeviceOptions:
+        """The library's struct."""
+        out = options(c.DeviceOptions)
+        out.kind = choose("device", DEVICES, self.device)
+        out.memory_bytes, out.streams = size(self.device_memory), self.streams
+        kind, _, fraction = (self.split or "").partition("=")
+        out.split = choose("split", SPLITS, kind or None)
+        if out.split == SPLITS["static"]:
+            try:
+                out.split_fraction = float(fraction)
+            except ValueError:
+                raise UsageError(f"split {self.split!r}: a fraction from 0 to 1 is needed, such as static=0.7") from None
+        if self.name is not None:
+            out.chip = self.name.encode()
+        if isinstance(self.devices, int):
+            out.count = self.devices
+        elif self.devices is not None:
+            numbers = list(self.devices)
+            if self.device != "gpu" or not 1 <= len(numbers) <= c.MAX_DEVICES:
+                raise UsageError(f"devices {numbers}: the numbers of 1 to {c.MAX_DEVICES} GPUs go with device='gpu'; of the "
+                                 "CPU it is one number")
+            out.count = len(numbers)
+            out.numbers[:len(numbers)] = numbers
+        return out
 
-def compute(run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool, device: Device,
-            progress: Optional[Progress] = None, *, cache: bool = True, io_limit: Any = None,
-            **more: Any) -> c.ComputeOptions:
-    """The library's struct; `run` is stopped by Ctrl-C."""
-    out = options(c.ComputeOptions)
-    out.memory_bytes = size(memory)
-    out.threads = threads
-    out.precision = choose("precision", PRECISIONS, precision)
-    out.io = choose("io", IOS, io)
-    out.deterministic = deterministic
-    out.no_cache, out.io_limit = not cache, size(io_limit)
-    run.watch(out, progress)
-    out.device = choose("device", DEVICES, device.device)
-    out.device_memory_bytes, out.streams = size(device.device_memory), device.streams
-    if device.split is not None:
-        out.split = device.split.encode()
-    if device.name is not None:
-        out.device_name = device.name.encode()
-    named = device.devices
-    if isinstance(named, int):
-        out.device_count = named
-    elif named is not None:
-        numbers = list(named)
-        if device.device != "gpu" or not 1 <= len(numbers) <= c.MAX_DEVICES:
-            raise UsageError(f"devices {numbers}: the numbers of 1 to {c.MAX_DEVICES} GPUs go with device='gpu'; of the "
-                             "CPU it is one number")
-        out.device_count = len(numbers)
-        out.devices[:len(numbers)] = numbers
+
+def compute(known: Any, run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool,
+            device: Device, progress: Optional[Progress] = None, *, cache: bool = True, io_limit: Any = None,
+            **more: Any) -> c.DeviceOptions:
+    """Sets `run` and `compute` of the options `known`; returns those of the device, which `known` refers to."""
+    run.watch(known, progress)
+    known.run.memory_bytes, known.run.threads = size(memory), threads
+    out = known.compute
+    out.precision, out.io = choose("precision", PRECISIONS, precision), choose("io", IOS, io)
+    out.deterministic, out.no_cache, out.io_limit = deterministic, not cache, size(io_limit)
     for name, given in more.items():
         setattr(out, name, choose(name, CHOICES[name], given))
-    return out
+    devices = device.options()
+    out.device = ctypes.pointer(devices)
+    return devices

@@ -14,7 +14,7 @@ import numpy as np
 from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer, size
-from ._options import FORMATS, MODELS, choose
+from ._options import FORMATS, MODELS, choose, index_base as first_index
 
 STOPS = ("tol", "iterations", "time", "stopped")
 
@@ -97,14 +97,14 @@ class Result:
     def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None,
                  store: Optional[str] = None) -> None:
         """Takes the numbers from the library's model; from files of `folder`, where they have been written there."""
-        report = options(c.CpdReport)
-        call("sluice_cpd_report", model, byref(report))
+        report = options(c.ModelInfo)
+        call("sluice_model_get_info", model, byref(report))
         self.rank: int = report.rank
         self.device_nnz: int = report.device_nnz
         self.fit: float = report.fit
         self.fits: List[float] = list(fits)
         self.iterations: int = report.iterations
-        self.stop: str = STOPS[report.stop]
+        self.stop: str = STOPS[report.stop_reason]
         self.resume: Optional[Tuple[int, int]] = \
             (report.resume_iteration, report.resume_mode) if report.resume_iteration > 0 else None
         self.seconds: float = report.seconds
@@ -115,16 +115,16 @@ class Result:
         self.mode_order: Tuple[int, ...] = tuple(report.mode_order[:report.order])
         self.folder = folder
         self.store = store
-        self._record: Optional[bytes] = LIB.sluice_cpd_record(model)
+        self._record: Optional[bytes] = LIB.sluice_model_record(model)
         self.weights: np.ndarray = np.empty(self.rank)
-        LIB.sluice_cpd_lambda(model, self.weights.ctypes.data_as(ctypes.c_void_p))
+        call("sluice_model_get_weights", model, pointer(self.weights), ctypes.c_uint64(self.rank))
         self.factors: List[np.ndarray] = []
         for mode in range(report.order):
             if folder is not None:
                 self.factors.append(np.load(os.path.join(folder, f"mode-{mode + 1}.npy"), mmap_mode="r"))
                 continue
-            factor = np.empty((LIB.sluice_cpd_rows(model, ctypes.c_uint32(mode)), self.rank))
-            LIB.sluice_cpd_factor(model, ctypes.c_uint32(mode), factor.ctypes.data_as(ctypes.c_void_p))
+            factor = np.empty((report.dims[mode], self.rank))
+            call("sluice_model_get_factor", model, ctypes.c_uint32(mode), pointer(factor), ctypes.c_uint64(factor.size))
             self.factors.append(factor)
 
     @property
@@ -141,16 +141,16 @@ class Result:
         """
         known = report_options(components, rows, store, overwrite, memory)
         if self.folder is not None:
-            call("sluice_report", path_bytes(self.folder), path_bytes(path), byref(known))
+            call("sluice_run_report", path_bytes(self.folder), path_bytes(path), byref(known))
             return
         known.record = self._record
         if store is None and self.store and os.path.isdir(self.store):
             known.store = path_bytes(self.store)
         model = self._model()
         try:
-            call("sluice_cpd_page", model, path_bytes(path), byref(known))
+            call("sluice_model_report", model, path_bytes(path), byref(known))
         finally:
-            LIB.sluice_cpd_destroy(model)
+            LIB.sluice_model_destroy(model)
 
     @property
     def complete(self) -> bool:
@@ -168,7 +168,7 @@ class Result:
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
         pointers = (ctypes.c_void_p * len(held))(*(pointer(factor) for factor in held))
         dims = (ctypes.c_uint64 * len(held))(*(len(factor) for factor in held))
-        call("sluice_cpd_from_factors", ctypes.c_uint32(len(held)), dims, ctypes.c_uint32(self.rank), pointer(weights),
+        call("sluice_model_create", ctypes.c_uint32(len(held)), dims, ctypes.c_uint32(self.rank), pointer(weights),
              pointers, byref(model))
         return model
 
@@ -192,12 +192,12 @@ class Result:
         out = np.empty(len(held[0]))
         run = Run()
         known = options(c.PredictOptions)
-        known.threads, known.stop = threads, ctypes.pointer(run.stop)
+        known.run.threads, known.run.stop = threads, ctypes.pointer(run.stop)
         model = self._model()
         try:
             run.call("sluice_predict", model, ctypes.c_uint64(len(out)), pointers, pointer(out), byref(known))
         finally:
-            LIB.sluice_cpd_destroy(model)
+            LIB.sluice_model_destroy(model)
         return out
 
     def predict_file(self, path: Any, output: Any = None, *, format: str = "auto", index_base: Optional[int] = None, overwrite: bool = False,
@@ -207,20 +207,20 @@ class Result:
         residuals: CSV or .npy as its name ends, else text.
         """
         run = Run()
-        known = options(c.PredictOptions)
+        known = options(c.PredictTextOptions)
         known.dialect = choose("format", FORMATS, format)
-        known.index_base = -1 if index_base is None else index_base
-        known.overwrite, known.threads = overwrite, threads
+        known.index_base = first_index(index_base)
+        known.overwrite, known.run.threads = overwrite, threads
         run.watch(known, progress)
         ending = os.path.splitext(os.fsdecode(output))[1] if output is not None else None
-        known.form = {None: 0, ".csv": 2, ".npy": 3}.get(ending, 1)
+        known.form = {".csv": 1, ".npy": 2}.get(ending, 0)
         report = options(c.PredictReport)
         model = self._model()
         try:
             run.call("sluice_predict_text", model, path_bytes(path), None if output is None else path_bytes(output),
                      byref(known), byref(report))
         finally:
-            LIB.sluice_cpd_destroy(model)
+            LIB.sluice_model_destroy(model)
         errors = (report.rmse, report.mae, report.largest, report.values_norm) if report.has_values else (None,) * 4
         return Prediction(report.rows, report.index_base, *errors)
 
@@ -242,7 +242,7 @@ class Result:
         known = options(c.TopOptions)
         known.component_count, known.mode_count = 1, len(wanted)
         known.components, known.modes = (ctypes.c_uint32 * 1)(component), (ctypes.c_uint32 * len(wanted))(*wanted)
-        known.rows, known.by_signed, known.memory_bytes = rows, by == "value", size(memory)
+        known.rows, known.by_signed, known.run.memory_bytes = rows, by == "value", size(memory)
         known.store = None if where is None else path_bytes(where)
         out: List[List[Row]] = []
 
@@ -254,13 +254,13 @@ class Result:
             return 0
 
         if self.folder is not None:
-            call("sluice_top", path_bytes(self.folder), byref(known), c.ON_TOP_ROW(on_row), None)
+            call("sluice_run_top", path_bytes(self.folder), byref(known), c.ON_TOP_ROW(on_row))
             return out
         model = self._model()
         try:
-            call("sluice_cpd_top", model, byref(known), c.ON_TOP_ROW(on_row), None)
+            call("sluice_model_top", model, byref(known), c.ON_TOP_ROW(on_row))
         finally:
-            LIB.sluice_cpd_destroy(model)
+            LIB.sluice_model_destroy(model)
         return out
 
     def export(self, output: Any, *, form: Optional[str] = None, store: Any = None, overwrite: bool = False,
@@ -273,19 +273,19 @@ class Result:
         """
         known = options(c.ModelExportOptions)
         known.form = choose("form", MODELS, form)
-        known.overwrite, known.memory_bytes = overwrite, size(memory)
+        known.overwrite, known.run.memory_bytes = overwrite, size(memory)
         where = store if store is not None else self.store if self.store and os.path.isdir(self.store) else None
         known.store = None if where is None else path_bytes(where)
         run = Run()
         run.watch(known, progress)
         if self.folder is not None and form != "npy":
-            run.call("sluice_model_export", path_bytes(self.folder), path_bytes(output), byref(known))
+            run.call("sluice_run_export", path_bytes(self.folder), path_bytes(output), byref(known))
             return
         model = self._model()
         try:
-            run.call("sluice_cpd_export", model, path_bytes(output), byref(known))
+            run.call("sluice_model_export", model, path_bytes(output), byref(known))
         finally:
-            LIB.sluice_cpd_destroy(model)
+            LIB.sluice_model_destroy(model)
 
     def to_pyttb(self) -> Any:
         """A pyttb.ktensor with copies of the numbers."""
@@ -303,11 +303,11 @@ class Result:
 def report_options(components: int, rows: int, store: Any, overwrite: bool, memory: Any) -> Any:
     """Options of a page."""
     known = options(c.ReportOptions)
-    known.components, known.rows, known.overwrite, known.memory_bytes = components, rows, overwrite, size(memory)
+    known.components, known.rows, known.overwrite, known.run.memory_bytes = components, rows, overwrite, size(memory)
     known.store = None if store is None else path_bytes(store)
     return known
 
 
 def save(model: Any, path: Any) -> None:
     """Writes a model of the library as .npy files."""
-    call("sluice_cpd_save", model, ctypes.c_int(MODELS["npy"]), path_bytes(path))
+    call("sluice_model_save", model, ctypes.c_int(MODELS["npy"]), path_bytes(path))

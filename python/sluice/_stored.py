@@ -13,7 +13,7 @@ import numpy as np
 from . import _structs as c
 from ._errors import SluiceError, UsageError
 from ._library import LIB, Progress, Run, call, fault, options, path_bytes, size
-from ._options import CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose, keep_fibers, name_files, sort_beyond
+from ._options import CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose, index_base as first_index, keep_fibers, name_files, sort_beyond
 
 Self = TypeVar("Self", bound="Stored")
 
@@ -91,7 +91,7 @@ class Stored:
 
     def _info(self) -> c.StoreInfo:
         info = options(c.StoreInfo)
-        call("sluice_store_info", self._open(), byref(info))
+        call("sluice_store_get_info", self._open(), byref(info))
         return info
 
     def _look(self) -> None:
@@ -112,16 +112,16 @@ class Stored:
         names = {number: name for name, number in LAYOUTS.items()}
         codecs = {number: name for name, number in CODECS.items()}
         found = []
-        for number in range(LIB.sluice_store_layouts(self._open())):
+        for number in range(LIB.sluice_store_layout_count(self._open())):
             info = options(c.LayoutInfo)
-            call("sluice_store_layout", self._open(), c_uint32(number), byref(info))
+            call("sluice_store_get_layout", self._open(), c_uint32(number), byref(info))
             found.append(Layout(names[info.kind], info.mode, codecs[info.codec], info.file_bytes, info.block_count,
                                 tuple(self._stripe(number, stripe) for stripe in range(info.stripes))))
         return found
 
     def _stripe(self, number: int, stripe: int) -> str:
         path = ctypes.create_string_buffer(8192)
-        call("sluice_store_stripe", self._open(), c_uint32(number), c_uint32(stripe), path, c_uint64(len(path)), None)
+        call("sluice_store_get_stripe", self._open(), c_uint32(number), c_uint32(stripe), path, c_uint64(len(path)), None)
         return os.fsdecode(path.value)
 
     def info(self) -> StoreInfo:
@@ -132,7 +132,7 @@ class Stored:
         appended = []
         for number in range(info.appended):
             one = options(c.Appended)
-            call("sluice_store_appended", self._open(), c_uint32(number), byref(one))
+            call("sluice_store_get_appended", self._open(), c_uint32(number), byref(one))
             appended.append((one.source.decode(errors="replace"), one.entries))
         return StoreInfo(
             shape=self.shape, nnz=info.nnz, norm=info.norm, value_type="f32" if info.value_type == 1 else "f64",
@@ -156,12 +156,12 @@ class Stored:
     def label(self, mode: int, index: int) -> Optional[str]:
         """The name of an index; None where it has none."""
         name = ctypes.c_char_p()
-        call("sluice_store_name", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
+        call("sluice_store_get_name", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
         return None if name.value is None else name.value.decode(errors="replace")
 
     def labels(self, mode: int) -> Optional[np.ndarray]:
         """The names of all indices of a mode, "" where one has none; None where none has. They come from disk."""
-        count = LIB.sluice_store_names(self._open(), c_uint32(self._mode(mode)))
+        count = LIB.sluice_store_name_count(self._open(), c_uint32(self._mode(mode)))
         if count == 0:
             return None
         out = np.full(self.shape[mode], "", dtype=object)
@@ -201,7 +201,7 @@ class Stored:
               progress: Optional[Progress] = None) -> None:
         """Verifies the store, all of it unless `fast`: raises the first fault."""
         known = options(c.CheckOptions)
-        known.fast, known.threads, known.memory_bytes = fast, threads, size(memory)
+        known.fast, known.run.threads, known.run.memory_bytes = fast, threads, size(memory)
         run = Run()
         run.watch(known, progress)
         run.call("sluice_check", path_bytes(self.path), byref(known), None)
@@ -210,7 +210,7 @@ class Stored:
                progress: Optional[Progress] = None) -> List[SluiceError]:
         """Verifies the store as check does, and returns the faults that it finds, `most` of them: [] where it is sound."""
         known = options(c.CheckOptions)
-        known.fast, known.threads, known.memory_bytes, known.max_findings = fast, threads, size(memory), most
+        known.fast, known.run.threads, known.run.memory_bytes, known.max_findings = fast, threads, size(memory), most
         found: List[SluiceError] = []
         known.found = c.ON_FOUND(lambda _, given: found.append(fault(given.contents.status, given.contents)))
         run = Run()
@@ -231,8 +231,8 @@ class Stored:
         """
         known = options(c.ExportOptions)
         known.form = choose("form", EXPORTS, form)
-        known.index_base, known.overwrite = index_base, overwrite
-        known.threads, known.memory_bytes = threads, size(memory)
+        known.index_base, known.overwrite = first_index(index_base), overwrite
+        known.run.threads, known.run.memory_bytes = threads, size(memory)
         lines = c_uint64()
         run = Run()
         run.watch(known, progress)
@@ -247,7 +247,7 @@ class Stored:
         """
         run = Run()
         known = options(c.LayoutOptions)
-        known.threads, known.memory_bytes = threads, size(memory)
+        known.run.threads, known.run.memory_bytes = threads, size(memory)
         run.watch(known, progress)
         run.call("sluice_layout_add", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
                  c_uint32(self._mode(mode)), byref(known))
@@ -293,10 +293,10 @@ class Stored:
         .npy file `values` is the file of their values.
         """
         known = options(c.AppendOptions)
-        known.index_base = -1 if index_base is None else index_base
+        known.index_base = first_index(index_base)
         known.duplicates = choose("duplicates", DUPLICATES, duplicates)
         known.fixed_modes = sum(1 << self._mode(mode) for mode in set(fixed_modes))
-        known.again, known.drop_layouts, known.threads, known.memory_bytes = again, drop_layouts, threads, size(memory)
+        known.again, known.drop_layouts, known.run.threads, known.run.memory_bytes = again, drop_layouts, threads, size(memory)
         known.dialect, known.table = choose("format", FORMATS, format), table
         known.values = None if values is None else path_bytes(values)
         name_files(known, labels)
@@ -354,18 +354,17 @@ class Stored:
                 raise UsageError(f"the range {given!r} of mode {mode} has the step {given.step}; 1 is needed")
         if not 0 <= first < stop <= length:
             raise UsageError(f"the range {given!r} of mode {mode} is not within its {length} indices, from 0 on")
-        return c.Range(mode, 0, first, stop - 1)
+        return c.Range(mode, first, stop - 1)
 
     def _reshape(self, codec: Optional[str], relabel: Optional[str], transform: Optional[str], fibers: Fibers,
                  overwrite: bool, threads: int, memory: Any) -> c.ReshapeOptions:
         known = options(c.ReshapeOptions)
         keep_fibers(known, fibers)
-        known.codec = 0 if codec is None else choose("codec", CODECS, codec)
-        if relabel is not None:
-            known.relabel, known.relabel_given = choose("relabel", RELABELS, relabel), 1
+        known.output.codec = 0 if codec is None else choose("codec", CODECS, codec)
+        known.output.relabel = 0 if relabel is None else choose("relabel", RELABELS, relabel)
         if transform is not None:
             known.transform = transform.encode()
-        known.overwrite, known.threads, known.memory_bytes = overwrite, threads, size(memory)
+        known.output.overwrite, known.run.threads, known.run.memory_bytes = overwrite, threads, size(memory)
         return known
 
     def _reopen(self) -> None:

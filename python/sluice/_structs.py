@@ -1,7 +1,7 @@
 """The structs of include/sluice/, field by field; a test compares them with a C compiler's."""
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
 from operator import index
 from typing import Any
 
@@ -10,7 +10,7 @@ from ._errors import UsageError
 MAX_ORDER = 16
 MAX_DEVICES = 16
 U32, U64, F64, ENUM = c_uint32, c_uint64, c_double, c_int
-LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1), c_int32: (-2**31, 2**31 - 1)}
+LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1)}
 
 
 def whole(kind: Any, name: str, value: Any) -> Any:
@@ -35,77 +35,85 @@ class Structure(ctypes.Structure):
 
 class Error(Structure):
     _fields_ = [("status", ENUM), ("system_errno", c_int), ("line", U64), ("column", U64), ("block", U64),
-                ("offset", U64), ("field", ENUM), ("other_field", ENUM), ("file", c_char * 512), ("message", c_char * 1024)]
+                ("offset", U64), ("field", c_char_p), ("other_field", c_char_p), ("file", c_char * 512), ("message", c_char * 1024)]
 
 
-# Returns an address: ctypes would keep no string alive behind the call.
+class Progress(Structure):
+    _fields_ = [("phase", c_char_p), ("done", U64), ("total", U64), ("iteration", U32), ("mode", U32)]
+
+
+# Returns an address: ctypes would keep no string alive after the call.
 NAME = CFUNCTYPE(c_void_p, c_void_p, U32, U64)
-PROGRESS = CFUNCTYPE(None, c_void_p, c_char_p, U64, U64)
+ON_PROGRESS = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
 
 
-STOP = POINTER(c_int)
+class RunOptions(Structure):
+    _fields_ = [("memory_bytes", U64), ("threads", U32), ("stop", POINTER(c_int)), ("progress", ON_PROGRESS),
+                ("context", c_void_p)]
 
 
-def fibers(reserved):
-    return [("fibers", ENUM), ("fiber_mode", U32), ("fiber_bits", U32), (reserved, U32)]
+class OutputOptions(Structure):
+    _fields_ = [("codec", ENUM), ("relabel", ENUM), ("fibers", ENUM), ("fiber_mode", U32), ("fiber_bits", U32),
+                ("overwrite", U32), ("block_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64)]
+
+
+class EntryOptions(Structure):
+    _fields_ = [("index_base", ENUM), ("duplicates", ENUM), ("value", ENUM), ("dims_order", U32), ("dims", U64 * MAX_ORDER)]
+
+
+class TableOptions(Structure):
+    _fields_ = [("columns", c_char_p), ("value_column", c_char_p), ("delimiter", c_char), ("no_header", U32),
+                ("missing", ENUM)]
 
 
 class ConvertOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("dims_order", U32),
-                ("dims", U64 * MAX_ORDER), ("duplicates", ENUM), ("codec", ENUM), ("value", ENUM), ("threads", U32),
-                ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
-                ("overwrite", U32), ("relabel", ENUM), ("restart", U32), ("reserved", U32), ("commit_seconds", F64),
-                ("progress", PROGRESS), ("context", c_void_p), ("columns", c_char_p), ("value_column", c_char_p),
-                ("delimiter", c_char_p), ("no_header", U32), ("missing", ENUM), ("labels", POINTER(c_char_p)),
-                ("label_count", U32), ("named_modes", U32), ("name", NAME), ("titles", c_char_p * MAX_ORDER),
-                ("values", c_char_p), ("transform", c_char_p), ("stop", STOP), *fibers("reserved3")]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("entries", EntryOptions),
+                ("dialect", ENUM), ("restart", U32), ("commit_seconds", F64), ("table", TableOptions),
+                ("labels", POINTER(c_char_p)), ("label_count", U64), ("values", c_char_p), ("transform", c_char_p)]
+
+
+class BuilderOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("entries", EntryOptions),
+                ("name", NAME), ("named_modes", U64), ("titles", c_char_p * MAX_ORDER)]
 
 
 class ConvertReport(Structure):
     _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("order", U32), ("dims", U64 * MAX_ORDER),
-                ("index_base", U32), ("reserved", U32), ("entries", U64), ("duplicates", U64),
-                ("explicit_zeros", U64), ("nnz", U64), ("text_bytes", U64), ("store_bytes", U64), ("seconds", F64),
-                ("relabelled_modes", U32), ("reserved2", U32), ("skipped", U64)]
+                ("index_base", U32), ("relabelled_modes", U32), ("entries", U64), ("skipped", U64), ("duplicates", U64),
+                ("explicit_zeros", U64), ("nnz", U64), ("text_bytes", U64), ("store_bytes", U64), ("seconds", F64)]
 
 
 class AppendOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("duplicates", ENUM),
-                ("fixed_modes", U32), ("again", U32), ("drop_layouts", U32), ("threads", U32), ("reserved", U32),
-                ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
-                ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP), *fibers("reserved2"),
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("dialect", ENUM),
+                ("index_base", ENUM), ("duplicates", ENUM), ("fixed_modes", U32), ("again", U32), ("drop_layouts", U32),
                 ("labels", POINTER(c_char_p)), ("label_count", U32), ("table", U32), ("values", c_char_p)]
 
 
 class AppendReport(Structure):
-    _fields_ = [("struct_bytes", U64), ("order", U32), ("known", U32), ("dims", U64 * MAX_ORDER), ("entries", U64),
-                ("nnz_before", U64), ("nnz", U64), ("layouts_dropped", U32), ("reserved", U32)]
+    _fields_ = [("struct_bytes", U64), ("order", U32), ("layouts_dropped", U32), ("dims", U64 * MAX_ORDER),
+                ("known", U64), ("entries", U64), ("nnz_before", U64), ("nnz", U64)]
 
 
 class Range(Structure):
-    _fields_ = [("mode", U32), ("reserved", U32), ("first", U64), ("last", U64)]
+    _fields_ = [("mode", U32), ("first", U64), ("last", U64)]
 
 
 class ReshapeOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("codec", ENUM), ("relabel", ENUM), ("relabel_given", U32),
-                ("keep_indices", U32), ("overwrite", U32), ("threads", U32), ("transform", c_char_p),
-                ("block_bytes", U64), ("memory_bytes", U64), ("temp_folder", c_char_p), ("max_temp_bytes", U64),
-                ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP), *fibers("reserved")]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("transform", c_char_p),
+                ("keep_indices", U64)]
 
 
 class GenerateOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("distribution", ENUM), ("codec", ENUM), ("zipf_exponent", F64), ("rank", U32),
-                ("threads", U32), ("noise", F64), ("seed", U64), ("block_bytes", U64), ("memory_bytes", U64),
-                ("overwrite", U32), ("relabel", ENUM), ("progress", PROGRESS), ("context", c_void_p), ("stop", STOP),
-                ("temp_folder", c_char_p), ("max_temp_bytes", U64), *fibers("reserved"), ("best_ttm", U32),
-                ("reserved2", U32)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("distribution", ENUM),
+                ("rank", U32), ("zipf_exponent", F64), ("noise", F64), ("seed", U64), ("best_ttm", U64)]
 
 
 class StoreInfo(Structure):
     _fields_ = [("struct_bytes", U64), ("order", U32), ("value_type", ENUM), ("dims", U64 * MAX_ORDER), ("nnz", U64),
-                ("norm", F64), ("block_count", U64), ("store_bytes", U64), ("content_sum", U64), ("codec", ENUM),
-                ("relabelled_modes", U32), ("named_modes", U32), ("fiber_bits", U32), ("fiber_mode", U32),
-                ("key_bits", U32), ("tile_count", U64), ("max_block_bytes", U64), ("total_bytes", U64),
-                ("entries", U64), ("duplicates", U64), ("explicit_zeros", U64), ("index_base", U32), ("appended", U32),
+                ("norm", F64), ("store_bytes", U64), ("total_bytes", U64), ("block_count", U64), ("tile_count", U64),
+                ("max_block_bytes", U64), ("content_sum", U64), ("codec", ENUM), ("relabelled_modes", U32),
+                ("named_modes", U32), ("fiber_bits", U32), ("fiber_mode", U32), ("key_bits", U32), ("entries", U64),
+                ("duplicates", U64), ("explicit_zeros", U64), ("index_base", U32), ("appended", U32),
                 ("source", c_char * 512), ("dialect", c_char * 32), ("duplicate_policy", c_char * 16),
                 ("transforms", c_char * 128), ("writer", c_char * 64)]
 
@@ -115,13 +123,12 @@ class Appended(Structure):
 
 
 class LayoutInfo(Structure):
-    _fields_ = [("struct_bytes", U64), ("kind", ENUM), ("mode", U32), ("codec", ENUM), ("reserved", U32),
-                ("file_bytes", U64), ("block_count", U64), ("stripes", U32), ("reserved2", U32)]
+    _fields_ = [("struct_bytes", U64), ("kind", ENUM), ("mode", U32), ("codec", ENUM), ("stripes", U32),
+                ("file_bytes", U64), ("block_count", U64)]
 
 
 class LayoutOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("memory_bytes", U64), ("threads", U32), ("reserved", U32),
-                ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions)]
 
 
 ON_FOUND = CFUNCTYPE(None, c_void_p, POINTER(Error))
@@ -129,47 +136,52 @@ ON_LEFTOVER = CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class CheckOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("fast", U32), ("threads", U32), ("memory_bytes", U64), ("max_findings", U32),
-                ("reserved", U32), ("found", ON_FOUND), ("context", c_void_p), ("stop", STOP), ("progress", PROGRESS),
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("fast", U32), ("max_findings", U32), ("found", ON_FOUND),
                 ("leftover", ON_LEFTOVER)]
 
 
 class ExportOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("index_base", U32), ("threads", U32), ("memory_bytes", U64),
-                ("overwrite", U32), ("form", ENUM), ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("form", ENUM), ("index_base", ENUM), ("overwrite", U64)]
 
 
 class ModelExportOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("form", ENUM), ("overwrite", U32), ("store", c_char_p), ("memory_bytes", U64),
-                ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("form", ENUM), ("overwrite", U32), ("store", c_char_p)]
+
+
+class DevicePlan(Structure):
+    _fields_ = [("struct_bytes", U64), ("budget_bytes", U64), ("minimum_bytes", U64), ("total_bytes", U64),
+                ("slot_bytes", U64), ("resident_blocks", U64), ("resident_bytes", U64), ("copied_bytes", U64),
+                ("host_bytes", U64), ("streams", U32), ("count", U32), ("described", U32), ("multiprocessors", U32),
+                ("name", c_char * 128)]
+
+
+class DeviceOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("kind", ENUM), ("split", ENUM), ("split_fraction", F64), ("memory_bytes", U64),
+                ("streams", U32), ("count", U32), ("numbers", U32 * MAX_DEVICES), ("chip", c_char_p),
+                ("plan", POINTER(DevicePlan))]
 
 
 class ComputeOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("memory_bytes", U64), ("threads", U32), ("precision", ENUM), ("io", ENUM),
-                ("schedule", ENUM), ("deterministic", U32), ("slots", U32), ("no_cache", U32), ("copies", ENUM),
-                ("stop", POINTER(c_int)), ("pin", ENUM), ("layouts", ENUM), ("passes", ENUM), ("io_limit", U64),
-                ("device", ENUM), ("streams", U32), ("device_memory_bytes", U64), ("split", c_char_p),
-                ("device_count", U32), ("devices", U32 * MAX_DEVICES), ("reserved", U32), ("progress", PROGRESS),
-                ("context", c_void_p), ("device_name", c_char_p)]
+    _fields_ = [("precision", ENUM), ("io", ENUM), ("schedule", ENUM), ("pin", ENUM), ("layouts", ENUM), ("passes", ENUM),
+                ("copies", ENUM), ("deterministic", U32), ("slots", U32), ("no_cache", U32), ("io_limit", U64),
+                ("device", POINTER(DeviceOptions))]
 
 
 class Plan(Structure):
     _fields_ = [("struct_bytes", U64), ("budget_bytes", U64), ("minimum_bytes", U64), ("total_bytes", U64),
                 ("process_bytes", U64), ("index_bytes", U64), ("factor_bytes", U64), ("output_bytes", U64),
-                ("dense_bytes", U64), ("scratch_bytes", U64), ("decoder_bytes", U64), ("slot_bytes", U64),
-                ("cache_bytes", U64), ("iteration_bytes", U64), ("iteration_read_bytes", U64), ("slot_count", U32),
-                ("threads", U32), ("passes", U32), ("reserved", U32), ("label_bytes", U64), ("copies_bytes", U64),
-                ("mean_passes", F64), ("device_budget_bytes", U64), ("device_minimum_bytes", U64),
-                ("device_total_bytes", U64), ("device_streams", U32), ("device_count", U32), ("device_name", c_char * 128),
-                ("device_slot_bytes", U64), ("device_resident_blocks", U64), ("device_resident_bytes", U64),
-                ("device_copied_bytes", U64), ("device_host_bytes", U64), ("device_described", U32),
-                ("device_multiprocessors", U32)]
+                ("dense_bytes", U64), ("scratch_bytes", U64), ("decoder_bytes", U64), ("label_bytes", U64),
+                ("copies_bytes", U64), ("cache_bytes", U64), ("slot_bytes", U64), ("slot_count", U32), ("threads", U32),
+                ("passes", F64), ("iteration_bytes", U64), ("iteration_read_bytes", U64)]
+
+
+class MttkrpOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions)]
 
 
 class TtvOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("codec", ENUM), ("overwrite", U32), ("block_bytes", U64),
-                ("temp_folder", c_char_p), ("max_temp_bytes", U64), ("sort", U32), ("relabel", ENUM),
-                ("compute", POINTER(ComputeOptions)), *fibers("reserved")]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("output", OutputOptions), ("compute", ComputeOptions),
+                ("sort", U64)]
 
 
 class TtvReport(Structure):
@@ -177,68 +189,65 @@ class TtvReport(Structure):
                 ("nnz", U64), ("store_bytes", U64), ("bytes_read", U64), ("fibers", U64), ("device_nnz", U64)]
 
 
-class TtmReport(Structure):
-    _fields_ = [("struct_bytes", U64), ("fibers", U64), ("bytes_read", U64), ("bytes_written", U64), ("sorted", U32),
-                ("reserved", U32), ("device_nnz", U64)]
-
-
 class TtmOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("temp_folder", c_char_p), ("elements", U32), ("reserved", U32),
-                ("compute", POINTER(ComputeOptions))]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("temp_folder", c_char_p),
+                ("elements", U64)]
 
 
-class CpdIteration(Structure):
+class TtmReport(Structure):
+    _fields_ = [("struct_bytes", U64), ("fibers", U64), ("bytes_read", U64), ("bytes_written", U64), ("sorted", U64),
+                ("device_nnz", U64)]
+
+
+class Iteration(Structure):
     _fields_ = [("iteration", U32), ("singular", U32), ("fit", F64), ("delta", F64), ("seconds", F64),
-                ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64),
-                ("reserved", U64 * 5)]
+                ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64)]
 
 
-class CpdCheckpoint(Structure):
+class Checkpoint(Structure):
     _fields_ = [("iteration", U32), ("mode", U32), ("seconds", F64), ("bytes", U64), ("past_count", U64),
-                ("past", POINTER(CpdIteration))]
+                ("past", POINTER(POINTER(Iteration)))]
 
 
-class CpdProgress(Structure):
-    _fields_ = [("iteration", U32), ("mode", U32), ("blocks_done", U64), ("blocks", U64)]
-
-
-ON_CPD_PROGRESS = CFUNCTYPE(c_int, c_void_p, POINTER(CpdProgress))
-ON_ITERATION = CFUNCTYPE(c_int, c_void_p, POINTER(CpdIteration))
-ON_CHECKPOINT = CFUNCTYPE(None, c_void_p, POINTER(CpdCheckpoint))
+ON_ITERATION = CFUNCTYPE(c_int, c_void_p, POINTER(Iteration))
+ON_CHECKPOINT = CFUNCTYPE(None, c_void_p, POINTER(Checkpoint))
 
 
 class CpdOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("iterations", U32), ("mode_order_set", U32), ("tolerance", F64),
-                ("max_seconds", F64), ("regularization", F64), ("seed", U64), ("init_folder", c_char_p),
-                ("mode_order", U32 * MAX_ORDER), ("iteration", ON_ITERATION), ("progress", ON_CPD_PROGRESS),
-                ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT), ("context", c_void_p),
-                ("compute", POINTER(ComputeOptions)), ("checkpoint_folder", c_char_p), ("checkpoint_seconds", F64),
-                ("restart", U32), ("reserved", U32), ("holdout", F64), ("holdout_seed", U64)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("compute", ComputeOptions), ("iterations", U32),
+                ("start_only", U32), ("tolerance", F64), ("max_seconds", F64), ("regularization", F64), ("seed", U64),
+                ("init_folder", c_char_p), ("mode_order", U32 * MAX_ORDER), ("mode_order_count", U32), ("restart", U32),
+                ("checkpoint_folder", c_char_p), ("checkpoint_seconds", F64), ("holdout", F64), ("holdout_seed", U64),
+                ("iteration", ON_ITERATION), ("resumed", ON_CHECKPOINT), ("checkpointed", ON_CHECKPOINT)]
 
 
-class CpdReport(Structure):
-    _fields_ = [("struct_bytes", U64), ("order", U32), ("rank", U32), ("iterations", U32), ("stop", ENUM),
-                ("fit", F64), ("norm", F64), ("resume_iteration", U32), ("resume_mode", U32), ("resumes", U32),
-                ("reserved", U32), ("checkpoints", U64), ("seconds", F64), ("mttkrp_seconds", F64),
-                ("solve_seconds", F64), ("fit_seconds", F64), ("checkpoint_seconds", F64), ("bytes_read", U64),
-                ("mode_order", U32 * MAX_ORDER), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64),
-                ("heldout_norm", F64), ("device_nnz", U64)]
+class ModelInfo(Structure):
+    _fields_ = [("struct_bytes", U64), ("order", U32), ("rank", U32), ("dims", U64 * MAX_ORDER), ("iterations", U32),
+                ("stop_reason", ENUM), ("fit", F64), ("norm", F64), ("mode_order", U32 * MAX_ORDER),
+                ("resume_iteration", U32), ("resume_mode", U32), ("resumes", U64), ("checkpoints", U64), ("seconds", F64),
+                ("mttkrp_seconds", F64), ("solve_seconds", F64), ("fit_seconds", F64), ("checkpoint_seconds", F64),
+                ("bytes_read", U64), ("heldout", U64), ("heldout_rmse", F64), ("heldout_mae", F64), ("heldout_norm", F64),
+                ("device_nnz", U64)]
 
 
 class PredictOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", c_int32), ("form", ENUM), ("overwrite", U32),
-                ("threads", U32), ("reserved", U32), ("stop", STOP), ("progress", PROGRESS), ("context", c_void_p)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions)]
+
+
+class PredictTextOptions(Structure):
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("dialect", ENUM), ("index_base", ENUM), ("form", ENUM),
+                ("overwrite", U32)]
 
 
 class SweepRun(Structure):
     _fields_ = [("struct_bytes", U64), ("rank", U32), ("iterations", U32), ("seed", U64), ("fit", F64),
-                ("seconds", F64), ("heldout_rmse", F64), ("match", F64), ("stop", ENUM), ("kept", U32),
+                ("seconds", F64), ("heldout_rmse", F64), ("match", F64), ("stop_reason", ENUM), ("kept", U32),
                 ("folder", c_char * 48)]
 
 
 class SweepRank(Structure):
     _fields_ = [("struct_bytes", U64), ("rank", U32), ("runs", U32), ("best_seed", U64), ("best_fit", F64),
-                ("agreement", F64), ("consistency", F64), ("compared", U32), ("reserved", U32), ("note", c_char * 192)]
+                ("agreement", F64), ("consistency", F64), ("compared", U64), ("note", c_char * 192)]
 
 
 class SweepSuggestion(Structure):
@@ -250,15 +259,14 @@ ON_SWEEP_RUN = CFUNCTYPE(c_int, c_void_p, POINTER(SweepRun))
 
 
 class SweepOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("runs", U32), ("keep_all", U32), ("seed", U64), ("consistency", ENUM),
-                ("restart", U32), ("max_seconds", F64), ("cpd", POINTER(CpdOptions)), ("run", ON_SWEEP_RUN),
-                ("context", c_void_p)]
+    _fields_ = [("struct_bytes", U64), ("cpd", POINTER(CpdOptions)), ("runs", U32), ("keep_all", U32), ("seed", U64),
+                ("consistency", ENUM), ("restart", U32), ("max_seconds", F64), ("completed", ON_SWEEP_RUN)]
 
 
 class TopOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("components", POINTER(U32)), ("component_count", U32), ("by_number", U32),
-                ("modes", POINTER(U32)), ("mode_count", U32), ("by_signed", U32), ("rows", U64), ("store", c_char_p),
-                ("memory_bytes", U64)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("components", POINTER(U32)), ("modes", POINTER(U32)),
+                ("component_count", U32), ("mode_count", U32), ("by_number", U32), ("by_signed", U32), ("rows", U64),
+                ("store", c_char_p)]
 
 
 class TopRow(Structure):
@@ -270,29 +278,18 @@ ON_TOP_ROW = CFUNCTYPE(c_int, c_void_p, POINTER(TopRow))
 
 
 class ReportOptions(Structure):
-    _fields_ = [("struct_bytes", U64), ("components", U64), ("rows", U64), ("store", c_char_p), ("record", c_char_p),
-                ("memory_bytes", U64), ("overwrite", U32), ("reserved", U32)]
+    _fields_ = [("struct_bytes", U64), ("run", RunOptions), ("components", U64), ("rows", U64), ("store", c_char_p),
+                ("record", c_char_p), ("overwrite", U64)]
 
 
 class PredictReport(Structure):
-    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("has_values", U32), ("reserved", U32),
-                ("rows", U64), ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64)]
+    _fields_ = [("struct_bytes", U64), ("dialect", ENUM), ("index_base", U32), ("rows", U64), ("has_values", U64),
+                ("rmse", F64), ("mae", F64), ("largest", F64), ("values_norm", F64)]
 
 
-# By the names of the C structs; those with an init function of their own are options.
-STRUCTS = {"slc_error": Error, "sluice_convert_options": ConvertOptions, "sluice_convert_report": ConvertReport,
-           "sluice_append_options": AppendOptions, "sluice_append_report": AppendReport, "sluice_range": Range,
-           "sluice_reshape_options": ReshapeOptions, "sluice_generate_options": GenerateOptions, "sluice_store_info": StoreInfo,
-           "sluice_appended": Appended,
-           "sluice_layout_info": LayoutInfo, "sluice_layout_options": LayoutOptions,
-           "sluice_check_options": CheckOptions, "sluice_export_options": ExportOptions,
-           "sluice_model_export_options": ModelExportOptions,
-           "sluice_compute_options": ComputeOptions, "sluice_plan": Plan, "sluice_ttv_options": TtvOptions,
-           "sluice_ttv_report": TtvReport, "sluice_ttm_options": TtmOptions,
-           "sluice_ttm_report": TtmReport, "sluice_cpd_iteration": CpdIteration,
-           "sluice_cpd_progress": CpdProgress, "sluice_cpd_checkpoint": CpdCheckpoint, "sluice_cpd_options": CpdOptions, "sluice_cpd_report": CpdReport,
-           "sluice_predict_options": PredictOptions, "sluice_predict_report": PredictReport,
-           "sluice_sweep_run": SweepRun, "sluice_sweep_rank": SweepRank,
-           "sluice_sweep_suggestion": SweepSuggestion, "sluice_sweep_options": SweepOptions,
-           "sluice_report_options": ReportOptions, "sluice_top_options": TopOptions, "sluice_top_row": TopRow}
-NAMES = {kind: name for name, kind in STRUCTS.items()}
+def _c_name(kind: Any) -> str:
+    """The name of the C struct: sluice_convert_options of ConvertOptions."""
+    return "sluice" + "".join("_" + letter.lower() if letter.isupper() else letter for letter in kind.__name__)
+
+
+STRUCTS = {_c_name(kind): kind for kind in Structure.__subclasses__()}

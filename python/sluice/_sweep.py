@@ -39,7 +39,7 @@ class SweepRun:
 
     @classmethod
     def of(cls, given: Any) -> "SweepRun":
-        return cls(given.rank, given.seed, given.fit, given.iterations, STOPS[given.stop], given.seconds,
+        return cls(given.rank, given.seed, given.fit, given.iterations, STOPS[given.stop_reason], given.seconds,
                    _known(given.heldout_rmse), _known(given.match), bool(given.kept), given.folder.decode())
 
 
@@ -78,7 +78,7 @@ class Sweep:
         if self.folder is None:
             raise UsageError("nothing is left of this sweep: make it with an output for a page")
         known = report_options(64, 10, None, overwrite, memory)
-        call("sluice_report", path_bytes(self.folder), path_bytes(path), byref(known))
+        call("sluice_run_report", path_bytes(self.folder), path_bytes(path), byref(known))
 
 
 def _tell(sweep: Any, folder: Optional[str], load: Callable[[str], Result]) -> Sweep:
@@ -107,10 +107,10 @@ def make(run: Run, store: Any, folder: Any, ranks: List[int], known: Any, callba
     def on_run(_: Any, given: Any) -> int:
         return int(callback is not None and run.ask(callback, SweepRun.of(given.contents)))
 
-    known.run = c.ON_SWEEP_RUN(on_run)
+    known.completed = c.ON_SWEEP_RUN(on_run)
     numbers = (ctypes.c_uint32 * max(1, len(ranks)))(*(c.whole(ctypes.c_uint32, "rank", rank) for rank in ranks))
     sweep = ctypes.c_void_p()
-    run.call("sluice_sweep", store, path_bytes(folder), ctypes.c_uint32(len(ranks)), numbers, byref(known), byref(sweep))
+    run.call("sluice_sweep_ranks", store, path_bytes(folder), ctypes.c_uint32(len(ranks)), numbers, byref(known), byref(sweep))
     try:
         return _tell(sweep, os.fsdecode(folder) if lasting else None, load)
     finally:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import tempfile
-from ctypes import byref, c_uint32, c_void_p
+from ctypes import byref, c_uint32, c_uint64, c_void_p
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -65,16 +66,19 @@ class Tensor(Stored):
                       "l40s", with device_memory or nine tenths of its memory; None: the GPU of this machine, or, if it
                       has none and device_memory is given, an h100
         """
-        known = compute(Run(), memory, threads, precision, io, deterministic,
-                        Device(device, device_memory, split, devices, streams, device_name), copies=copies, layouts=layouts,
-                        passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
-        out = options(c.Plan)
+        known = options(c.CpdOptions if mode is None else c.MttkrpOptions)
+        devices_asked = compute(known, Run(), memory, threads, precision, io, deterministic,
+                                Device(device, device_memory, split, devices, streams, device_name), copies=copies,
+                                layouts=layouts, passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
+        out, of_devices = options(c.Plan), options(c.DevicePlan)
+        devices_asked.plan = ctypes.pointer(of_devices)
         if mode is None:
             call("sluice_cpd_plan", self._open(), c.whole(c_uint32, "rank", rank), byref(known), byref(out))
         else:
             call("sluice_mttkrp_plan", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint32, "rank", rank), byref(known), byref(out))
-        told = {name: getattr(out, name) for name, _ in out._fields_ if name not in ("struct_bytes", "reserved")}
-        return told | {"device_name": out.device_name.decode()}
+        plan = {name: getattr(out, name) for name, *_ in out._fields_ if name != "struct_bytes"}
+        plan.update({"device_" + name: getattr(of_devices, name) for name, *_ in of_devices._fields_ if name != "struct_bytes"})
+        return plan | {"passes": math.ceil(out.passes), "mean_passes": out.passes, "device_name": of_devices.name.decode()}
 
     def mttkrp(self, factors: Sequence[Any], mode: int, *, memory: Any = None, threads: int = 0,
                precision: str = "f64", io: str = "auto", deterministic: bool = False, device: str = "cpu",
@@ -95,12 +99,14 @@ class Tensor(Stored):
             raise UsageError(f"factors have {sorted(ranks)} columns; they need the same number")
         rank = ranks.pop()
         run = Run()
-        known = compute(run, memory, threads, precision, io, deterministic,
-                        Device(device, device_memory, split, devices, streams), progress, layouts=layouts, pin=pin,
-                        schedule=schedule, cache=cache, io_limit=io_limit)
+        known = options(c.MttkrpOptions)
+        compute(known, run, memory, threads, precision, io, deterministic,
+                Device(device, device_memory, split, devices, streams), progress, layouts=layouts, pin=pin,
+                schedule=schedule, cache=cache, io_limit=io_limit)
         pointers = (c_void_p * self.order)(*(pointer(matrix) for matrix in held))
         out = np.empty((self.shape[mode], rank))
-        run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, pointer(out), byref(known))
+        run.call("sluice_mttkrp", self._open(), c_uint32(mode), c_uint32(rank), pointers, pointer(out), c_uint64(out.size),
+                 byref(known))
         return out
 
     def ttv(self, vectors: Union[Dict[int, Any], Sequence[Optional[Any]]], output: Optional[PathLike] = None, *,
@@ -118,14 +124,14 @@ class Tensor(Stored):
         for mode, vector in given.items():
             held[self._mode(mode)] = _matrix(np.reshape(vector, (-1, 1)), self.shape[mode], f"the vector of mode {mode}")
         run = Run()
-        how = compute(run, memory, threads, "f64", io, False, Device(device, device_memory, split, None, streams),
-                      progress, schedule=schedule, io_limit=io_limit)
         known = options(c.TtvOptions)
-        known.codec, known.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
+        compute(known, run, memory, threads, "f64", io, False, Device(device, device_memory, split, None, streams),
+                progress, schedule=schedule, io_limit=io_limit)
+        known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
         known.sort = sort
         keep_fibers(known, fibers)
         sort_beyond(known, block_bytes, temp_folder, max_temp)
-        known.overwrite, known.compute = overwrite, ctypes.pointer(how)
+        known.output.overwrite = overwrite
         report = options(c.TtvReport)
         pointers = (c_void_p * self.order)(*(pointer(vector) for vector in held))
         run.call("sluice_ttv", self._open(), pointers, path_bytes(output) if output is not None else None,
@@ -142,13 +148,12 @@ class Tensor(Stored):
         """
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
-        how = compute(run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams),
-                      progress, pin=pin, io_limit=io_limit)
         known = options(c.TtmOptions)
+        compute(known, run, memory, threads, precision, io, False, Device(device, device_memory, split, None, streams),
+                progress, pin=pin, io_limit=io_limit)
         known.elements = elements
         if temp_folder is not None:
             known.temp_folder = path_bytes(temp_folder)
-        known.compute = ctypes.pointer(how)
         run.call("sluice_ttm", self._open(), c_uint32(mode), c_uint32(held.shape[1]), pointer(held),
                  path_bytes(output), byref(known), None)
         return tuple(np.load(os.path.join(os.fsdecode(output), name), mmap_mode="r")
@@ -180,30 +185,31 @@ class Tensor(Stored):
         Raises Interrupted on Ctrl-C, with what there is of the result.
         """
         run = Run()
-        how = compute(run, memory, threads, precision, io, deterministic,
-                      Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
-                      passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         known = options(c.CpdOptions)
-        known.iterations, known.tolerance, known.seed = iters, tol, seed
+        compute(known, run, memory, threads, precision, io, deterministic,
+                Device(device, device_memory, split, devices, streams), progress, copies=copies, layouts=layouts,
+                passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
+        self._limits(known, iters, tol)
+        known.seed = seed
         known.max_seconds, known.regularization, known.restart = max_seconds, reg, restart
         known.holdout, known.holdout_seed = holdout, holdout_seed
-        known.compute = ctypes.pointer(how)
         self._order(known, mode_order)
         kept = checkpoint if checkpoint is not None else output
         if kept is not None:
             known.checkpoint_folder = path_bytes(kept)
         if checkpoint_interval is not None:
-            known.checkpoint_seconds = checkpoint_interval
+            # The library has zero for the default, and negative numbers for every update.
+            known.checkpoint_seconds = (checkpoint_interval if checkpoint_interval > 0 else
+                                        -1 if checkpoint_interval == 0 else 0)
         with tempfile.TemporaryDirectory(prefix="sluice-init-") as folder:
             if init is not None:
                 known.init_folder = path_bytes(self._start(init, folder))
-            if progress is not None:
-                def on_progress(_: Any, given: Any) -> int:
-                    at = given.contents
-                    return int(run.ask(progress, f"iteration {at.iteration}, mode {at.mode}", at.blocks_done, at.blocks))
-
-                known.progress = c.ON_CPD_PROGRESS(on_progress)
             return self._cpd(run, rank, known, callback, output, kept)
+
+    @staticmethod
+    def _limits(known: c.CpdOptions, iters: int, tol: float) -> None:
+        """Says when iterations end; the library has zero for the defaults."""
+        known.iterations, known.start_only, known.tolerance = iters, iters == 0, tol if tol != 0 else -1
 
     def _order(self, known: c.CpdOptions, mode_order: Optional[Sequence[int]]) -> None:
         """Says in which order modes are updated."""
@@ -211,7 +217,7 @@ class Tensor(Stored):
             return
         if sorted(mode_order) != list(range(self.order)):
             raise UsageError(f"mode_order {list(mode_order)} is no order of {self.order} modes, from 0 on")
-        known.mode_order_set = 1
+        known.mode_order_count = self.order
         known.mode_order[:self.order] = list(mode_order)
 
     def _start(self, init: Any, folder: str) -> PathLike:
@@ -234,7 +240,7 @@ class Tensor(Stored):
             return int(callback is not None and run.ask(callback, iteration))
 
         def on_resume(_: Any, given: Any) -> None:
-            fits[:] = [given.contents.past[i].fit for i in range(given.contents.past_count)]
+            fits[:] = [given.contents.past[i].contents.fit for i in range(given.contents.past_count)]
 
         known.iteration = c.ON_ITERATION(on_iteration)
         known.resumed = c.ON_CHECKPOINT(on_resume)
@@ -245,16 +251,18 @@ class Tensor(Stored):
             except KeyboardInterrupt:
                 result = Result(model, fits, store=self.path) if model else None
                 raise Interrupted(result, os.fsdecode(kept) if kept is not None else None) from None
-            if output is None or LIB.sluice_cpd_stop(model) > 1:
+            info = options(c.ModelInfo)
+            call("sluice_model_get_info", model, byref(info))
+            if output is None or info.stop_reason > 1:
                 result = Result(model, fits, store=self.path)
             else:
                 save(model, output)
                 result = Result(model, fits, os.fsdecode(output), self.path)
-            if result.complete and kept is not None and known.iterations > 0:
-                call("sluice_cpd_checkpoint_remove", path_bytes(kept))
+            if result.complete and kept is not None and known.start_only == 0:
+                call("sluice_checkpoint_remove", path_bytes(kept))
             return result
         finally:
-            LIB.sluice_cpd_destroy(model)
+            LIB.sluice_model_destroy(model)
 
     def sweep(self, ranks: Sequence[int], runs: int = 1, *, output: Optional[PathLike] = None, iters: int = 50,
               seed: int = 0, tol: float = 1e-5, reg: float = 0, holdout: float = 0, holdout_seed: int = 0,
@@ -278,13 +286,13 @@ class Tensor(Stored):
         Raises SluiceError with the status "interrupted" or "time-limit" where a callback or `max_seconds` ended it.
         """
         run = Run()
-        how = compute(run, memory, threads, precision, io, deterministic,
-                      Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
-                      passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         each = options(c.CpdOptions)
+        compute(each, run, memory, threads, precision, io, deterministic,
+                Device(device, device_memory, split, devices, streams), copies=copies, layouts=layouts,
+                passes=passes, pin=pin, schedule=schedule, cache=cache, io_limit=io_limit)
         self._order(each, mode_order)
-        each.iterations, each.tolerance, each.regularization = iters, tol, reg
-        each.holdout, each.holdout_seed, each.compute = holdout, holdout_seed, ctypes.pointer(how)
+        self._limits(each, iters, tol)
+        each.regularization, each.holdout, each.holdout_seed = reg, holdout, holdout_seed
         known = options(c.SweepOptions)
         known.runs, known.seed, known.keep_all, known.restart = runs, seed, keep_all, restart
         known.consistency = choose("consistency", CONSISTENCIES, consistency)
@@ -300,11 +308,11 @@ class Tensor(Stored):
 
     def _load(self, folder: PathLike, mapped: bool) -> Result:
         model = c_void_p()
-        call("sluice_cpd_load", self._open(), path_bytes(folder), byref(model))
+        call("sluice_model_load", self._open(), path_bytes(folder), byref(model))
         try:
             return Result(model, (), os.fsdecode(folder) if mapped else None, self.path)
         finally:
-            LIB.sluice_cpd_destroy(model)
+            LIB.sluice_model_destroy(model)
 
 
 def open(path: PathLike) -> Tensor:

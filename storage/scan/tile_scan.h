@@ -3,17 +3,34 @@
  * taken in the order of the file, from a few blocks in memory at a time, so that blocks with many
  * tiles occupy all threads, and what depends on the order can be settled tile by tile.
  */
-#ifndef SLC_CONVERT_TILE_SCAN_H
-#define SLC_CONVERT_TILE_SCAN_H
+#ifndef SLC_STORAGE_TILE_SCAN_H
+#define SLC_STORAGE_TILE_SCAN_H
 
+#include "base/block.h"
 #include "base/error/error.h"
 #include "base/error/stop.h"
-#include "base/tile_supply.h"
 #include "storage/block/reader.h"
 #include "storage/file/files.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* What workers 0 .. workers-1 do with each tile, one after the other. */
+struct slc_tile_steps {
+    void *context;
+    /* Many tiles at the same time. The tile's memory is not there any more afterwards. */
+    enum slc_status (*decode)(void *context,
+                              unsigned worker,
+                              struct slc_tile_view *tile,
+                              struct slc_error *err);
+    /*
+     * May be NULL. One tile at a time, in the order of the file. False: no further tile is taken,
+     * and that is no error; of those that other workers have taken already the turn may still come.
+     */
+    bool (*in_turn)(void *context, unsigned worker);
+    /* May be NULL. Many tiles at the same time, each after its turn, also when others fail. */
+    void (*deliver)(void *context, unsigned worker);
+};
 
 struct slc_tile_scan_options {
     const struct slc_files *files;

@@ -65,7 +65,7 @@ solve(struct way *way, const struct slc_files *disk, struct slc_cp_result *resul
                                          .iterations = ITERATIONS,
                                          .seed = 3,
                                          .deterministic = true,
-                                         .layouts = &way->layouts,
+                                         .parts = {.layouts = &way->layouts},
                                          .part_bytes = 1};
     struct slc_checkpoint *checkpoint = NULL;
     struct slc_stream *stream = NULL;

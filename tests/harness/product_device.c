@@ -449,12 +449,12 @@ struct slc_device *product_device_create(uint64_t memory, unsigned late_us)
 {
     static const struct slc_device_ops ops = {.name = "fake",
                                               .info = info,
-                                              .close = close_device,
-                                              .product_memory_bytes = memory_bytes,
-                                              .product_host_bytes = host_bytes,
-                                              .product_open = product_open,
-                                              .product_tile = product_tile,
-                                              .product_more = product_more,
+                                              .memory = {.close = close_device},
+                                              .product = {.memory_bytes = memory_bytes,
+                                                          .host_bytes = host_bytes,
+                                                          .open = product_open,
+                                                          .tile = product_tile,
+                                                          .more = product_more},
                                               .stats = stats,
                                               .destroy = destroy};
     struct product_device *self = take(NULL, sizeof *self);

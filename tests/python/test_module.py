@@ -63,9 +63,14 @@ def fails(kind, part, function, *args, **kw):
 
 
 def structs(folder):
-    """Sizes and places of all fields are those of the headers."""
+    """
+    Sizes and places of all fields are those of the headers. A versioned struct has no padding at its end, where a later
+    member would be.
+    """
     lines, want = [], []
     for name, kind in _structs.STRUCTS.items():
+        last = getattr(kind, kind._fields_[-1][0])
+        check(kind._fields_[0][0] != "struct_bytes" or last.offset + last.size == ctypes.sizeof(kind), f"{name} ends in padding")
         lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
         want.append(f"{name} {ctypes.sizeof(kind)}")
         for field, _ in kind._fields_:
@@ -74,7 +79,7 @@ def structs(folder):
             place = getattr(kind, field)
             want.append(f"{field} {place.offset} {place.size}")
     with open(os.path.join(folder, "sizes.c"), "w") as file:
-        file.write("#include <sluice/sluice.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{\n" +
+        file.write("#include <sluice/experimental.h>\n#include <sluice/sluice.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{\n" +
                    "\n".join(lines) + "\nreturn 0;\n}\n")
     subprocess.run([*os.environ.get("CC", "cc").split(), "-I", os.path.join(SOURCE, "include"), "sizes.c", "-o", "sizes"],
                    cwd=folder, check=True)

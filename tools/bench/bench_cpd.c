@@ -354,8 +354,6 @@ static enum slc_status decompose(struct cpd_bench *bench,
                                     .iterations =
                                         (unsigned)(args->bench.warm_up + args->bench.repeats),
                                     .deterministic = args->session.deterministic,
-                                    .devices = session->devices,
-                                    .layouts = &session->layouts,
                                     .iteration = take_iteration,
                                     .context = bench};
     enum slc_status status =
@@ -365,8 +363,7 @@ static enum slc_status decompose(struct cpd_bench *bench,
         status = slc_session_start(session, err);
     }
     if (status == SLC_OK) {
-        cp.gpus = session->group;
-        cp.gpu = session->group == NULL ? session->gpu : NULL;
+        cp.parts = session->parts;
         status = slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
                             &bench->result, err);
     }

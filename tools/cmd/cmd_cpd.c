@@ -149,8 +149,6 @@ static void fill_options(struct cpd *cpd)
     als->holdout_seed = args->holdout_seed;
     als->init_folder = strcmp(args->init, "random") == 0 ? NULL : args->init;
     als->deterministic = args->session.deterministic;
-    als->devices = cpd->session.devices;
-    als->layouts = &cpd->session.layouts;
     als->stop = signals_stop();
     als->iteration = on_iteration;
     als->progress = on_blocks;
@@ -267,8 +265,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
         }
         start_log(cpd);
         show_start(cpd);
-        cpd->als.gpus = cpd->session.group;
-        cpd->als.gpu = cpd->session.group == NULL ? cpd->session.gpu : NULL;
+        cpd->als.parts = cpd->session.parts;
     }
     return status;
 }

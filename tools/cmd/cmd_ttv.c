@@ -4,10 +4,9 @@
 #include "base/memory/memory.h"
 #include "convert/build/resume/build_folder.h"
 #include "convert/number/format.h"
-#include "cpu/fiber/fiber_dots.h"
 #include "engine/product/contract.h"
 #include "engine/product/device_products.h"
-#include "engine/stream/stream_supply.h"
+#include "engine/stream/tile_stream.h"
 #include "report/json_parts.h"
 #include "storage/manifest/store.h"
 #include "tools/build/build_options.h"
@@ -63,8 +62,7 @@ static const struct option options[] = {
 struct product {
     struct arguments args;
     struct slc_contract_options contract;
-    struct slc_stream_supply supply;
-    struct slc_tile_supply tiles; /* the table of `supply` */
+    struct slc_tile_stream tiles;
     struct slc_products_choice choice;
     struct slc_device_products device;
     struct slc_tile_products products; /* the table of `device` */
@@ -73,19 +71,18 @@ struct product {
 };
 
 /* How tiles are read. Largest first they are in no order that sums could be written in. */
-static enum slc_status fill_supply(struct product *product, struct slc_error *err)
+static enum slc_status fill_tiles(struct product *product, struct slc_error *err)
 {
     const struct session_options *session = &product->args.session;
 
-    if (!slc_io_parse(session->io, &product->supply.io) ||
-        !slc_schedule_parse(session->schedule, &product->supply.schedule)) {
+    if (!slc_io_parse(session->io, &product->tiles.io) ||
+        !slc_schedule_parse(session->schedule, &product->tiles.schedule)) {
         return slc_fail(err, SLC_ERR_USAGE, "--io %s or --schedule %s is not known to this library",
                         session->io, session->schedule);
     }
-    product->supply.read_limit = session->io_limit;
-    product->tiles = slc_stream_supply_table(&product->supply);
-    product->contract.supply = &product->tiles;
-    product->contract.sort = product->args.sort || product->supply.schedule == SLC_SCHEDULE_LARGEST;
+    product->tiles.read_limit = session->io_limit;
+    product->contract.stream = &product->tiles;
+    product->contract.sort = product->args.sort || product->tiles.schedule == SLC_SCHEDULE_LARGEST;
     return SLC_OK;
 }
 
@@ -124,7 +121,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
         return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
                         args->build.codec);
     }
-    status = fill_supply(product, err);
+    status = fill_tiles(product, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -135,7 +132,6 @@ fill_options(struct product *product, const struct operands *operands, struct sl
         out->vectors[k].mode = args->modes.mode[k];
         out->vectors[k].path = args->vectors.text[k];
     }
-    out->dots = slc_fiber_dots;
     out->names = true;
     out->relabel = build_relabel(&args->build);
     out->block_bytes = args->build.block_bytes;
@@ -240,8 +236,8 @@ static void print_dry_run(const struct product *product)
 static void print_reading(const struct product *product, FILE *out)
 {
     const struct slc_contract_report *report = &product->report;
-    const struct slc_stream_supply *supply = &product->supply;
-    const struct slc_stream_stats *stats = &supply->stats;
+    const struct slc_tile_stream *tiles = &product->tiles;
+    const struct slc_stream_stats *stats = &tiles->stats;
     const double workers = report->workers;
     struct format_text a, b;
 
@@ -252,9 +248,9 @@ static void print_reading(const struct product *product, FILE *out)
                                       ? (double)stats->bytes_read / stats->pass_seconds
                                       : 0),
                   slc_io_name(stats->io), stats->direct ? ", direct (past the page cache)" : "",
-                  slc_schedule_name(supply->used_schedule));
-    (void)fprintf(out, "  %-12s %u of %s; %u thread%s\n", "slots", supply->slot_count,
-                  format_memory(&a, supply->slot_bytes), report->threads,
+                  slc_schedule_name(tiles->used_schedule));
+    (void)fprintf(out, "  %-12s %u of %s; %u thread%s\n", "slots", tiles->slot_count,
+                  format_memory(&a, tiles->slot_bytes), report->threads,
                   report->threads == 1 ? "" : "s");
     if (stats->note[0] != '\0') {
         (void)fprintf(out, "  %-12s %s\n", "note", stats->note);
@@ -263,19 +259,19 @@ static void print_reading(const struct product *product, FILE *out)
                   "  %-12s total %.3fs, multiply %.3fs; per thread: decode %.3fs, wait for blocks "
                   "%.3fs, for tiles before %.3fs\n",
                   "times", product->seconds, report->scan_seconds, stats->decode_seconds / workers,
-                  stats->wait_seconds / workers, supply->turn_seconds / workers);
+                  stats->wait_seconds / workers, tiles->turn_seconds / workers);
 }
 
 static json_t *seconds_json(const struct product *product)
 {
     const struct slc_contract_report *report = &product->report;
-    const struct slc_stream_stats *stats = &product->supply.stats;
+    const struct slc_stream_stats *stats = &product->tiles.stats;
     const double workers = report->workers;
 
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->seconds,
                      "multiply", report->scan_seconds, "decode", stats->decode_seconds / workers,
                      "wait_read", stats->wait_seconds / workers, "wait_turn",
-                     product->supply.turn_seconds / workers, "spill", report->build.spill_seconds,
+                     product->tiles.turn_seconds / workers, "spill", report->build.spill_seconds,
                      "sort", report->build.sort_seconds, "encode", report->build.encode_seconds,
                      "write", report->build.write_seconds);
 }
@@ -298,12 +294,12 @@ static void put_result(const struct product *product, json_t *record)
 /* How the store was read, and what it took. */
 static void put_run(const struct product *product, json_t *record)
 {
-    const struct slc_stream_supply *supply = &product->supply;
+    const struct slc_tile_stream *tiles = &product->tiles;
     json_t *run = json_pack("{s:s, s:b, s:s, s:i, s:I, s:I, s:I, s:o}", "io",
-                            slc_io_name(supply->stats.io), "direct", (int)supply->stats.direct,
-                            "schedule", slc_schedule_name(supply->used_schedule), "slots",
-                            (int)supply->slot_count, "slot_bytes", (json_int_t)supply->slot_bytes,
-                            "bytes_read", (json_int_t)supply->stats.bytes_read, "memory_peak_bytes",
+                            slc_io_name(tiles->stats.io), "direct", (int)tiles->stats.direct,
+                            "schedule", slc_schedule_name(tiles->used_schedule), "slots",
+                            (int)tiles->slot_count, "slot_bytes", (json_int_t)tiles->slot_bytes,
+                            "bytes_read", (json_int_t)tiles->stats.bytes_read, "memory_peak_bytes",
                             (json_int_t)slc_memory_peak(), "seconds", seconds_json(product));
 
     (void)json_object_update_new(record, run);

@@ -2,7 +2,6 @@
 #include "tools/report/fiber_order.h"
 
 #include "base/memory/memory.h"
-#include "cpu/fiber/fiber_dots.h"
 #include "tools/progress/console.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
@@ -48,7 +47,6 @@ enum slc_status fiber_order_open(struct slc_fiber_order *order,
                                                    .threads = options->threads,
                                                    .output = options->output,
                                                    .temp_folder = options->temp_dir,
-                                                   .dots = slc_fiber_dots,
                                                    .sorting = note_temporary_store,
                                                    .progress =
                                                        options->quiet ? NULL : progress_phase,

@@ -2,12 +2,11 @@
 #include "tools/report/plan_products.h"
 
 #include "base/thread/team.h"
-#include "cpu/fiber/fiber_dots.h"
 #include "engine/planning/planning.h"
 #include "engine/product/contract.h"
 #include "engine/product/fiber_order.h"
 #include "engine/product/ttm.h"
-#include "engine/stream/stream_supply.h"
+#include "engine/stream/tile_stream.h"
 #include "report/json_parts.h"
 #include "tools/progress/format.h"
 
@@ -21,16 +20,14 @@ static enum slc_status plan_ttv(const struct slc_store *store,
                                 struct plan_product *product,
                                 struct slc_error *err)
 {
-    struct slc_stream_supply supply = {.io = SLC_IO_AUTO};
-    const struct slc_tile_supply tiles = slc_stream_supply_table(&supply);
+    struct slc_tile_stream tiles = {.io = SLC_IO_AUTO};
     const struct slc_contract_options contract = {
         .files = store->files,
         .store = store->path,
         .output = store->manifest.order > 1 ? store->path : NULL,
         .vector_count = 1,
         .vectors = {{.mode = mode}},
-        .dots = slc_fiber_dots,
-        .supply = &tiles,
+        .stream = &tiles,
         .codec = SLC_CODEC_PACKED,
         .block_bytes = SLC_DEFAULT_BLOCK_BYTES,
         .memory_bytes = options->memory,

@@ -2,9 +2,7 @@
  * The public API from outside: nothing but sluice/sluice.h and the shared library. From text to
  * factors, every accessor, versioned structs, and errors that leave everything as it was.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <math.h>
 #include <sched.h>
@@ -35,7 +33,7 @@ static void write_text(const char *path)
 /* Converts the text above and opens the store; `path` receives its path. */
 static struct sluice_store *small_store(char *path, size_t path_bytes)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_store *store = NULL;
     const char *folder = slc_test_folder();
     char input[512];
@@ -43,15 +41,15 @@ static struct sluice_store *small_store(char *path, size_t path_bytes)
     snprintf(input, sizeof input, "%s/small.tns", folder);
     snprintf(path, path_bytes, "%s/small.slc", folder);
     write_text(input);
-    SLC_ASSERT_OK(sluice_convert(input, path, NULL, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_convert(input, path, NULL, NULL, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
     return store;
 }
 
 static void converts_and_tells(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
     struct sluice_convert_report report = {.struct_bytes = sizeof report};
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_store *store;
@@ -59,7 +57,7 @@ static void converts_and_tells(void)
     double squares = 0.0;
 
     store = small_store(path, sizeof path);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     CU_ASSERT_EQUAL(info.order, 3);
     CU_ASSERT_EQUAL(info.dims[0], ROWS);
     CU_ASSERT_EQUAL(info.dims[1], COLUMNS);
@@ -75,22 +73,21 @@ static void converts_and_tells(void)
 
     /* A store that exists is only replaced when asked. */
     snprintf(input, sizeof input, "%.*s.tns", (int)strlen(path) - 4, path);
-    CU_ASSERT_NOT_EQUAL(sluice_convert(input, path, NULL, NULL, NULL), SLC_OK);
-    sluice_convert_options_init(&options, sizeof options);
-    options.overwrite = 1;
-    options.codec = SLUICE_CODEC_LZ4;
-    options.dims_order = 3;
-    options.dims[0] = 10;
-    options.dims[1] = 11;
-    options.dims[2] = 12;
-    SLC_ASSERT_OK(sluice_convert(input, path, &options, &report, &err), &err);
+    CU_ASSERT_NOT_EQUAL(sluice_convert(input, path, NULL, NULL, NULL), SLUICE_OK);
+    options.output.overwrite = 1;
+    options.output.codec = SLUICE_CODEC_LZ4;
+    options.entries.dims_order = 3;
+    options.entries.dims[0] = 10;
+    options.entries.dims[1] = 11;
+    options.entries.dims[2] = 12;
+    API_OK(sluice_convert(input, path, &options, &report, &err), &err);
     CU_ASSERT_EQUAL(report.entries, NNZ + 1);
     CU_ASSERT_EQUAL(report.duplicates, 1);
     CU_ASSERT_EQUAL(report.nnz, NNZ);
     CU_ASSERT_EQUAL(report.index_base, 1);
     CU_ASSERT_EQUAL(report.dims[2], 12);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     CU_ASSERT_EQUAL(info.codec, SLUICE_CODEC_LZ4);
     CU_ASSERT_EQUAL(info.dims[0], 10);
     sluice_store_close(store);
@@ -98,29 +95,30 @@ static void converts_and_tells(void)
 
 /* A call that was refused, and has left no store. */
 static void
-refused(enum slc_status status, const char *path, const char *says, struct slc_error *err)
+refused(enum sluice_status status, const char *path, const char *says, struct sluice_error *err)
 {
     struct sluice_store *store = NULL;
 
-    CU_ASSERT_EQUAL(status, SLC_ERR_USAGE);
+    CU_ASSERT_EQUAL(status, SLUICE_ERR_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err->message, says));
-    CU_ASSERT_NOT_EQUAL(sluice_store_open(path, &store, NULL), SLC_OK);
+    CU_ASSERT_NOT_EQUAL(sluice_store_open(path, &store, NULL), SLUICE_OK);
     sluice_store_close(store);
-    *err = (struct slc_error)SLC_ERROR_INIT;
+    *err = (struct sluice_error)SLUICE_ERROR_INIT;
 }
 
 static void refuses_before_it_works(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_convert_report report = {.struct_bytes = 0};
     struct sluice_append_report appended = {.struct_bytes = 5000};
     struct sluice_ttv_report product = {.struct_bytes = 1};
-    struct sluice_convert_options convert;
-    struct sluice_generate_options generate;
-    struct sluice_append_options append;
-    struct sluice_cpd_options cpd;
-    struct sluice_cpd *model = NULL;
-    struct sluice_reshape_options reshape;
+    struct sluice_convert_options convert = {.struct_bytes = sizeof convert};
+    struct sluice_builder_options build = {.struct_bytes = sizeof build};
+    struct sluice_generate_options generate = {.struct_bytes = sizeof generate};
+    struct sluice_append_options append = {.struct_bytes = sizeof append};
+    struct sluice_cpd_options cpd = {.struct_bytes = sizeof cpd};
+    struct sluice_model *model = NULL;
+    struct sluice_reshape_options reshape = {.struct_bytes = sizeof reshape};
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_builder *builder = NULL;
     struct sluice_store *store;
@@ -132,50 +130,49 @@ static void refuses_before_it_works(void)
     store = small_store(path, sizeof path);
     snprintf(input, sizeof input, "%.*s.tns", (int)strlen(path) - 4, path);
     snprintf(other, sizeof other, "%s.other.slc", input);
-    refused(sluice_convert(input, other, NULL, &report, &err), other, "has 0 bytes", &err);
+    refused(sluice_convert(input, other, NULL, &report, &err), other, "is 0:", &err);
     refused(sluice_permute(path, other, 3, (const uint32_t[]){0, 1, 2}, NULL, &report, &err), other,
-            "has 0 bytes", &err);
-    refused(sluice_ttv(store, vectors, other, NULL, &product, &err), other, "has 1 bytes", &err);
-    sluice_convert_options_init(&convert, sizeof convert);
-    convert.codec = (enum sluice_codec)77;
+            "is 0:", &err);
+    refused(sluice_ttv(store, vectors, other, NULL, &product, &err), other, "is 1:", &err);
+    convert.output.codec = (enum sluice_codec)77;
     refused(sluice_convert(input, other, &convert, NULL, &err), other, "codec 77", &err);
-    refused(sluice_builder_create(other, 3, &convert, &builder, &err), other, "codec 77", &err);
-    convert.codec = SLUICE_CODEC_LZ4;
-    convert.relabel = (enum sluice_relabel)77;
+    build.output.codec = (enum sluice_codec)77;
+    refused(sluice_builder_create(other, 3, &build, &builder, &err), other, "codec 77", &err);
+    convert.output.codec = SLUICE_CODEC_LZ4;
+    convert.output.relabel = (enum sluice_relabel)77;
     refused(sluice_convert(input, other, &convert, NULL, &err), other, "relabel 77", &err);
-    convert.relabel = SLUICE_RELABEL_NONE;
-    convert.duplicates = (enum sluice_duplicates)77;
+    convert.output.relabel = SLUICE_RELABEL_NONE;
+    convert.entries.duplicates = (enum sluice_duplicates)77;
     refused(sluice_convert(input, other, &convert, NULL, &err), other, "duplicates 77", &err);
-    convert.duplicates = SLUICE_DUPLICATES_SUM;
-    convert.value = (enum sluice_value)77;
+    convert.entries.duplicates = SLUICE_DUPLICATES_SUM;
+    convert.entries.value = (enum sluice_value)77;
     refused(sluice_convert(input, other, &convert, NULL, &err), other, "value 77", &err);
-    sluice_generate_options_init(&generate, sizeof generate);
-    generate.codec = (enum sluice_codec)77;
+    generate.output.codec = (enum sluice_codec)77;
     refused(sluice_generate(other, 3, dims, 9, &generate, &err), other, "codec 77", &err);
-    sluice_reshape_options_init(&reshape, sizeof reshape);
-    reshape.codec = (enum sluice_codec)77;
+    reshape.output.codec = (enum sluice_codec)77;
     refused(sluice_slice(path, other, 0, NULL, &reshape, NULL, &err), other, "codec 77", &err);
     refused(sluice_builder_create(NULL, 3, NULL, &builder, &err), other, "output is NULL", &err);
     refused(sluice_check(NULL, NULL, NULL, &err), other, "path is NULL", &err);
     refused(sluice_export(path, NULL, NULL, NULL, &err), other, "output is NULL", &err);
     refused(sluice_slice(NULL, other, 0, NULL, NULL, NULL, &err), other, "path is NULL", &err);
     refused(sluice_layout_drop(NULL, SLUICE_LAYOUT_SORTED, 0, &err), other, "path is NULL", &err);
-    refused(sluice_cpd_load(store, NULL, &model, &err), other, "folder is NULL", &err);
-    refused(sluice_top(NULL, NULL, NULL, NULL, &err), other, "folder is NULL", &err);
-    sluice_cpd_options_init(&cpd, sizeof cpd);
+    refused(sluice_model_load(store, NULL, &model, &err), other, "folder is NULL", &err);
+    refused(sluice_run_top(NULL, NULL, NULL, &err), other, "folder is NULL", &err);
     cpd.checkpoint_folder = path;
     refused(sluice_cpd(store, 2, &cpd, &model, &err), other, "it is a store", &err);
     refused(sluice_store_open(NULL, &store, &err), other, "path is NULL", &err);
 
     /* What is appended to is as it was. */
-    sluice_append_options_init(&append, sizeof append);
     append.again = 1;
-    refused(sluice_append(path, input, &append, &appended, &err), other, "has 5000 bytes", &err);
+    refused(sluice_append(path, input, &append, &appended, &err), other, "is 5000:", &err);
     append.duplicates = (enum sluice_duplicates)77;
     refused(sluice_append(path, input, &append, NULL, &err), other, "duplicates 77", &err);
+    append.duplicates = SLUICE_DUPLICATES_SUM;
+    append.output.codec = SLUICE_CODEC_LZ4;
+    refused(sluice_append(path, input, &append, NULL, &err), other, "codec, relabel", &err);
     sluice_store_close(store);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     CU_ASSERT_EQUAL(info.appended, 0);
     sluice_store_close(store);
 }
@@ -183,8 +180,8 @@ static void refuses_before_it_works(void)
 static void multiplies(void)
 {
     enum { RANK = 3 };
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_compute_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_mttkrp_options options = {.struct_bytes = sizeof options};
     double a[ROWS * RANK], b[COLUMNS * RANK], c[TUBES * RANK];
     double output[ROWS * RANK], expected[ROWS * RANK] = {0};
     const double *factors[3] = {NULL, b, c};
@@ -204,33 +201,35 @@ static void multiplies(void)
         }
     }
     store = small_store(path, sizeof path);
-    sluice_compute_options_init(&options, sizeof options);
     for (unsigned variant = 0; variant < 4; variant++) {
-        options.threads = 1 + variant % 2;
-        options.io = variant < 2 ? SLUICE_IO_PREAD : SLUICE_IO_MMAP;
-        options.deterministic = variant == 3;
-        SLC_ASSERT_OK(sluice_mttkrp(store, 0, RANK, factors, output, &options, &err), &err);
+        options.run.threads = 1 + variant % 2;
+        options.compute.io = variant < 2 ? SLUICE_IO_PREAD : SLUICE_IO_MMAP;
+        options.compute.deterministic = variant == 3;
+        API_OK(sluice_mttkrp(store, 0, RANK, factors, output, ROWS * RANK, &options, &err), &err);
         /* Small integers and quarters: every sum is exact. */
         CU_ASSERT_EQUAL(memcmp(output, expected, sizeof output), 0);
     }
-    options.precision = SLUICE_F32;
-    SLC_ASSERT_OK(sluice_mttkrp(store, 0, RANK, factors, output, &options, &err), &err);
+    options.compute.precision = SLUICE_F32;
+    API_OK(sluice_mttkrp(store, 0, RANK, factors, output, ROWS * RANK, &options, &err), &err);
     CU_ASSERT_EQUAL(memcmp(output, expected, sizeof output), 0);
 
     factors[1] = NULL;
     output[0] = 12345.0;
-    SLC_ASSERT_FAILS(sluice_mttkrp(store, 0, RANK, factors, output, NULL, &err), SLC_ERR_USAGE,
-                     &err, "NULL");
+    API_FAILS(sluice_mttkrp(store, 0, RANK, factors, output, ROWS * RANK, NULL, &err),
+              SLUICE_ERR_USAGE, &err, "NULL");
     factors[0] = a;
     factors[1] = b;
-    slc_error_clear(&err);
-    SLC_ASSERT_FAILS(sluice_mttkrp(store, 3, RANK, factors, output, NULL, &err), SLC_ERR_USAGE,
-                     &err, "mode");
+    api_clear(&err);
+    API_FAILS(sluice_mttkrp(store, 3, RANK, factors, output, ROWS * RANK, NULL, &err),
+              SLUICE_ERR_USAGE, &err, "mode");
+    api_clear(&err);
+    API_FAILS(sluice_mttkrp(store, 0, RANK, factors, output, ROWS * RANK - 1, NULL, &err),
+              SLUICE_ERR_USAGE, &err, "output_count is 11");
     CU_ASSERT_EQUAL(output[0], 12345.0);
     sluice_store_close(store);
 }
 
-static int count_iterations(void *context, const struct sluice_cpd_iteration *iteration)
+static int count_iterations(void *context, const struct sluice_iteration *iteration)
 {
     unsigned *count = context;
 
@@ -255,38 +254,40 @@ model_value(const double *const *factors, const double *lambda, unsigned rank, u
 static void factorizes(void)
 {
     enum { RANK = 2 };
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_cpd_options options;
-    struct sluice_compute_options compute;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_cpd_options options = {.struct_bytes = sizeof options};
+    struct sluice_model_info info;
     struct sluice_store *store;
-    struct sluice_cpd *model = NULL;
+    struct sluice_model *model = NULL;
     double *copies[3], lambda[RANK];
     char path[512], folder[512], file[600];
     unsigned count = 0;
     FILE *saved;
 
     store = small_store(path, sizeof path);
-    sluice_cpd_options_init(&options, sizeof options);
-    sluice_compute_options_init(&compute, sizeof compute);
-    CU_ASSERT_EQUAL(options.iterations, 50);
-    CU_ASSERT_EQUAL(options.tolerance, 1e-5);
-    compute.deterministic = 1;
-    options.compute = &compute;
+    options.compute.deterministic = 1;
     options.iteration = count_iterations;
-    options.context = &count;
+    options.run.context = &count;
     options.seed = 3;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
-    CU_ASSERT_EQUAL(sluice_cpd_order(model), 3);
-    CU_ASSERT_EQUAL(sluice_cpd_rank(model), RANK);
-    CU_ASSERT_EQUAL(sluice_cpd_iterations(model), count);
-    CU_ASSERT_EQUAL(sluice_cpd_stop(model), SLUICE_STOP_TOLERANCE);
-    CU_ASSERT_TRUE(sluice_cpd_fit(model) > 0.8 && sluice_cpd_fit(model) <= 1.0);
-    CU_ASSERT_EQUAL(sluice_cpd_rows(model, 2), TUBES);
-    sluice_cpd_lambda(model, lambda);
+    API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    info = api_info(model);
+    CU_ASSERT_EQUAL(info.order, 3);
+    CU_ASSERT_EQUAL(info.rank, RANK);
+    CU_ASSERT_EQUAL(info.iterations, count);
+    CU_ASSERT_EQUAL(info.stop_reason, SLUICE_STOP_TOLERANCE);
+    CU_ASSERT_TRUE(info.fit > 0.8 && info.fit <= 1.0);
+    CU_ASSERT_EQUAL(info.dims[2], TUBES);
+    API_OK(sluice_model_get_weights(model, lambda, RANK, &err), &err);
+    API_REFUSED(sluice_model_get_weights(model, lambda, RANK - 1, &err), SLUICE_ERR_USAGE, &err,
+                "1 numbers for 2 weights");
     for (unsigned n = 0; n < 3; n++) {
-        copies[n] = calloc(sluice_cpd_rows(model, n) * RANK, sizeof(double));
-        sluice_cpd_factor(model, n, copies[n]);
+        copies[n] = calloc(info.dims[n] * RANK, sizeof(double));
+        api_factor(model, n, copies[n], info.dims[n] * RANK);
     }
+    API_REFUSED(sluice_model_get_factor(model, 0, copies[0], ROWS * RANK - 1, &err),
+                SLUICE_ERR_USAGE, &err, "4 x 2");
+    API_REFUSED(sluice_model_get_factor(model, 3, copies[0], ROWS * RANK, &err), SLUICE_ERR_USAGE,
+                &err, "mode 3");
     /* The value 100 holds nearly all of the norm, so the first component is it. */
     CU_ASSERT_DOUBLE_EQUAL(model_value((const double *const *)copies, lambda, RANK, 5), 100.0, 1.0);
     CU_ASSERT_TRUE(lambda[0] >= lambda[1]);
@@ -294,18 +295,18 @@ static void factorizes(void)
         free(copies[n]);
     }
     snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
-    SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
+    API_OK(sluice_model_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
     snprintf(file, sizeof file, "%s/mode-3.npy", folder);
     saved = fopen(file, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(saved);
     fclose(saved);
-    sluice_cpd_destroy(model);
-    sluice_cpd_destroy(NULL);
+    sluice_model_destroy(model);
+    sluice_model_destroy(NULL);
     sluice_store_close(store);
     sluice_store_close(NULL);
 }
 
-static int compare_affinity(void *context, const struct sluice_cpd_iteration *iteration)
+static int compare_affinity(void *context, const struct sluice_iteration *iteration)
 {
     cpu_set_t now;
 
@@ -317,61 +318,52 @@ static int compare_affinity(void *context, const struct sluice_cpd_iteration *it
 
 static void pinning_leaves_the_caller_alone(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_cpd_options options;
-    struct sluice_compute_options compute;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_cpd_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store;
-    struct sluice_cpd *model = NULL;
+    struct sluice_model *model = NULL;
     cpu_set_t before;
     char path[512];
 
     CU_ASSERT_EQUAL(sched_getaffinity(0, sizeof before, &before), 0);
     store = small_store(path, sizeof path);
-    sluice_compute_options_init(&compute, sizeof compute);
-    sluice_cpd_options_init(&options, sizeof options);
-    compute.pin = SLUICE_PIN_ALWAYS;
-    options.compute = &compute;
+    options.compute.pin = SLUICE_PIN_ALWAYS;
     options.iterations = 3;
     options.iteration = compare_affinity;
-    options.context = &before;
-    SLC_ASSERT_OK(sluice_cpd(store, 2, &options, &model, &err), &err);
+    options.run.context = &before;
+    API_OK(sluice_cpd(store, 2, &options, &model, &err), &err);
     CU_ASSERT_EQUAL(compare_affinity(&before, NULL), 0);
-    compute.pin = (enum sluice_pin)3;
-    SLC_ASSERT_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLC_ERR_USAGE, &err, "pin 3");
-    sluice_cpd_destroy(model);
+    options.compute.pin = (enum sluice_pin)3;
+    API_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLUICE_ERR_USAGE, &err, "pin 3");
+    sluice_model_destroy(model);
     sluice_store_close(store);
 }
 
 static void plans_and_budgets(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_compute_options compute;
-    struct sluice_cpd_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_cpd_options options = {.struct_bytes = sizeof options};
     struct sluice_plan plan = {.struct_bytes = sizeof plan};
     struct sluice_store *store;
-    struct sluice_cpd *model = NULL;
+    struct sluice_model *model = NULL;
     char path[512], said[1600];
 
     store = small_store(path, sizeof path);
-    SLC_ASSERT_OK(sluice_cpd_plan(store, 2, NULL, &plan, &err), &err);
+    API_OK(sluice_cpd_plan(store, 2, NULL, &plan, &err), &err);
     CU_ASSERT_TRUE(plan.minimum_bytes <= plan.total_bytes);
     CU_ASSERT_TRUE(plan.total_bytes <= plan.budget_bytes);
     CU_ASSERT_EQUAL(plan.passes, 3);
-
-    sluice_compute_options_init(&compute, sizeof compute);
-    sluice_cpd_options_init(&options, sizeof options);
-    options.compute = &compute;
-    compute.memory_bytes = 1 << 20;
+    options.run.memory_bytes = 1 << 20;
     plan.minimum_bytes = 0;
-    SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &compute, &plan, &err), SLC_ERR_BUDGET, &err,
-                     "MiB of memory or more");
-    CU_ASSERT_EQUAL(err.field, SLC_FIELD_MEMORY);
+    API_FAILS(sluice_cpd_plan(store, 2, &options, &plan, &err), SLUICE_ERR_BUDGET, &err,
+              "MiB of memory or more");
+    CU_ASSERT_STRING_EQUAL(err.field, "memory_bytes");
     (void)sluice_error_format(&err, said, sizeof said);
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "the budget is 1.0 MiB (memory_bytes)"));
     CU_ASSERT_TRUE(plan.minimum_bytes > (1 << 20));
-    slc_error_clear(&err);
-    SLC_ASSERT_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLC_ERR_BUDGET, &err,
-                     "MiB of memory or more");
+    api_clear(&err);
+    API_FAILS(sluice_cpd(store, 2, &options, &model, &err), SLUICE_ERR_BUDGET, &err,
+              "MiB of memory or more");
     CU_ASSERT_PTR_NULL(model);
     sluice_store_close(store);
 }
@@ -379,10 +371,10 @@ static void plans_and_budgets(void)
 static void structs_have_versions(void)
 {
     struct {
-        struct sluice_compute_options known;
+        struct sluice_cpd_options known;
         uint64_t newer;
     } longer;
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_plan plan = {.struct_bytes = sizeof plan};
     struct sluice_store_info info = {.struct_bytes = 16, .nnz = 99};
     struct sluice_store *store;
@@ -393,22 +385,21 @@ static void structs_have_versions(void)
     /* An older program's shorter struct leaves the rest at its default. */
     memset(&longer, 0xff, sizeof longer);
     longer.known.struct_bytes = 16;
-    longer.known.memory_bytes = 0;
-    SLC_ASSERT_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
+    longer.known.run.memory_bytes = 0;
+    API_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
     /* A newer program's longer one is taken when what is unknown is not used. */
-    sluice_compute_options_init(&longer.known, sizeof longer);
-    CU_ASSERT_EQUAL(longer.known.struct_bytes, sizeof longer);
-    SLC_ASSERT_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
+    memset(&longer, 0, sizeof longer);
+    longer.known.struct_bytes = sizeof longer;
+    API_OK(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), &err);
     longer.newer = 1;
-    SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLC_ERR_UNSUPPORTED,
-                     &err, "newer version");
-    slc_error_clear(&err);
+    API_REFUSED(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLUICE_ERR_UNSUPPORTED, &err,
+                "newer version");
     longer.known.struct_bytes = 0;
-    SLC_ASSERT_FAILS(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLC_ERR_USAGE, &err,
-                     "struct_bytes");
+    API_FAILS(sluice_cpd_plan(store, 2, &longer.known, &plan, &err), SLUICE_ERR_USAGE, &err,
+              "struct_bytes");
 
     /* Reports, too, are filled in only as far as the program knows them. */
-    SLC_ASSERT_OK(sluice_store_info(store, &info, NULL), NULL);
+    API_OK(sluice_store_get_info(store, &info, NULL), NULL);
     CU_ASSERT_EQUAL(info.order, 3);
     CU_ASSERT_EQUAL(info.nnz, 99);
     CU_ASSERT_EQUAL(info.struct_bytes, 16);
@@ -417,8 +408,8 @@ static void structs_have_versions(void)
 
 static void checks_and_exports(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_export_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_export_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store;
     char path[512], output[512], line[128];
     uint64_t findings = 7, lines = 0;
@@ -427,12 +418,11 @@ static void checks_and_exports(void)
 
     store = small_store(path, sizeof path);
     sluice_store_close(store);
-    SLC_ASSERT_OK(sluice_check(path, NULL, &findings, &err), &err);
+    API_OK(sluice_check(path, NULL, &findings, &err), &err);
     CU_ASSERT_EQUAL(findings, 0);
 
     snprintf(output, sizeof output, "%s/back.tns", slc_test_folder());
-    sluice_export_options_init(&options, sizeof options);
-    SLC_ASSERT_OK(sluice_export(path, output, &options, &lines, &err), &err);
+    API_OK(sluice_export(path, output, &options, &lines, &err), &err);
     CU_ASSERT_EQUAL(lines, NNZ);
     file = fopen(output, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -454,43 +444,44 @@ static void checks_and_exports(void)
 static void generates(void)
 {
     static const uint64_t dims[3] = {50, 60, 70};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_generate_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_generate_options options = {.struct_bytes = sizeof options};
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_store *store = NULL;
     char path[512];
 
     snprintf(path, sizeof path, "%s/random.slc", slc_test_folder());
-    sluice_generate_options_init(&options, sizeof options);
     options.seed = 9;
-    SLC_ASSERT_OK(sluice_generate(path, 3, dims, 5000, &options, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    API_OK(sluice_generate(path, 3, dims, 5000, &options, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     CU_ASSERT_EQUAL(info.nnz, 5000);
     sluice_store_close(store);
-    SLC_ASSERT_FAILS(sluice_generate(path, 17, dims, 5000, NULL, &err), SLC_ERR_USAGE, &err,
-                     "modes");
+    API_FAILS(sluice_generate(path, 17, dims, 5000, NULL, &err), SLUICE_ERR_USAGE, &err, "modes");
 }
 
 static void errors_leave_everything_alone(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_store *store = NULL;
     uint64_t bytes = 5;
     char message[256];
 
     CU_ASSERT_EQUAL(sluice_store_open("/nonexistent.slc", &store, NULL),
                     sluice_store_open("/nonexistent.slc", &store, &err));
-    CU_ASSERT_NOT_EQUAL(err.status, SLC_OK);
+    CU_ASSERT_NOT_EQUAL(err.status, SLUICE_OK);
     CU_ASSERT_PTR_NULL(store);
     CU_ASSERT_TRUE(sluice_error_format(&err, message, sizeof message) > 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(message, "nonexistent"));
-    CU_ASSERT_STRING_EQUAL(sluice_status_name(SLC_OK), "ok");
-    CU_ASSERT_TRUE(strlen(sluice_version()) >= 5);
-    CU_ASSERT_EQUAL(sluice_parse_size("2MiB", &bytes, NULL), SLC_OK);
+    CU_ASSERT_STRING_EQUAL(sluice_status_name(SLUICE_OK), "ok");
+    CU_ASSERT_STRING_EQUAL(sluice_version(), SLUICE_VERSION);
+    (void)snprintf(message, sizeof message, "%d.%d.%d", SLUICE_VERSION_MAJOR, SLUICE_VERSION_MINOR,
+                   SLUICE_VERSION_PATCH);
+    CU_ASSERT_STRING_EQUAL(SLUICE_VERSION, message);
+    CU_ASSERT_EQUAL(sluice_parse_size("2MiB", &bytes, NULL), SLUICE_OK);
     CU_ASSERT_EQUAL(bytes, 2 << 20);
-    CU_ASSERT_EQUAL(sluice_parse_size("two", &bytes, NULL), SLC_ERR_USAGE);
-    CU_ASSERT_EQUAL(sluice_parse_size(NULL, &bytes, NULL), SLC_ERR_USAGE);
+    CU_ASSERT_EQUAL(sluice_parse_size("two", &bytes, NULL), SLUICE_ERR_USAGE);
+    CU_ASSERT_EQUAL(sluice_parse_size(NULL, &bytes, NULL), SLUICE_ERR_USAGE);
     CU_ASSERT_EQUAL(bytes, 2 << 20);
 }
 
@@ -499,21 +490,20 @@ static struct sluice_store *
 skewed_store(const char *folder, enum sluice_relabel relabel, uint32_t *relabelled_modes)
 {
     static const uint64_t dims[] = {300, 200, 100};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_generate_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_generate_options options = {.struct_bytes = sizeof options};
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_store *store = NULL;
     char path[512];
 
     snprintf(path, sizeof path, "%s/skewed-%d.slc", folder, (int)relabel);
-    sluice_generate_options_init(&options, sizeof options);
     options.distribution = SLUICE_DIST_ZIPF_SHUFFLED;
     options.zipf_exponent = 1.2;
-    options.threads = 1;
-    options.relabel = relabel;
-    SLC_ASSERT_OK(sluice_generate(path, 3, dims, 60000, &options, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    options.run.threads = 1;
+    options.output.relabel = relabel;
+    API_OK(sluice_generate(path, 3, dims, 60000, &options, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     *relabelled_modes = info.relabelled_modes;
     return store;
 }
@@ -537,37 +527,38 @@ static void relabelled_modes_do_not_show(void)
     static double out[2][SKEWED_ROWS * SKEWED_RANK];
     const double *factors[] = {values, values, values};
     const char *folder = slc_test_folder();
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_store *stores[2];
-    struct sluice_cpd_options options;
-    struct sluice_cpd *models[2] = {NULL, NULL};
+    struct sluice_cpd_options options = {.struct_bytes = sizeof options};
+    struct sluice_model *models[2] = {NULL, NULL};
     uint32_t modes[2];
 
     for (size_t i = 0; i < SLC_COUNT(values); i++) {
         values[i] = cos((double)i);
     }
-    sluice_cpd_options_init(&options, sizeof options);
     options.iterations = 3;
     for (unsigned s = 0; s < 2; s++) {
-        stores[s] = skewed_store(folder, (enum sluice_relabel)s, &modes[s]);
-        SLC_ASSERT_OK(sluice_cpd(stores[s], SKEWED_RANK, &options, &models[s], &err), &err);
+        stores[s] = skewed_store(folder, s == 0 ? SLUICE_RELABEL_NONE : SLUICE_RELABEL_FREQUENCY,
+                                 &modes[s]);
+        API_OK(sluice_cpd(stores[s], SKEWED_RANK, &options, &models[s], &err), &err);
     }
     CU_ASSERT_EQUAL(modes[0], 0);
     CU_ASSERT_EQUAL(modes[1], 7);
     for (uint32_t mode = 0; mode < 3; mode++) {
-        size_t count = sluice_cpd_rows(models[0], mode) * SKEWED_RANK;
+        size_t count = api_info(models[0]).dims[mode] * SKEWED_RANK;
 
         for (unsigned s = 0; s < 2; s++) {
-            SLC_ASSERT_OK(sluice_mttkrp(stores[s], mode, SKEWED_RANK, factors, out[s], NULL, &err),
-                          &err);
+            API_OK(sluice_mttkrp(stores[s], mode, SKEWED_RANK, factors, out[s], SLC_COUNT(out[s]),
+                                 NULL, &err),
+                   &err);
         }
         check_close(out[0], out[1], count, 1e-12);
-        sluice_cpd_factor(models[0], mode, out[0]);
-        sluice_cpd_factor(models[1], mode, out[1]);
+        api_factor(models[0], mode, out[0], count);
+        api_factor(models[1], mode, out[1], count);
         check_close(out[0], out[1], count, 1e-10);
     }
     for (unsigned s = 0; s < 2; s++) {
-        sluice_cpd_destroy(models[s]);
+        sluice_model_destroy(models[s]);
         sluice_store_close(stores[s]);
     }
 }

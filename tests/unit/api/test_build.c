@@ -1,9 +1,7 @@
 /*
  * Stores made of entries that are pushed, and their layouts, by the public API.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,13 +49,13 @@ static void drop(struct entries *e)
 /* Pushes all, `piece` at a time. */
 static void push_all(struct sluice_builder *builder, const struct entries *e, uint64_t piece)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
 
     for (uint64_t at = 0; at < ENTRIES; at += piece) {
         const uint64_t *coords[ORDER] = {e->coords[0] + at, e->coords[1] + at, e->coords[2] + at};
         const uint64_t count = ENTRIES - at < piece ? ENTRIES - at : piece;
 
-        SLC_ASSERT_OK(sluice_builder_push(builder, count, coords, e->values + at, &err), &err);
+        API_OK(sluice_builder_push(builder, count, coords, e->values + at, &err), &err);
     }
 }
 
@@ -83,7 +81,7 @@ static char *block_file(const char *store, size_t *bytes)
 static void same_store_as_from_text(void)
 {
     static const uint64_t pieces[] = {ENTRIES, 777, 40000};
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct entries e = draw(5);
     char text[600], path[600];
     struct sluice_convert_report report = {.struct_bytes = sizeof report};
@@ -100,16 +98,16 @@ static void same_store_as_from_text(void)
                 (int)e.coords[2][i] + 1, e.values[i]);
     }
     fclose(file);
-    SLC_ASSERT_OK(sluice_convert(text, path, NULL, NULL, &err), &err);
+    API_OK(sluice_convert(text, path, NULL, NULL, &err), &err);
     want = block_file(path, &want_bytes);
     for (unsigned p = 0; p < SLC_COUNT(pieces); p++) {
         struct sluice_builder *builder = NULL;
         char *got;
 
         snprintf(path, sizeof path, "%s/pushed-%u.slc", slc_test_folder(), p);
-        SLC_ASSERT_OK(sluice_builder_create(path, ORDER, NULL, &builder, &err), &err);
+        API_OK(sluice_builder_create(path, ORDER, NULL, &builder, &err), &err);
         push_all(builder, &e, pieces[p]);
-        SLC_ASSERT_OK(sluice_builder_finish(builder, &report, &err), &err);
+        API_OK(sluice_builder_finish(builder, &report, &err), &err);
         CU_ASSERT_EQUAL(report.entries, ENTRIES);
         CU_ASSERT_EQUAL(report.nnz + report.duplicates, ENTRIES);
         CU_ASSERT_TRUE(report.duplicates > 0);
@@ -128,22 +126,21 @@ static void same_store_as_from_text(void)
 /* Begins a store of two modes of lengths 3 and 4. */
 static struct sluice_builder *begin_small(const char *path)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_builder_options options = {.struct_bytes = sizeof options};
     struct sluice_builder *builder = NULL;
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.dims_order = 2;
-    options.dims[0] = 3;
-    options.dims[1] = 4;
-    options.duplicates = SLUICE_DUPLICATES_KEEP_LAST;
-    SLC_ASSERT_OK(sluice_builder_create(path, 2, &options, &builder, &err), &err);
+    options.entries.dims_order = 2;
+    options.entries.dims[0] = 3;
+    options.entries.dims[1] = 4;
+    options.entries.duplicates = SLUICE_DUPLICATES_KEEP_LAST;
+    API_OK(sluice_builder_create(path, 2, &options, &builder, &err), &err);
     return builder;
 }
 
 static void refuses_what_is_no_entry(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     const uint64_t rows[2] = {1, 1}, columns[2] = {2, 4}, inside[2] = {2, 2};
     const double values[2] = {1, 2}, infinite[2] = {1, INFINITY};
     const uint64_t *const beyond[2] = {rows, columns}, *const good[2] = {rows, inside};
@@ -154,29 +151,27 @@ static void refuses_what_is_no_entry(void)
 
     snprintf(path, sizeof path, "%s/small.slc", slc_test_folder());
     builder = begin_small(path);
-    SLC_ASSERT_FAILS(sluice_builder_push(builder, 2, beyond, values, &err), SLC_ERR_INPUT, &err,
-                     "entry 1 has index 4 in mode 1");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_builder_push(builder, 2, good, values, &err), SLC_ERR_USAGE, &err,
-                     "earlier push");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_builder_finish(builder, NULL, &err), SLC_ERR_USAGE, &err, "push");
+    API_REFUSED(sluice_builder_push(builder, 2, beyond, values, &err), SLUICE_ERR_INPUT, &err,
+                "entry 1 has index 4 in mode 1");
+    API_REFUSED(sluice_builder_push(builder, 2, good, values, &err), SLUICE_ERR_USAGE, &err,
+                "earlier push");
+    API_FAILS(sluice_builder_finish(builder, NULL, &err), SLUICE_ERR_USAGE, &err, "push");
     CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
 
     builder = begin_small(path);
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_builder_push(builder, 2, good, infinite, &err), SLC_ERR_INPUT, &err,
-                     "entry 1 is inf");
+    api_clear(&err);
+    API_FAILS(sluice_builder_push(builder, 2, good, infinite, &err), SLUICE_ERR_INPUT, &err,
+              "entry 1 is inf");
     sluice_builder_abandon(builder);
     sluice_builder_abandon(NULL);
     CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
 
     builder = begin_small(path);
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_OK(sluice_builder_push(builder, 2, good, values, &err), &err);
-    SLC_ASSERT_OK(sluice_builder_finish(builder, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    api_clear(&err);
+    API_OK(sluice_builder_push(builder, 2, good, values, &err), &err);
+    API_OK(sluice_builder_finish(builder, NULL, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     CU_ASSERT_EQUAL(info.nnz, 1);
     CU_ASSERT_EQUAL(info.norm, 2.0);
     CU_ASSERT_TRUE(info.dims[0] == 3 && info.dims[1] == 4);
@@ -185,154 +180,142 @@ static void refuses_what_is_no_entry(void)
 
 static void needs_lengths_without_entries(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_builder_options options = {.struct_bytes = sizeof options};
     struct sluice_builder *builder = NULL;
     char path[600];
 
     snprintf(path, sizeof path, "%s/none.slc", slc_test_folder());
-    SLC_ASSERT_FAILS(sluice_builder_create(path, 0, NULL, &builder, &err), SLC_ERR_USAGE, &err,
-                     "order");
-    memset(&err, 0, sizeof err);
-    sluice_convert_options_init(&options, sizeof options);
-    options.memory_bytes = 1 << 20;
-    SLC_ASSERT_FAILS(sluice_builder_create(path, 2, &options, &builder, &err), SLC_ERR_BUDGET, &err,
-                     "MiB of memory or more");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_builder_create(path, 0, NULL, &builder, &err), SLUICE_ERR_USAGE, &err,
+                "order");
+    options.run.memory_bytes = 1 << 20;
+    API_REFUSED(sluice_builder_create(path, 2, &options, &builder, &err), SLUICE_ERR_BUDGET, &err,
+                "MiB of memory or more");
     CU_ASSERT_PTR_NULL(builder);
-    SLC_ASSERT_OK(sluice_builder_create(path, 2, NULL, &builder, &err), &err);
-    SLC_ASSERT_FAILS(sluice_builder_finish(builder, NULL, &err), SLC_ERR_INPUT, &err, "lengths");
+    API_OK(sluice_builder_create(path, 2, NULL, &builder, &err), &err);
+    API_FAILS(sluice_builder_finish(builder, NULL, &err), SLUICE_ERR_INPUT, &err, "mode sizes");
     CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0);
 }
 
 /* Layouts of the store at `path`; those of `kind` and mode 1 in *found. */
-static uint32_t count_layouts(const char *path, enum sluice_layout kind, unsigned *found)
+static uint32_t count_layouts(const char *path, enum sluice_layout_kind kind, unsigned *found)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_layout_info info = {.struct_bytes = sizeof info};
     struct sluice_store *store = NULL;
     uint32_t count;
 
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    count = sluice_store_layouts(store);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    count = sluice_store_layout_count(store);
     *found = 0;
     for (uint32_t i = 0; i < count; i++) {
-        SLC_ASSERT_OK(sluice_store_layout(store, i, &info, &err), &err);
+        API_OK(sluice_store_get_layout(store, i, &info, &err), &err);
         CU_ASSERT_TRUE(info.file_bytes > 0 && info.block_count > 0);
         *found += info.kind == kind && info.mode == 1;
     }
-    SLC_ASSERT_FAILS(sluice_store_layout(store, count, &info, &err), SLC_ERR_USAGE, &err, "layout");
+    API_FAILS(sluice_store_get_layout(store, count, &info, &err), SLUICE_ERR_USAGE, &err, "layout");
     sluice_store_close(store);
     return count;
 }
 
 static void adds_and_drops_layouts(void)
 {
-    static const enum sluice_layout kinds[] = {SLUICE_LAYOUT_SORTED, SLUICE_LAYOUT_FIBER};
-    struct slc_error err = SLC_ERROR_INIT;
+    static const enum sluice_layout_kind kinds[] = {SLUICE_LAYOUT_SORTED, SLUICE_LAYOUT_FIBER};
+    struct sluice_error err = SLUICE_ERROR_INIT;
     unsigned found;
     char path[600];
 
     snprintf(path, sizeof path, "%s/laid.slc", slc_test_folder());
-    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    API_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
     for (unsigned k = 0; k < SLC_COUNT(kinds); k++) {
         CU_ASSERT_EQUAL(count_layouts(path, kinds[k], &found), 1);
         CU_ASSERT_EQUAL(found, 0);
-        SLC_ASSERT_OK(sluice_layout_add(path, kinds[k], 1, NULL, &err), &err);
-        SLC_ASSERT_OK(sluice_layout_add(path, kinds[k], 1, NULL, &err), &err);
+        API_OK(sluice_layout_add(path, kinds[k], 1, NULL, &err), &err);
+        API_OK(sluice_layout_add(path, kinds[k], 1, NULL, &err), &err);
         CU_ASSERT_EQUAL(count_layouts(path, kinds[k], &found), 2);
         CU_ASSERT_EQUAL(found, 1);
-        SLC_ASSERT_OK(sluice_check(path, NULL, NULL, &err), &err);
-        SLC_ASSERT_OK(sluice_layout_drop(path, kinds[k], 1, &err), &err);
-        SLC_ASSERT_FAILS(sluice_layout_drop(path, kinds[k], 1, &err), SLC_ERR_USAGE, &err, "");
-        memset(&err, 0, sizeof err);
+        API_OK(sluice_check(path, NULL, NULL, &err), &err);
+        API_OK(sluice_layout_drop(path, kinds[k], 1, &err), &err);
+        API_REFUSED(sluice_layout_drop(path, kinds[k], 1, &err), SLUICE_ERR_USAGE, &err, "");
     }
-    SLC_ASSERT_FAILS(sluice_layout_add(path, SLUICE_LAYOUT_SORTED, 3, NULL, &err), SLC_ERR_USAGE,
-                     &err, "mode 3");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_layout_add(path, SLUICE_LAYOUT_BLCO, 0, NULL, &err), SLC_ERR_USAGE,
-                     &err, "kind");
+    API_REFUSED(sluice_layout_add(path, SLUICE_LAYOUT_SORTED, 3, NULL, &err), SLUICE_ERR_USAGE,
+                &err, "mode 3");
+    API_FAILS(sluice_layout_add(path, SLUICE_LAYOUT_BLCO, 0, NULL, &err), SLUICE_ERR_USAGE, &err,
+              "kind");
 }
 
 /* The stripes of the first layout; `path` gets the path of the last. */
 static uint32_t stripes_of(const char *store_path, char *path, uint64_t path_bytes)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_layout_info info = {.struct_bytes = sizeof info};
     struct sluice_store *store = NULL;
     uint64_t bytes = 0;
 
-    SLC_ASSERT_OK(sluice_store_open(store_path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_layout(store, 0, &info, &err), &err);
+    API_OK(sluice_store_open(store_path, &store, &err), &err);
+    API_OK(sluice_store_get_layout(store, 0, &info, &err), &err);
     for (uint32_t k = 0; k < info.stripes; k++) {
-        SLC_ASSERT_OK(sluice_store_stripe(store, 0, k, path, path_bytes, &bytes, &err), &err);
+        API_OK(sluice_store_get_stripe(store, 0, k, path, path_bytes, &bytes, &err), &err);
         CU_ASSERT_EQUAL(bytes, strlen(path) + 1);
     }
-    SLC_ASSERT_FAILS(sluice_store_stripe(store, 0, info.stripes, path, path_bytes, &bytes, &err),
-                     SLC_ERR_USAGE, &err, "stripe");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_store_stripe(store, 7, 0, path, path_bytes, &bytes, &err),
-                     SLC_ERR_USAGE, &err, "layout 7");
+    API_REFUSED(sluice_store_get_stripe(store, 0, info.stripes, path, path_bytes, &bytes, &err),
+                SLUICE_ERR_USAGE, &err, "stripe");
+    API_FAILS(sluice_store_get_stripe(store, 7, 0, path, path_bytes, &bytes, &err),
+              SLUICE_ERR_USAGE, &err, "layout 7");
     sluice_store_close(store);
     return info.stripes;
 }
 
 static void stripes_and_gathers(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     char path[600], drive[2][600], found[700] = "";
     const char *folders[20] = {drive[0], drive[1]};
-    struct sluice_layout_options options;
-    volatile int stop = 1;
+    struct sluice_layout_options options = {.struct_bytes = sizeof options};
+    atomic_int stop = 1;
 
     snprintf(path, sizeof path, "%s/striped.slc", slc_test_folder());
     for (unsigned k = 0; k < 2; k++) {
         snprintf(drive[k], sizeof drive[k], "%s/drive-%u", slc_test_folder(), k);
         CU_ASSERT_EQUAL(mkdir(drive[k], 0777), 0);
     }
-    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    API_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
     CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 0);
-    sluice_layout_options_init(&options, sizeof options);
-    options.stop = &stop;
-    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, &options, &err),
-                     SLC_ERR_INTERRUPTED, &err, "");
-    memset(&err, 0, sizeof err);
+    options.run.stop = &stop;
+    API_REFUSED(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, &options, &err),
+                SLUICE_ERR_INTERRUPTED, &err, "");
     CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 0);
     for (unsigned turn = 0; turn < 2; turn++) {
-        SLC_ASSERT_OK(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, NULL, &err),
-                      &err);
+        API_OK(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, NULL, &err), &err);
         CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 2);
         CU_ASSERT_EQUAL(strncmp(found, drive[1], strlen(drive[1])), 0);
         CU_ASSERT_EQUAL(access(found, R_OK), 0);
-        SLC_ASSERT_OK(sluice_check(path, NULL, NULL, &err), &err);
+        API_OK(sluice_check(path, NULL, NULL, &err), &err);
     }
     for (unsigned turn = 0; turn < 2; turn++) {
-        SLC_ASSERT_OK(sluice_layout_gather(path, SLUICE_LAYOUT_BLCO, 0, NULL, &err), &err);
+        API_OK(sluice_layout_gather(path, SLUICE_LAYOUT_BLCO, 0, NULL, &err), &err);
         CU_ASSERT_EQUAL(stripes_of(path, found, sizeof found), 0);
     }
     CU_ASSERT_NOT_EQUAL(access(found, R_OK), 0);
-    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_SORTED, 1, 2, folders, NULL, &err),
-                     SLC_ERR_USAGE, &err, "");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 20, folders, NULL, &err),
-                     SLC_ERR_USAGE, &err, "20 folders");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_layout_stripe(path, SLUICE_LAYOUT_SORTED, 1, 2, folders, NULL, &err),
+                SLUICE_ERR_USAGE, &err, "");
+    API_REFUSED(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 20, folders, NULL, &err),
+                SLUICE_ERR_USAGE, &err, "20 folders");
     folders[1] = "/nowhere/at/all";
-    SLC_ASSERT_FAILS(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, NULL, &err),
-                     SLC_ERR_IO, &err, "stripes");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_layout_gather(path, (enum sluice_layout)9, 0, NULL, &err),
-                     SLC_ERR_USAGE, &err, "kind 9");
+    API_REFUSED(sluice_layout_stripe(path, SLUICE_LAYOUT_BLCO, 0, 2, folders, NULL, &err),
+                SLUICE_ERR_IO, &err, "stripes");
+    API_FAILS(sluice_layout_gather(path, (enum sluice_layout_kind)9, 0, NULL, &err),
+              SLUICE_ERR_USAGE, &err, "kind 9");
 }
 
 static uint64_t nnz_of(const char *path, uint64_t *lengths)
 {
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_store *store = NULL;
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
 
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     memcpy(lengths, info.dims, ORDER * sizeof *lengths);
     sluice_store_close(store);
     return info.nnz;
@@ -344,10 +327,10 @@ static void expect_origin(const char *path, const char *text, uint64_t nnz)
     struct sluice_store_info info = {.struct_bytes = sizeof info};
     struct sluice_appended appended = {.struct_bytes = sizeof appended};
     struct sluice_store *store = NULL;
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
 
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
     CU_ASSERT_EQUAL(info.appended, 1);
     CU_ASSERT(info.entries == 3002 && info.nnz == nnz && info.nnz + info.duplicates == 3002);
     CU_ASSERT_STRING_EQUAL(info.dialect, "generate");
@@ -356,38 +339,36 @@ static void expect_origin(const char *path, const char *text, uint64_t nnz)
     /* Of a further layout, too. */
     CU_ASSERT(info.total_bytes > info.store_bytes && info.tile_count > 0 && info.key_bits >= 24);
     CU_ASSERT_EQUAL(info.named_modes, 0);
-    SLC_ASSERT_OK(sluice_store_appended(store, 0, &appended, &err), &err);
+    API_OK(sluice_store_get_appended(store, 0, &appended, &err), &err);
     CU_ASSERT_STRING_EQUAL(appended.source, text);
     CU_ASSERT_EQUAL(appended.entries, 2);
-    SLC_ASSERT_FAILS(sluice_store_appended(store, 1, &appended, &err), SLC_ERR_USAGE, &err,
-                     "1 of 1");
+    API_FAILS(sluice_store_get_appended(store, 1, &appended, &err), SLUICE_ERR_USAGE, &err,
+              "1 of 1");
     sluice_store_close(store);
 }
 
 static void appends_once(void)
 {
     struct sluice_append_report report = {.struct_bytes = sizeof report};
-    struct sluice_append_options options;
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_append_options options = {.struct_bytes = sizeof options};
+    struct sluice_error err = SLUICE_ERROR_INIT;
     uint64_t lengths[ORDER];
     char path[600], text[600];
     FILE *file;
 
     snprintf(path, sizeof path, "%s/grown.slc", slc_test_folder());
     snprintf(text, sizeof text, "%s/more.tns", slc_test_folder());
-    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_layout_add(path, SLUICE_LAYOUT_SORTED, 1, NULL, &err), &err);
+    API_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    API_OK(sluice_layout_add(path, SLUICE_LAYOUT_SORTED, 1, NULL, &err), &err);
     file = fopen(text, "w");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     fputs("301 1 1 2.5\n1 1 120 -3\n", file);
     fclose(file);
-    sluice_append_options_init(&options, sizeof options);
     options.fixed_modes = 1;
-    SLC_ASSERT_FAILS(sluice_append(path, text, &options, &report, &err), SLC_ERR_INPUT, &err,
-                     "not to grow");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_append(path, text, &options, &report, &err), SLUICE_ERR_INPUT, &err,
+                "not to grow");
     for (unsigned turn = 0; turn < 2; turn++) {
-        SLC_ASSERT_OK(sluice_append(path, text, NULL, &report, &err), &err);
+        API_OK(sluice_append(path, text, NULL, &report, &err), &err);
         CU_ASSERT_EQUAL(report.known, turn);
         CU_ASSERT_EQUAL(report.entries, 2);
         CU_ASSERT_EQUAL(report.layouts_dropped, 0);
@@ -400,9 +381,9 @@ static void appends_once(void)
     options.fixed_modes = 0;
     options.again = 1;
     options.drop_layouts = 1;
-    SLC_ASSERT_OK(sluice_append(path, text, &options, &report, &err), &err);
+    API_OK(sluice_append(path, text, &options, &report, &err), &err);
     CU_ASSERT(report.known == 0 && report.layouts_dropped == 1);
-    SLC_ASSERT_OK(sluice_check(path, NULL, NULL, &err), &err);
+    API_OK(sluice_check(path, NULL, NULL, &err), &err);
 }
 
 static void slices_and_permutes(void)
@@ -412,8 +393,8 @@ static void slices_and_permutes(void)
                                                  {.mode = 0, .first = 290, .last = UINT64_MAX}};
     static const uint32_t order[] = {2, 0, 1}, wrong[] = {2, 0, 2};
     struct sluice_convert_report report = {.struct_bytes = sizeof report};
-    struct sluice_reshape_options options;
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_reshape_options options = {.struct_bytes = sizeof options};
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_range bad = {.mode = 0, .first = 3, .last = 2};
     uint64_t lengths[ORDER];
     char path[600], cut[600], turned[600];
@@ -421,68 +402,59 @@ static void slices_and_permutes(void)
     snprintf(path, sizeof path, "%s/whole.slc", slc_test_folder());
     snprintf(cut, sizeof cut, "%s/cut.slc", slc_test_folder());
     snprintf(turned, sizeof turned, "%s/turned.slc", slc_test_folder());
-    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 90000, NULL, &err), &err);
-    sluice_reshape_options_init(&options, sizeof options);
+    API_OK(sluice_generate(path, ORDER, dims, 90000, NULL, &err), &err);
     options.transform = "binarize,scale=3";
-    SLC_ASSERT_OK(sluice_slice(path, cut, 3, ranges, &options, &report, &err), &err);
+    API_OK(sluice_slice(path, cut, 3, ranges, &options, &report, &err), &err);
     CU_ASSERT(report.nnz > 0 && report.nnz < report.entries);
     CU_ASSERT_EQUAL(nnz_of(cut, lengths), report.nnz);
     CU_ASSERT(lengths[0] == 10 && lengths[1] == dims[1] && lengths[2] == 15);
-    SLC_ASSERT_OK(sluice_permute(path, turned, ORDER, order, NULL, &report, &err), &err);
+    API_OK(sluice_permute(path, turned, ORDER, order, NULL, &report, &err), &err);
     CU_ASSERT_EQUAL(nnz_of(turned, lengths), report.entries);
     CU_ASSERT(lengths[0] == dims[2] && lengths[1] == dims[0] && lengths[2] == dims[1]);
-    SLC_ASSERT_FAILS(sluice_permute(path, turned, ORDER, order, NULL, NULL, &err), SLC_ERR_IO, &err,
-                     "exists");
-    memset(&err, 0, sizeof err);
-    options.overwrite = 1;
-    SLC_ASSERT_FAILS(sluice_permute(path, turned, ORDER, wrong, &options, NULL, &err),
-                     SLC_ERR_USAGE, &err, "each of the modes 0 to 2 once");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_permute(path, turned, 0, wrong, &options, NULL, &err), SLC_ERR_USAGE,
-                     &err, "order");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLC_ERR_USAGE, &err,
-                     "range 0");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_permute(path, turned, ORDER, order, NULL, NULL, &err), SLUICE_ERR_IO, &err,
+                "exists");
+    options.output.overwrite = 1;
+    API_REFUSED(sluice_permute(path, turned, ORDER, wrong, &options, NULL, &err), SLUICE_ERR_USAGE,
+                &err, "each of the modes 0 to 2 once");
+    API_REFUSED(sluice_permute(path, turned, 0, wrong, &options, NULL, &err), SLUICE_ERR_USAGE,
+                &err, "order");
+    API_REFUSED(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLUICE_ERR_USAGE, &err,
+                "range 0");
     bad = (struct sluice_range){.mode = 3, .first = 0, .last = 0};
-    SLC_ASSERT_FAILS(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLC_ERR_USAGE, &err,
-                     "mode 3 does not exist; the tensor has modes 0 to 2");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLUICE_ERR_USAGE, &err,
+                "mode 3 does not exist; the tensor has modes 0 to 2");
     bad = (struct sluice_range){.mode = 1, .first = 0, .last = dims[1]};
-    SLC_ASSERT_FAILS(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLC_ERR_USAGE, &err,
-                     "of mode 1 does not exist");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_slice(path, cut, 1, &bad, &options, NULL, &err), SLUICE_ERR_USAGE, &err,
+                "of mode 1 does not exist");
     options.transform = "binarize,,";
-    SLC_ASSERT_FAILS(sluice_slice(path, cut, 0, NULL, &options, NULL, &err), SLC_ERR_USAGE, &err,
-                     "transform");
+    API_FAILS(sluice_slice(path, cut, 0, NULL, &options, NULL, &err), SLUICE_ERR_USAGE, &err,
+              "transform");
 }
 
 /* Every form of a tensor of `order` modes makes the same store again. */
 static void export_and_back(const char *path, const char *const *names, unsigned count)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_convert_report report = {.struct_bytes = sizeof report};
     uint64_t lengths[SLUICE_MAX_ORDER], lines = 0;
     const uint64_t nnz = nnz_of(path, lengths);
 
     for (unsigned k = 0; k < count; k++) {
-        struct sluice_export_options options;
+        struct sluice_export_options options = {.struct_bytes = sizeof options};
         char output[600], back[600];
 
-        sluice_export_options_init(&options, sizeof options);
         options.form =
             strcmp(names[k], "scipy.npz") == 0 ? SLUICE_EXPORT_SCIPY : SLUICE_EXPORT_AUTO;
         snprintf(output, sizeof output, "%s.%s", path, names[k]);
         snprintf(back, sizeof back, "%s.%s.slc", path, names[k]);
-        SLC_ASSERT_OK(sluice_export(path, output, &options, &lines, &err), &err);
+        API_OK(sluice_export(path, output, &options, &lines, &err), &err);
         CU_ASSERT_EQUAL(lines, nnz);
         if (strcmp(names[k], "mat") != 0) {
-            SLC_ASSERT_OK(sluice_convert(output, back, NULL, &report, &err), &err);
+            API_OK(sluice_convert(output, back, NULL, &report, &err), &err);
             CU_ASSERT_EQUAL(report.nnz, nnz);
         }
-        SLC_ASSERT_FAILS(sluice_export(path, output, &options, NULL, &err), SLC_ERR_IO, &err,
-                         "exists");
-        memset(&err, 0, sizeof err);
+        API_REFUSED(sluice_export(path, output, &options, NULL, &err), SLUICE_ERR_IO, &err,
+                    "exists");
     }
 }
 
@@ -490,48 +462,43 @@ static void exports_in_every_form(void)
 {
     static const char *const three[] = {"tns", "bin", "npz", "mat"}, *const two[] = {"scipy.npz"};
     static const uint64_t square[] = {50, 60};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_export_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_export_options options = {.struct_bytes = sizeof options};
     char path[600], output[600];
 
     snprintf(path, sizeof path, "%s/three", slc_test_folder());
     snprintf(output, sizeof output, "%s/three.slc", slc_test_folder());
-    SLC_ASSERT_OK(sluice_generate(output, ORDER, dims, 3000, NULL, &err), &err);
+    API_OK(sluice_generate(output, ORDER, dims, 3000, NULL, &err), &err);
     CU_ASSERT_EQUAL(rename(output, path), 0);
     export_and_back(path, three, SLC_COUNT(three));
-    sluice_export_options_init(&options, sizeof options);
     options.form = SLUICE_EXPORT_NPZ;
-    SLC_ASSERT_FAILS(sluice_export(path, "-", &options, NULL, &err), SLC_ERR_USAGE, &err,
-                     "name a file");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_export(path, "-", &options, NULL, &err), SLUICE_ERR_USAGE, &err,
+                "name a file");
     options.form = SLUICE_EXPORT_SCIPY;
-    SLC_ASSERT_FAILS(sluice_export(path, output, &options, NULL, &err), SLC_ERR_UNSUPPORTED, &err,
-                     "");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_export(path, output, &options, NULL, &err), SLUICE_ERR_UNSUPPORTED, &err,
+                "");
     options.form = (enum sluice_export_form)9;
-    SLC_ASSERT_FAILS(sluice_export(path, output, &options, NULL, &err), SLC_ERR_USAGE, &err,
-                     "form 9");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_export(path, output, &options, NULL, &err), SLUICE_ERR_USAGE, &err,
+                "form 9");
     snprintf(path, sizeof path, "%s/two.slc", slc_test_folder());
-    SLC_ASSERT_OK(sluice_generate(path, 2, square, 600, NULL, &err), &err);
+    API_OK(sluice_generate(path, 2, square, 600, NULL, &err), &err);
     export_and_back(path, two, SLC_COUNT(two));
 }
 
 static void plans_an_mttkrp(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_plan plan = {.struct_bytes = sizeof plan};
     struct sluice_store *store = NULL;
     char path[600];
 
     snprintf(path, sizeof path, "%s/planned.slc", slc_test_folder());
-    SLC_ASSERT_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
-    SLC_ASSERT_OK(sluice_mttkrp_plan(store, 2, 8, NULL, &plan, &err), &err);
+    API_OK(sluice_generate(path, ORDER, dims, 3000, NULL, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_mttkrp_plan(store, 2, 8, NULL, &plan, &err), &err);
     CU_ASSERT_TRUE(plan.total_bytes > 0 && plan.total_bytes <= plan.budget_bytes);
     CU_ASSERT_EQUAL(plan.passes, 1);
-    SLC_ASSERT_FAILS(sluice_mttkrp_plan(store, 3, 8, NULL, &plan, &err), SLC_ERR_USAGE, &err,
-                     "mode 3");
+    API_FAILS(sluice_mttkrp_plan(store, 3, 8, NULL, &plan, &err), SLUICE_ERR_USAGE, &err, "mode 3");
     sluice_store_close(store);
 }
 

@@ -2,9 +2,7 @@
  * Decompositions by the public API: stopped by callbacks, kept in checkpoints, gone on with, saved
  * and loaded.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +21,7 @@ struct watch {
     bool stop_in_pass;
 };
 
-static int on_iteration(void *context, const struct sluice_cpd_iteration *iteration)
+static int on_iteration(void *context, const struct sluice_iteration *iteration)
 {
     struct watch *watch = context;
 
@@ -34,16 +32,17 @@ static int on_iteration(void *context, const struct sluice_cpd_iteration *iterat
     return iteration->iteration == watch->stop_after;
 }
 
-static int on_progress(void *context, const struct sluice_cpd_progress *progress)
+static int on_progress(void *context, const struct sluice_progress *progress)
 {
     struct watch *watch = context;
 
-    CU_ASSERT_TRUE(progress->mode < 3 && progress->blocks_done <= progress->blocks);
+    CU_ASSERT_TRUE(progress->mode < 3 && progress->iteration >= 1 &&
+                   progress->done <= progress->total);
     watch->progress++;
     return watch->stop_in_pass;
 }
 
-static void on_resume(void *context, const struct sluice_cpd_checkpoint *checkpoint)
+static void on_resume(void *context, const struct sluice_checkpoint *checkpoint)
 {
     struct watch *watch = context;
 
@@ -52,12 +51,12 @@ static void on_resume(void *context, const struct sluice_cpd_checkpoint *checkpo
     CU_ASSERT_EQUAL(checkpoint->iteration, STOP_AFTER + 1);
     CU_ASSERT_EQUAL(checkpoint->mode, 0);
     for (uint64_t i = 0; i < checkpoint->past_count; i++) {
-        CU_ASSERT_EQUAL(checkpoint->past[i].iteration, i + 1);
-        watch->fits[i] = checkpoint->past[i].fit;
+        CU_ASSERT_EQUAL(checkpoint->past[i]->iteration, i + 1);
+        watch->fits[i] = checkpoint->past[i]->fit;
     }
 }
 
-static void on_checkpoint(void *context, const struct sluice_cpd_checkpoint *checkpoint)
+static void on_checkpoint(void *context, const struct sluice_checkpoint *checkpoint)
 {
     struct watch *watch = context;
 
@@ -68,94 +67,87 @@ static void on_checkpoint(void *context, const struct sluice_cpd_checkpoint *che
 static struct sluice_store *made_store(const char *folder)
 {
     static const uint64_t dims[3] = {40, 30, 20};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_generate_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_generate_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store = NULL;
     char path[600];
 
     snprintf(path, sizeof path, "%s/made.slc", folder);
-    sluice_generate_options_init(&options, sizeof options);
-    options.block_bytes = 4096;
-    SLC_ASSERT_OK(sluice_generate(path, 3, dims, 8000, &options, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    options.output.block_bytes = 4096;
+    API_OK(sluice_generate(path, 3, dims, 8000, &options, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
     return store;
 }
 
-static void set_options(struct sluice_cpd_options *options,
-                        struct sluice_compute_options *compute,
-                        struct watch *watch)
+static void set_options(struct sluice_cpd_options *options, struct watch *watch)
 {
-    sluice_compute_options_init(compute, sizeof *compute);
-    sluice_cpd_options_init(options, sizeof *options);
-    CU_ASSERT_TRUE(options->checkpoint_seconds < 0);
-    compute->deterministic = 1;
-    options->compute = compute;
+    FRESH(*options);
+    options->compute.deterministic = 1;
     options->iterations = ITERATIONS;
-    options->tolerance = 0;
+    options->tolerance = -1;
     options->iteration = on_iteration;
-    options->progress = on_progress;
+    options->run.progress = on_progress;
     options->resumed = on_resume;
     options->checkpointed = on_checkpoint;
-    options->context = watch;
+    options->run.context = watch;
 }
 
-static void check_same(const struct sluice_cpd *a, const struct sluice_cpd *b)
+static void check_same(const struct sluice_model *a, const struct sluice_model *b)
 {
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    const struct sluice_model_info info = api_info(a), same = api_info(b);
     double one[40 * RANK], other[40 * RANK];
 
     for (uint32_t n = 0; n < 3; n++) {
-        const size_t bytes = sluice_cpd_rows(a, n) * RANK * sizeof(double);
+        const size_t bytes = info.dims[n] * RANK * sizeof(double);
 
-        CU_ASSERT_FATAL(bytes <= sizeof one);
-        CU_ASSERT_EQUAL_FATAL(sluice_cpd_rows(a, n), sluice_cpd_rows(b, n));
-        sluice_cpd_factor(a, n, one);
-        sluice_cpd_factor(b, n, other);
+        CU_ASSERT_EQUAL_FATAL(info.dims[n], same.dims[n]);
+        api_factor(a, n, one, SLC_COUNT(one));
+        api_factor(b, n, other, SLC_COUNT(other));
         CU_ASSERT_EQUAL(memcmp(one, other, bytes), 0);
     }
-    sluice_cpd_lambda(a, one);
-    sluice_cpd_lambda(b, other);
+    API_OK(sluice_model_get_weights(a, one, RANK, &err), &err);
+    API_OK(sluice_model_get_weights(b, other, RANK, &err), &err);
     CU_ASSERT_EQUAL(memcmp(one, other, RANK * sizeof(double)), 0);
 }
 
 static void goes_on_with_the_same_bits(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options;
-    struct sluice_compute_options compute;
-    struct sluice_cpd_report report = {.struct_bytes = sizeof report};
+    struct sluice_model_info report = {.struct_bytes = sizeof report};
     struct sluice_store *store = made_store(slc_test_folder());
-    struct sluice_cpd *whole = NULL, *part = NULL, *rest = NULL, *other = NULL;
+    struct sluice_model *whole = NULL, *part = NULL, *rest = NULL, *other = NULL;
     struct watch watch = {.first = 1}, again = {.first = 1, .stop_after = STOP_AFTER};
     char folder[600];
 
-    set_options(&options, &compute, &watch);
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &whole, &err), &err);
+    set_options(&options, &watch);
+    API_OK(sluice_cpd(store, RANK, &options, &whole, &err), &err);
     CU_ASSERT_EQUAL(watch.iterations, ITERATIONS);
-    CU_ASSERT_EQUAL(sluice_cpd_stop(whole), SLUICE_STOP_ITERATIONS);
+    CU_ASSERT_EQUAL(api_info(whole).stop_reason, SLUICE_STOP_ITERATIONS);
 
     snprintf(folder, sizeof folder, "%s/kept", slc_test_folder());
-    options.context = &again;
+    options.run.context = &again;
     options.checkpoint_folder = folder;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &part, &err), &err);
-    CU_ASSERT_EQUAL(sluice_cpd_stop(part), SLUICE_STOP_SIGNAL);
-    CU_ASSERT_EQUAL(sluice_cpd_iterations(part), STOP_AFTER);
-    SLC_ASSERT_OK(sluice_cpd_report(part, &report, &err), &err);
+    API_OK(sluice_cpd(store, RANK, &options, &part, &err), &err);
+    CU_ASSERT_EQUAL(api_info(part).stop_reason, SLUICE_STOP_REQUEST);
+    CU_ASSERT_EQUAL(api_info(part).iterations, STOP_AFTER);
+    API_OK(sluice_model_get_info(part, &report, &err), &err);
     CU_ASSERT_EQUAL(report.resume_iteration, STOP_AFTER + 1);
     CU_ASSERT_EQUAL(report.resume_mode, 0);
     CU_ASSERT_TRUE(report.checkpoints >= 1 && again.checkpointed == report.checkpoints);
     CU_ASSERT_EQUAL(report.resumes, 0);
 
-    SLC_ASSERT_FAILS(sluice_cpd(store, RANK + 1, &options, &other, &err), SLC_ERR_USAGE, &err,
-                     "rank");
+    API_FAILS(sluice_cpd(store, RANK + 1, &options, &other, &err), SLUICE_ERR_USAGE, &err, "rank");
     CU_ASSERT_PTR_NULL(other);
-    memset(&err, 0, sizeof err);
+    api_clear(&err);
     again = (struct watch){.first = STOP_AFTER + 1};
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &rest, &err), &err);
+    API_OK(sluice_cpd(store, RANK, &options, &rest, &err), &err);
     CU_ASSERT_EQUAL(again.resumed, 1);
     CU_ASSERT_EQUAL(again.iterations, ITERATIONS - STOP_AFTER);
     CU_ASSERT_EQUAL(memcmp(again.fits, watch.fits, sizeof watch.fits), 0);
     check_same(whole, rest);
-    SLC_ASSERT_OK(sluice_cpd_report(rest, &report, &err), &err);
+    API_OK(sluice_model_get_info(rest, &report, &err), &err);
     CU_ASSERT_EQUAL(report.resumes, 1);
     CU_ASSERT_EQUAL(report.resume_iteration, 0);
     CU_ASSERT_EQUAL(report.iterations, ITERATIONS);
@@ -163,109 +155,105 @@ static void goes_on_with_the_same_bits(void)
     CU_ASSERT_TRUE(report.norm > 0 && report.seconds > 0);
 
     CU_ASSERT_EQUAL(access(folder, F_OK), 0);
-    SLC_ASSERT_OK(sluice_cpd_checkpoint_remove(folder, &err), &err);
+    API_OK(sluice_checkpoint_remove(folder, &err), &err);
     CU_ASSERT_NOT_EQUAL(access(folder, F_OK), 0);
-    SLC_ASSERT_OK(sluice_cpd_checkpoint_remove(folder, &err), &err);
-    sluice_cpd_destroy(whole);
-    sluice_cpd_destroy(part);
-    sluice_cpd_destroy(rest);
+    API_OK(sluice_checkpoint_remove(folder, &err), &err);
+    sluice_model_destroy(whole);
+    sluice_model_destroy(part);
+    sluice_model_destroy(rest);
     sluice_store_close(store);
 }
 
 /* A call from a callback: the folder is in use by the very run that calls it. */
-static int use_folder_twice(void *context, const struct sluice_cpd_iteration *iteration)
+static int use_folder_twice(void *context, const struct sluice_iteration *iteration)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
 
     (void)iteration;
-    SLC_ASSERT_FAILS(sluice_cpd_checkpoint_remove(context, &err), SLC_ERR_IO, &err, "");
+    API_FAILS(sluice_checkpoint_remove(context, &err), SLUICE_ERR_IO, &err, "");
     return 1;
 }
 
 static void restarts_and_keeps_others_out(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options;
-    struct sluice_compute_options compute;
     struct sluice_store *store = made_store(slc_test_folder());
-    struct sluice_cpd *part = NULL, *anew = NULL;
+    struct sluice_model *part = NULL, *anew = NULL;
     struct watch watch = {.first = 1};
-    volatile int stop = 0;
+    atomic_int stop = 0;
     char folder[600];
 
     snprintf(folder, sizeof folder, "%s/kept", slc_test_folder());
-    set_options(&options, &compute, &watch);
+    set_options(&options, &watch);
     options.checkpoint_folder = folder;
     options.iteration = use_folder_twice;
-    options.progress = NULL;
+    options.run.progress = NULL;
     options.checkpointed = NULL;
-    options.context = folder;
-    compute.stop = &stop;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &part, &err), &err);
-    CU_ASSERT_EQUAL(sluice_cpd_iterations(part), 1);
+    options.run.context = folder;
+    options.run.stop = &stop;
+    API_OK(sluice_cpd(store, RANK, &options, &part, &err), &err);
+    CU_ASSERT_EQUAL(api_info(part).iterations, 1);
     CU_ASSERT_EQUAL(stop, 1);
 
-    set_options(&options, &compute, &watch);
+    set_options(&options, &watch);
     options.checkpoint_folder = folder;
     options.restart = 1;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &anew, &err), &err);
+    API_OK(sluice_cpd(store, RANK, &options, &anew, &err), &err);
     CU_ASSERT_EQUAL(watch.resumed, 0);
     CU_ASSERT_EQUAL(watch.iterations, ITERATIONS);
-    sluice_cpd_destroy(part);
-    sluice_cpd_destroy(anew);
+    sluice_model_destroy(part);
+    sluice_model_destroy(anew);
     sluice_store_close(store);
 }
 
 static void stops_within_a_pass(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options;
-    struct sluice_compute_options compute;
     struct sluice_store *store = made_store(slc_test_folder());
-    struct sluice_cpd *model = NULL;
+    struct sluice_model *model = NULL;
     struct watch watch = {.first = 1, .stop_in_pass = true};
 
-    set_options(&options, &compute, &watch);
+    set_options(&options, &watch);
     options.iterations = 1000000;
     options.max_seconds = 60;
     options.iteration = NULL;
-    compute.threads = 1;
+    options.run.threads = 1;
     /* Of small passes nothing is told: these take half a second. */
-    compute.no_cache = 1;
-    compute.io_limit = 32 << 10;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
-    CU_ASSERT_EQUAL(sluice_cpd_stop(model), SLUICE_STOP_SIGNAL);
+    options.compute.no_cache = 1;
+    options.compute.io_limit = 32 << 10;
+    API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    CU_ASSERT_EQUAL(api_info(model).stop_reason, SLUICE_STOP_REQUEST);
     CU_ASSERT_TRUE(watch.progress >= 1);
-    CU_ASSERT_TRUE(sluice_cpd_iterations(model) < 1000000);
-    sluice_cpd_destroy(model);
+    CU_ASSERT_TRUE(api_info(model).iterations < 1000000);
+    sluice_model_destroy(model);
     sluice_store_close(store);
 }
 
 static void loads_what_was_saved(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_cpd_options options;
-    struct sluice_cpd_report report = {.struct_bytes = sizeof report};
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_cpd_options options = {.struct_bytes = sizeof options};
+    struct sluice_model_info report = {.struct_bytes = sizeof report};
     struct sluice_store *store = made_store(slc_test_folder());
-    struct sluice_cpd *model = NULL, *loaded = NULL, *missing = NULL;
+    struct sluice_model *model = NULL, *loaded = NULL, *missing = NULL;
     char folder[600];
 
     snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
-    sluice_cpd_options_init(&options, sizeof options);
     options.iterations = 2;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_load(store, folder, &loaded, &err), &err);
+    API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    API_OK(sluice_model_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
+    API_OK(sluice_model_load(store, folder, &loaded, &err), &err);
     check_same(model, loaded);
-    CU_ASSERT_TRUE(isnan(sluice_cpd_fit(loaded)));
-    SLC_ASSERT_OK(sluice_cpd_report(loaded, &report, &err), &err);
+    CU_ASSERT_TRUE(isnan(api_info(loaded).fit));
+    API_OK(sluice_model_get_info(loaded, &report, &err), &err);
     CU_ASSERT_EQUAL(report.rank, RANK);
     CU_ASSERT_EQUAL(report.iterations, 0);
-    SLC_ASSERT_FAILS(sluice_cpd_load(store, slc_test_folder(), &missing, &err), SLC_ERR_IO, &err,
-                     "");
+    API_FAILS(sluice_model_load(store, slc_test_folder(), &missing, &err), SLUICE_ERR_IO, &err, "");
     CU_ASSERT_PTR_NULL(missing);
-    sluice_cpd_destroy(model);
-    sluice_cpd_destroy(loaded);
+    sluice_model_destroy(model);
+    sluice_model_destroy(loaded);
     sluice_store_close(store);
 }
 
@@ -310,12 +298,11 @@ static void tells_of_runs(void)
                                          "\"resumes\": 1",
                                          "\"command\": null",
                                          NULL};
-    const struct slc_error none = SLC_ERROR_INIT;
-    struct slc_error err = none;
-    struct sluice_cpd_options options;
-    struct sluice_report_options report;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_cpd_options options = {.struct_bytes = sizeof options};
+    struct sluice_report_options report = {.struct_bytes = sizeof report};
     struct sluice_store *store = made_store(slc_test_folder());
-    struct sluice_cpd *model = NULL, *loaded = NULL, *numbers = NULL;
+    struct sluice_model *model = NULL, *loaded = NULL, *numbers = NULL;
     struct watch watch = {.first = 1, .stop_after = STOP_AFTER};
     const double one[] = {1};
     const double *const ones[] = {one, one};
@@ -325,58 +312,56 @@ static void tells_of_runs(void)
     snprintf(folder, sizeof folder, "%s/told", slc_test_folder());
     snprintf(path, sizeof path, "%s/run.json", folder);
     snprintf(html, sizeof html, "%s/page.html", slc_test_folder());
-    sluice_cpd_options_init(&options, sizeof options);
     options.iterations = ITERATIONS;
-    options.tolerance = 0;
+    options.tolerance = -1;
     options.seed = 5;
     options.holdout = 0.2;
     options.checkpoint_folder = folder;
-    options.checkpoint_seconds = 0;
+    options.checkpoint_seconds = -1;
     options.iteration = on_iteration;
-    options.context = &watch;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(strstr(sluice_cpd_record(model), "\"reason\": \"signal\""));
-    sluice_cpd_destroy(model);
+    options.run.context = &watch;
+    API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(strstr(sluice_model_record(model), "\"reason\": \"signal\""));
+    sluice_model_destroy(model);
     options.iteration = NULL;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_checkpoint_remove(folder, &err), &err);
+    API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    API_OK(sluice_model_save(model, SLUICE_MODEL_NPY, folder, &err), &err);
+    API_OK(sluice_checkpoint_remove(folder, &err), &err);
     check_text(path, record);
 
-    SLC_ASSERT_OK(sluice_report(folder, html, NULL, &err), &err);
+    API_OK(sluice_run_report(folder, html, NULL, &err), &err);
     check_text(html, page);
-    err = none;
-    SLC_ASSERT_FAILS(sluice_cpd_page(model, html, NULL, &err), SLC_ERR_IO, &err, "exists");
-    sluice_report_options_init(&report, sizeof report);
+    api_clear(&err);
+    API_FAILS(sluice_model_report(model, html, NULL, &err), SLUICE_ERR_IO, &err, "exists");
     report.overwrite = 1;
-    SLC_ASSERT_OK(sluice_cpd_page(model, html, &report, &err), &err);
+    API_OK(sluice_model_report(model, html, &report, &err), &err);
     check_text(html, page);
-    report.rows = 0;
-    err = none;
-    SLC_ASSERT_FAILS(sluice_report(folder, html, &report, &err), SLC_ERR_USAGE, &err, "rows");
+    report.rows = 1001;
+    api_clear(&err);
+    API_FAILS(sluice_run_report(folder, html, &report, &err), SLUICE_ERR_USAGE, &err, "rows");
     report.rows = 1;
-    report.memory_bytes = 1 << 20;
-    err = none;
-    SLC_ASSERT_FAILS(sluice_report(folder, html, &report, &err), SLC_ERR_BUDGET, &err, "MiB");
+    report.run.memory_bytes = 1 << 20;
+    api_clear(&err);
+    API_FAILS(sluice_run_report(folder, html, &report, &err), SLUICE_ERR_BUDGET, &err, "MiB");
     check_text(html, page);
-    err = none;
-    SLC_ASSERT_FAILS(sluice_report(slc_test_folder(), html, NULL, &err), SLC_ERR_IO, &err, "");
+    api_clear(&err);
+    API_FAILS(sluice_run_report(slc_test_folder(), html, NULL, &err), SLUICE_ERR_IO, &err, "");
 
-    SLC_ASSERT_OK(sluice_cpd_load(NULL, folder, &loaded, &err), &err);
-    CU_ASSERT_STRING_EQUAL(sluice_cpd_record(loaded), sluice_cpd_record(model));
-    SLC_ASSERT_OK(sluice_cpd_from_factors(2, dims, 1, NULL, ones, &numbers, &err), &err);
-    CU_ASSERT_PTR_NULL(sluice_cpd_record(numbers));
-    report.memory_bytes = 0;
-    SLC_ASSERT_OK(sluice_cpd_page(numbers, html, &report, &err), &err);
+    API_OK(sluice_model_load(NULL, folder, &loaded, &err), &err);
+    CU_ASSERT_STRING_EQUAL(sluice_model_record(loaded), sluice_model_record(model));
+    API_OK(sluice_model_create(2, dims, 1, NULL, ones, &numbers, &err), &err);
+    CU_ASSERT_PTR_NULL(sluice_model_record(numbers));
+    report.run.memory_bytes = 0;
+    API_OK(sluice_model_report(numbers, html, &report, &err), &err);
     check_text(html, factors);
-    report.record = sluice_cpd_record(model);
-    err = none;
-    SLC_ASSERT_FAILS(sluice_cpd_page(numbers, html, &report, &err), SLC_ERR_INPUT, &err, "modes");
-    SLC_ASSERT_OK(sluice_cpd_save(numbers, SLUICE_MODEL_NPY, folder, &err), &err);
+    report.record = sluice_model_record(model);
+    api_clear(&err);
+    API_FAILS(sluice_model_report(numbers, html, &report, &err), SLUICE_ERR_INPUT, &err, "modes");
+    API_OK(sluice_model_save(numbers, SLUICE_MODEL_NPY, folder, &err), &err);
     CU_ASSERT_EQUAL(access(path, F_OK), -1);
-    sluice_cpd_destroy(numbers);
-    sluice_cpd_destroy(loaded);
-    sluice_cpd_destroy(model);
+    sluice_model_destroy(numbers);
+    sluice_model_destroy(loaded);
+    sluice_model_destroy(model);
     sluice_store_close(store);
 }
 
@@ -387,7 +372,7 @@ struct errors {
     double rmse, mae;
 };
 
-static int on_errors(void *context, const struct sluice_cpd_iteration *iteration)
+static int on_errors(void *context, const struct sluice_iteration *iteration)
 {
     struct errors *errors = context;
 
@@ -402,24 +387,23 @@ static int on_errors(void *context, const struct sluice_cpd_iteration *iteration
 
 static void holds_nonzeros_out(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_cpd_options options;
-    struct sluice_compute_options compute;
     struct sluice_store_info info = {.struct_bytes = sizeof info};
-    struct sluice_cpd_report report = {.struct_bytes = sizeof report}, other = report;
+    struct sluice_model_info report = {.struct_bytes = sizeof report}, other = report;
     struct sluice_store *store = made_store(slc_test_folder());
-    struct sluice_cpd *model = NULL;
+    struct sluice_model *model = NULL;
     struct errors errors = {0};
 
-    set_options(&options, &compute, NULL);
-    options.progress = NULL;
+    set_options(&options, NULL);
+    options.run.progress = NULL;
     options.checkpointed = NULL;
     options.iteration = on_errors;
-    options.context = &errors;
+    options.run.context = &errors;
     options.holdout = 0.1;
-    SLC_ASSERT_OK(sluice_store_info(store, &info, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_report(model, &report, &err), &err);
+    API_OK(sluice_store_get_info(store, &info, &err), &err);
+    API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    API_OK(sluice_model_get_info(model, &report, &err), &err);
     CU_ASSERT_EQUAL(errors.iterations, ITERATIONS);
     CU_ASSERT_EQUAL(report.heldout, errors.heldout);
     CU_ASSERT_TRUE(report.heldout > info.nnz / 20 && report.heldout < info.nnz / 5);
@@ -427,29 +411,28 @@ static void holds_nonzeros_out(void)
     CU_ASSERT_DOUBLE_EQUAL(report.heldout_mae, errors.mae, 1e-12);
     /* ||X||^2 is divided between those held out and the others. */
     CU_ASSERT_DOUBLE_EQUAL(hypot(report.norm, report.heldout_norm) / info.norm, 1.0, 1e-12);
-    sluice_cpd_destroy(model);
+    sluice_model_destroy(model);
 
     model = NULL;
     errors.iterations = 0;
     options.holdout_seed = 1;
-    SLC_ASSERT_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_report(model, &other, &err), &err);
+    API_OK(sluice_cpd(store, RANK, &options, &model, &err), &err);
+    API_OK(sluice_model_get_info(model, &other, &err), &err);
     CU_ASSERT_NOT_EQUAL(other.heldout_norm, report.heldout_norm);
-    sluice_cpd_destroy(model);
+    sluice_model_destroy(model);
 
     model = NULL;
     for (unsigned i = 0; i < 3; i++) {
         const double wrong[3] = {-0.1, 0.51, (double)NAN};
 
-        memset(&err, 0, sizeof err);
+        api_clear(&err);
         options.holdout = wrong[i];
-        SLC_ASSERT_FAILS(sluice_cpd(store, RANK, &options, &model, &err), SLC_ERR_USAGE, &err,
-                         "holdout");
+        API_FAILS(sluice_cpd(store, RANK, &options, &model, &err), SLUICE_ERR_USAGE, &err,
+                  "holdout");
     }
-    memset(&err, 0, sizeof err);
+    api_clear(&err);
     options.holdout = 1e-9;
-    SLC_ASSERT_FAILS(sluice_cpd(store, RANK, &options, &model, &err), SLC_ERR_USAGE, &err,
-                     "held out");
+    API_FAILS(sluice_cpd(store, RANK, &options, &model, &err), SLUICE_ERR_USAGE, &err, "held out");
     CU_ASSERT_PTR_NULL(model);
     sluice_store_close(store);
 }

@@ -1,9 +1,7 @@
 /*
  * Models by the public API: made of factors, loaded without their store, and asked for values.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,13 +17,13 @@ struct made {
     double lambda[RANK];
     double factor[ORDER][7 * RANK];
     const double *factors[ORDER];
-    struct sluice_cpd *model;
+    struct sluice_model *model;
 };
 
 /* Its numbers are small multiples of an eighth: sums of products of these are exact. */
 static void make(struct made *made)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
 
     made->model = NULL;
     for (unsigned n = 0; n < ORDER; n++) {
@@ -37,9 +35,8 @@ static void make(struct made *made)
     for (unsigned r = 0; r < RANK; r++) {
         made->lambda[r] = 3.0 - r;
     }
-    SLC_ASSERT_OK(
-        sluice_cpd_from_factors(ORDER, dims, RANK, made->lambda, made->factors, &made->model, &err),
-        &err);
+    API_OK(sluice_model_create(ORDER, dims, RANK, made->lambda, made->factors, &made->model, &err),
+           &err);
 }
 
 static double naive(const struct made *made, const uint64_t *index)
@@ -59,64 +56,58 @@ static double naive(const struct made *made, const uint64_t *index)
 
 static void is_made_of_factors(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct made made;
-    struct sluice_cpd *other = NULL;
-    struct sluice_cpd_report report = {.struct_bytes = sizeof report};
+    struct sluice_model *other = NULL;
+    struct sluice_model_info report = {.struct_bytes = sizeof report};
     double factor[7 * RANK], lambda[RANK];
     const uint64_t empty[ORDER] = {7, 0, 4};
 
     make(&made);
-    CU_ASSERT_EQUAL(sluice_cpd_order(made.model), ORDER);
-    CU_ASSERT_EQUAL(sluice_cpd_rank(made.model), RANK);
-    CU_ASSERT_EQUAL(sluice_cpd_rows(made.model, 1), dims[1]);
-    CU_ASSERT_TRUE(isnan(sluice_cpd_fit(made.model)));
-    sluice_cpd_factor(made.model, 0, factor);
+    CU_ASSERT_EQUAL(api_info(made.model).order, ORDER);
+    CU_ASSERT_EQUAL(api_info(made.model).rank, RANK);
+    CU_ASSERT_EQUAL(api_info(made.model).dims[1], dims[1]);
+    CU_ASSERT_TRUE(isnan(api_info(made.model).fit));
+    api_factor(made.model, 0, factor, SLC_COUNT(factor));
     CU_ASSERT_EQUAL(memcmp(factor, made.factor[0], sizeof factor), 0);
-    SLC_ASSERT_OK(sluice_cpd_report(made.model, &report, &err), &err);
+    API_OK(sluice_model_get_info(made.model, &report, &err), &err);
     CU_ASSERT_TRUE(isnan(report.norm) && report.iterations == 0);
-    sluice_cpd_destroy(made.model);
+    sluice_model_destroy(made.model);
 
     made.model = NULL;
-    SLC_ASSERT_OK(sluice_cpd_from_factors(ORDER, dims, RANK, NULL, made.factors, &made.model, &err),
-                  &err);
-    sluice_cpd_lambda(made.model, lambda);
+    API_OK(sluice_model_create(ORDER, dims, RANK, NULL, made.factors, &made.model, &err), &err);
+    API_OK(sluice_model_get_weights(made.model, lambda, RANK, &err), &err);
     CU_ASSERT_TRUE(lambda[0] == 1 && lambda[RANK - 1] == 1);
-    sluice_cpd_destroy(made.model);
+    sluice_model_destroy(made.model);
 
-    SLC_ASSERT_FAILS(sluice_cpd_from_factors(0, dims, RANK, NULL, made.factors, &other, &err),
-                     SLC_ERR_USAGE, &err, "0 modes");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_cpd_from_factors(ORDER, empty, RANK, NULL, made.factors, &other, &err),
-                     SLC_ERR_USAGE, &err, "mode 1");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_model_create(0, dims, RANK, NULL, made.factors, &other, &err),
+                SLUICE_ERR_USAGE, &err, "0 modes");
+    API_REFUSED(sluice_model_create(ORDER, empty, RANK, NULL, made.factors, &other, &err),
+                SLUICE_ERR_USAGE, &err, "mode 1");
     made.factors[2] = NULL;
-    SLC_ASSERT_FAILS(sluice_cpd_from_factors(ORDER, dims, RANK, NULL, made.factors, &other, &err),
-                     SLC_ERR_USAGE, &err, "mode 2 is NULL");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_model_create(ORDER, dims, RANK, NULL, made.factors, &other, &err),
+                SLUICE_ERR_USAGE, &err, "mode 2 is NULL");
     made.factors[2] = made.factor[2];
     made.factor[2][4] = (double)INFINITY;
-    SLC_ASSERT_FAILS(sluice_cpd_from_factors(ORDER, dims, RANK, NULL, made.factors, &other, &err),
-                     SLC_ERR_INPUT, &err, "");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_model_create(ORDER, dims, RANK, NULL, made.factors, &other, &err),
+                SLUICE_ERR_INPUT, &err, "");
     made.factor[2][4] = 1;
     made.lambda[1] = (double)NAN;
-    SLC_ASSERT_FAILS(
-        sluice_cpd_from_factors(ORDER, dims, RANK, made.lambda, made.factors, &other, &err),
-        SLC_ERR_INPUT, &err, "weight 1");
+    API_FAILS(sluice_model_create(ORDER, dims, RANK, made.lambda, made.factors, &other, &err),
+              SLUICE_ERR_INPUT, &err, "weight 1");
     CU_ASSERT_PTR_NULL(other);
 }
 
 static void predicts_in_memory(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_predict_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_predict_options options = {.struct_bytes = sizeof options};
     struct made made;
-    struct sluice_cpd *loaded = NULL;
+    struct sluice_model *loaded = NULL;
     static uint64_t column[ORDER][ENTRIES];
     const uint64_t *coords[ORDER];
     static double values[ENTRIES], again[ENTRIES];
-    volatile int stop = 1;
+    atomic_int stop = 1;
     char folder[600];
 
     make(&made);
@@ -126,37 +117,34 @@ static void predicts_in_memory(void)
             column[n][i] = (i * (3 + n) + n) % dims[n];
         }
     }
-    SLC_ASSERT_OK(sluice_predict(made.model, ENTRIES, coords, values, NULL, &err), &err);
+    API_OK(sluice_predict(made.model, ENTRIES, coords, values, NULL, &err), &err);
     for (unsigned i = 0; i < ENTRIES; i++) {
         const uint64_t index[ORDER] = {column[0][i], column[1][i], column[2][i]};
 
         CU_ASSERT_EQUAL(values[i], naive(&made, index));
     }
     snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
-    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, folder, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_load(NULL, folder, &loaded, &err), &err);
-    sluice_predict_options_init(&options, sizeof options);
-    CU_ASSERT_EQUAL(options.index_base, -1);
-    options.threads = 1;
-    SLC_ASSERT_OK(sluice_predict(loaded, ENTRIES, coords, again, &options, &err), &err);
+    API_OK(sluice_model_save(made.model, SLUICE_MODEL_NPY, folder, &err), &err);
+    API_OK(sluice_model_load(NULL, folder, &loaded, &err), &err);
+    options.run.threads = 1;
+    API_OK(sluice_predict(loaded, ENTRIES, coords, again, &options, &err), &err);
     CU_ASSERT_EQUAL(memcmp(values, again, sizeof values), 0);
-    SLC_ASSERT_OK(sluice_predict(loaded, 0, coords, again, NULL, &err), &err);
+    API_OK(sluice_predict(loaded, 0, coords, again, NULL, &err), &err);
 
     column[1][5] = dims[1];
     again[0] = 77;
-    SLC_ASSERT_FAILS(sluice_predict(loaded, ENTRIES, coords, again, NULL, &err), SLC_ERR_INPUT,
-                     &err, "entry 5: index 5 of mode 1");
+    API_FAILS(sluice_predict(loaded, ENTRIES, coords, again, NULL, &err), SLUICE_ERR_INPUT, &err,
+              "entry 5: index 5 of mode 1");
     CU_ASSERT_EQUAL(again[0], 77);
-    memset(&err, 0, sizeof err);
-    options.stop = &stop;
+    api_clear(&err);
+    options.run.stop = &stop;
     column[1][5] = 0;
-    SLC_ASSERT_FAILS(sluice_predict(loaded, ENTRIES, coords, again, &options, &err),
-                     SLC_ERR_INTERRUPTED, &err, "");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_predict(loaded, ENTRIES, coords, again, &options, &err),
+                SLUICE_ERR_INTERRUPTED, &err, "");
     snprintf(folder, sizeof folder, "%s/none", slc_test_folder());
-    SLC_ASSERT_FAILS(sluice_cpd_load(NULL, folder, &loaded, &err), SLC_ERR_IO, &err, "");
-    sluice_cpd_destroy(loaded);
-    sluice_cpd_destroy(made.model);
+    API_FAILS(sluice_model_load(NULL, folder, &loaded, &err), SLUICE_ERR_IO, &err, "");
+    sluice_model_destroy(loaded);
+    sluice_model_destroy(made.model);
 }
 
 static void write_text(const char *path, const char *text)
@@ -170,8 +158,8 @@ static void write_text(const char *path, const char *text)
 
 static void predicts_a_text(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_predict_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_predict_text_options options = {.struct_bytes = sizeof options};
     struct sluice_predict_report report = {.struct_bytes = sizeof report};
     struct made made;
     char in[600], out[600], line[128] = "", want[128];
@@ -184,9 +172,8 @@ static void predicts_a_text(void)
     snprintf(in, sizeof in, "%s/in.tns", slc_test_folder());
     snprintf(out, sizeof out, "%s/out.csv", slc_test_folder());
     write_text(in, "1 2 3 1.5\n7 5 4 -2\n");
-    sluice_predict_options_init(&options, sizeof options);
     options.form = SLUICE_PREDICT_CSV;
-    SLC_ASSERT_OK(sluice_predict_text(made.model, in, out, &options, &report, &err), &err);
+    API_OK(sluice_predict_text(made.model, in, out, &options, &report, &err), &err);
     CU_ASSERT_EQUAL(report.rows, 2);
     CU_ASSERT_EQUAL(report.index_base, 1);
     CU_ASSERT_EQUAL(report.has_values, 1);
@@ -204,43 +191,38 @@ static void predicts_a_text(void)
     CU_ASSERT_STRING_EQUAL(line, want);
     fclose(file);
 
-    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, out, &options, NULL, &err), SLC_ERR_IO,
-                     &err, "");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_predict_text(made.model, in, out, &options, NULL, &err), SLUICE_ERR_IO, &err,
+                "");
     options.overwrite = 1;
-    SLC_ASSERT_OK(sluice_predict_text(made.model, in, out, &options, NULL, &err), &err);
-    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLC_ERR_USAGE,
-                     &err, "no output");
-    memset(&err, 0, sizeof err);
+    API_OK(sluice_predict_text(made.model, in, out, &options, NULL, &err), &err);
+    API_OK(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), &err);
     options.form = SLUICE_PREDICT_NPY;
-    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, "-", &options, NULL, &err), SLC_ERR_USAGE,
-                     &err, "name a file");
-    memset(&err, 0, sizeof err);
-    options.form = SLUICE_PREDICT_NONE;
-    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, out, &options, NULL, &err), SLC_ERR_USAGE,
-                     &err, "writes no values");
-    memset(&err, 0, sizeof err);
-    options.index_base = 0;
-    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLC_ERR_INPUT,
-                     &err, "index 7 of mode 1");
+    API_REFUSED(sluice_predict_text(made.model, in, "-", &options, NULL, &err), SLUICE_ERR_USAGE,
+                &err, "name a file");
+    options.form = (enum sluice_predict_form)3;
+    API_REFUSED(sluice_predict_text(made.model, in, out, &options, NULL, &err), SLUICE_ERR_USAGE,
+                &err, "form 3");
+    options.form = SLUICE_PREDICT_TEXT;
+    options.index_base = SLUICE_BASE_ZERO;
+    API_FAILS(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLUICE_ERR_INPUT,
+              &err, "index 7 of mode 1");
     CU_ASSERT_EQUAL(err.line, 2);
-    memset(&err, 0, sizeof err);
-    options.index_base = 2;
-    SLC_ASSERT_FAILS(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLC_ERR_USAGE,
-                     &err, "index_base 2");
-    memset(&err, 0, sizeof err);
+    api_clear(&err);
+    options.index_base = (enum sluice_index_base)3;
+    API_REFUSED(sluice_predict_text(made.model, in, NULL, &options, NULL, &err), SLUICE_ERR_USAGE,
+                &err, "index_base 3");
     write_text(in, "1 2 3\n");
-    options.index_base = -1;
-    SLC_ASSERT_OK(sluice_predict_text(made.model, in, NULL, &options, &report, &err), &err);
+    options.index_base = SLUICE_BASE_AUTO;
+    API_OK(sluice_predict_text(made.model, in, NULL, &options, &report, &err), &err);
     CU_ASSERT_TRUE(report.has_values == 0 && report.rows == 1 && report.rmse == 0);
-    sluice_cpd_destroy(made.model);
+    sluice_model_destroy(made.model);
 }
 
 /* A text that does not tell its first index counts as what the store was made of did. */
 static void predicts_as_the_store_counts(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_predict_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_predict_text_options options = {.struct_bytes = sizeof options};
     struct sluice_predict_report report = {.struct_bytes = sizeof report};
     struct sluice_store *store = NULL;
     char in[600], path[600];
@@ -248,24 +230,22 @@ static void predicts_as_the_store_counts(void)
     snprintf(in, sizeof in, "%s/zero.tns", slc_test_folder());
     snprintf(path, sizeof path, "%s/zero.slc", slc_test_folder());
     write_text(in, "0 0 2\n0 1 4\n1 0 3\n1 1 6\n1 2 9\n0 2 6\n2 2 12\n2 1 8\n2 0 4\n");
-    SLC_ASSERT_OK(sluice_convert(in, path, NULL, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_convert(in, path, NULL, NULL, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
     write_text(in, "1 2 9\n");
-    sluice_predict_options_init(&options, sizeof options);
-    options.form = SLUICE_PREDICT_NONE;
     for (unsigned from = 0; from < 2; from++) {
-        struct sluice_cpd *model = NULL;
+        struct sluice_model *model = NULL;
 
         if (from == 0) {
-            SLC_ASSERT_OK(sluice_cpd(store, 1, NULL, &model, &err), &err);
+            API_OK(sluice_cpd(store, 1, NULL, &model, &err), &err);
             snprintf(path, sizeof path, "%s/zero", slc_test_folder());
-            SLC_ASSERT_OK(sluice_cpd_save(model, SLUICE_MODEL_NPY, path, &err), &err);
+            API_OK(sluice_model_save(model, SLUICE_MODEL_NPY, path, &err), &err);
         } else {
-            SLC_ASSERT_OK(sluice_cpd_load(store, path, &model, &err), &err);
+            API_OK(sluice_model_load(store, path, &model, &err), &err);
         }
-        SLC_ASSERT_OK(sluice_predict_text(model, in, NULL, &options, &report, &err), &err);
+        API_OK(sluice_predict_text(model, in, NULL, &options, &report, &err), &err);
         CU_ASSERT_TRUE(report.index_base == 0 && report.largest < 1e-9);
-        sluice_cpd_destroy(model);
+        sluice_model_destroy(model);
     }
     sluice_store_close(store);
 }
@@ -288,8 +268,8 @@ static int on_row(void *context, const struct sluice_top_row *row)
 
 static void tells_the_strongest(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_top_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_top_options options = {.struct_bytes = sizeof options};
     struct made made;
     struct given all = {0}, part = {0};
     const uint32_t components[2] = {2, 0}, modes[1] = {1}, missing[1] = {RANK};
@@ -297,11 +277,10 @@ static void tells_the_strongest(void)
 
     make(&made);
     snprintf(folder, sizeof folder, "%s/model", slc_test_folder());
-    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, folder, &err), &err);
-    sluice_top_options_init(&options, sizeof options);
-    CU_ASSERT_EQUAL(options.rows, 10);
+    API_OK(sluice_model_save(made.model, SLUICE_MODEL_NPY, folder, &err), &err);
     options.rows = 2;
-    SLC_ASSERT_OK(sluice_top(folder, &options, on_row, &all, &err), &err);
+    options.run.context = &all;
+    API_OK(sluice_run_top(folder, &options, on_row, &err), &err);
     CU_ASSERT_EQUAL_FATAL(all.count, RANK * ORDER * 2);
     for (unsigned i = 0; i < all.count; i++) {
         const struct sluice_top_row *row = &all.rows[i];
@@ -326,40 +305,36 @@ static void tells_the_strongest(void)
     options.mode_count = 1;
     options.by_signed = 1;
     options.rows = 100;
-    SLC_ASSERT_OK(sluice_cpd_top(made.model, &options, on_row, &part, &err), &err);
+    options.run.context = &part;
+    API_OK(sluice_model_top(made.model, &options, on_row, &err), &err);
     CU_ASSERT_EQUAL_FATAL(part.count, 2 * dims[1]);
     CU_ASSERT_TRUE(part.rows[0].component == 2 && part.rows[dims[1]].component == 0);
     for (unsigned i = 1; i < dims[1]; i++) {
         CU_ASSERT_TRUE(part.rows[i].value <= part.rows[i - 1].value);
     }
     part = (struct given){.stop_after = 3};
-    SLC_ASSERT_OK(sluice_cpd_top(made.model, &options, on_row, &part, &err), &err);
+    API_OK(sluice_model_top(made.model, &options, on_row, &err), &err);
     CU_ASSERT_EQUAL(part.count, 3);
 
     options.components = missing;
     options.component_count = 1;
-    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_USAGE, &err,
-                     "component 4");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_run_top(folder, &options, on_row, &err), SLUICE_ERR_USAGE, &err,
+                "component 4");
     options.component_count = 0;
     options.mode_count = 17;
-    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_USAGE, &err,
-                     "17 modes");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_run_top(folder, &options, on_row, &err), SLUICE_ERR_USAGE, &err, "17 modes");
     options.mode_count = 0;
-    options.rows = 0;
-    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_USAGE, &err,
-                     "0 rows");
-    memset(&err, 0, sizeof err);
+    options.rows = 1000001;
+    API_REFUSED(sluice_run_top(folder, &options, on_row, &err), SLUICE_ERR_USAGE, &err,
+                "1000001 rows");
     options.rows = 1;
-    options.memory_bytes = 1;
-    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_BUDGET, &err, "");
-    memset(&err, 0, sizeof err);
-    options.memory_bytes = 0;
+    options.run.memory_bytes = 1;
+    API_REFUSED(sluice_run_top(folder, &options, on_row, &err), SLUICE_ERR_BUDGET, &err, "");
+    options.run.memory_bytes = 0;
     options.store = folder;
-    SLC_ASSERT_FAILS(sluice_top(folder, &options, on_row, &part, &err), SLC_ERR_FORMAT, &err, "");
+    API_FAILS(sluice_run_top(folder, &options, on_row, &err), SLUICE_ERR_FORMAT, &err, "");
     CU_ASSERT_EQUAL(part.count, 3);
-    sluice_cpd_destroy(made.model);
+    sluice_model_destroy(made.model);
 }
 
 /* The whole file, of less than `room` bytes, as text; its bytes. */
@@ -378,8 +353,8 @@ static size_t read_file(const char *path, char *text, size_t room)
 /* A store of the model's shape whose first mode has names. */
 static void make_named_store(const char *folder, char *store, size_t room)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
     char text[600], names[700], label[710];
     const char *labels[] = {label};
     FILE *file;
@@ -392,10 +367,9 @@ static void make_named_store(const char *folder, char *store, size_t room)
     CU_ASSERT_FATAL(file != NULL && fputs("1 1 1 1\n7 5 4 1\n", file) >= 0 && fclose(file) == 0);
     file = fopen(names, "w");
     CU_ASSERT_FATAL(file != NULL && fputs("a\nb\nc\nd\ne\nf\ng\n", file) >= 0 && fclose(file) == 0);
-    sluice_convert_options_init(&options, sizeof options);
     options.labels = labels;
     options.label_count = 1;
-    SLC_ASSERT_OK(sluice_convert(text, store, &options, NULL, &err), &err);
+    API_OK(sluice_convert(text, store, &options, NULL, &err), &err);
 }
 
 /* Each form of a model in memory and of its folder: the same bytes. */
@@ -410,7 +384,7 @@ static void exports_models(void)
                  {SLUICE_MODEL_AUTO, "m.ktensor", "m.ktensor"},
                  {SLUICE_MODEL_AUTO, "m.mat", "m.mat"}};
     const char *folder = slc_test_folder();
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_model_export_options options;
     struct made made;
     char run[600], store[600];
@@ -419,11 +393,11 @@ static void exports_models(void)
     make(&made);
     make_named_store(folder, store, sizeof store);
     snprintf(run, sizeof run, "%s/run", folder);
-    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, run, &err), &err);
+    API_OK(sluice_model_save(made.model, SLUICE_MODEL_NPY, run, &err), &err);
     for (unsigned c = 0; c < SLC_COUNT(cases); c++) {
         size_t bytes[2];
 
-        sluice_model_export_options_init(&options, sizeof options);
+        FRESH(options);
         options.form = cases[c].form;
         options.store = store;
         for (unsigned k = 0; k < 2; k++) {
@@ -434,15 +408,14 @@ static void exports_models(void)
             snprintf(first, sizeof first, "%s/%s%s", folder, k == 0 ? "memory-" : "folder-",
                      cases[c].first);
             if (k == 0) {
-                SLC_ASSERT_OK(sluice_cpd_export(made.model, output, &options, &err), &err);
-                SLC_ASSERT_FAILS(sluice_cpd_export(made.model, output, &options, &err), SLC_ERR_IO,
-                                 &err, "exists");
-                memset(&err, 0, sizeof err);
+                API_OK(sluice_model_export(made.model, output, &options, &err), &err);
+                API_REFUSED(sluice_model_export(made.model, output, &options, &err), SLUICE_ERR_IO,
+                            &err, "exists");
                 options.overwrite = 1;
             }
-            SLC_ASSERT_OK(sluice_model_export(run, output, &options, &err), &err);
+            API_OK(sluice_run_export(run, output, &options, &err), &err);
             if (k == 0) {
-                SLC_ASSERT_OK(sluice_cpd_export(made.model, output, &options, &err), &err);
+                API_OK(sluice_model_export(made.model, output, &options, &err), &err);
             }
             bytes[k] = read_file(first, text[k], sizeof text[k]);
         }
@@ -450,52 +423,43 @@ static void exports_models(void)
         CU_ASSERT(cases[c].form != SLUICE_MODEL_CSV || strstr(text[0], "2,\"b\",") != NULL);
         CU_ASSERT(c != 2 || strncmp(text[0], "ktensor\n3\n7 5 4\n3\n", 18) == 0);
     }
-    sluice_cpd_destroy(made.model);
+    sluice_model_destroy(made.model);
 }
 
 static void refuses_exports(void)
 {
     const char *folder = slc_test_folder();
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_model_export_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_model_export_options options = {.struct_bytes = sizeof options};
     struct made made;
     char output[600], run[600], store[600];
-    volatile int stop = 1;
+    atomic_int stop = 1;
 
     make(&made);
     make_named_store(folder, store, sizeof store);
     snprintf(output, sizeof output, "%s/out", folder);
     snprintf(run, sizeof run, "%s/run", folder);
-    SLC_ASSERT_OK(sluice_cpd_save(made.model, SLUICE_MODEL_NPY, run, &err), &err);
-    SLC_ASSERT_FAILS(sluice_model_export(run, output, NULL, &err), SLC_ERR_USAGE, &err,
-                     "does not say in which form");
-    memset(&err, 0, sizeof err);
-    sluice_model_export_options_init(&options, sizeof options);
+    API_OK(sluice_model_save(made.model, SLUICE_MODEL_NPY, run, &err), &err);
+    API_REFUSED(sluice_run_export(run, output, NULL, &err), SLUICE_ERR_USAGE, &err,
+                "does not say in which form");
     options.form = SLUICE_MODEL_NPY;
-    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_USAGE, &err,
-                     ".npy already");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_OK(sluice_cpd_export(made.model, output, &options, &err), &err);
-    SLC_ASSERT_FAILS(sluice_cpd_save(made.model, SLUICE_MODEL_AUTO, output, &err), SLC_ERR_USAGE,
-                     &err, "form 5");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_run_export(run, output, &options, &err), SLUICE_ERR_USAGE, &err,
+                ".npy already");
+    API_OK(sluice_model_export(made.model, output, &options, &err), &err);
+    API_REFUSED(sluice_model_save(made.model, SLUICE_MODEL_AUTO, output, &err), SLUICE_ERR_USAGE,
+                &err, "form 0");
     options.form = (enum sluice_model_form)9;
-    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_USAGE, &err,
-                     "form 9");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_run_export(run, output, &options, &err), SLUICE_ERR_USAGE, &err, "form 9");
     options.form = SLUICE_MODEL_CSV;
-    options.memory_bytes = 1;
-    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_BUDGET, &err, "");
-    memset(&err, 0, sizeof err);
-    options.memory_bytes = 0;
-    SLC_ASSERT_FAILS(sluice_model_export(store, output, &options, &err), SLC_ERR_INPUT, &err, "");
-    memset(&err, 0, sizeof err);
-    options.stop = &stop;
+    options.run.memory_bytes = 1;
+    API_REFUSED(sluice_run_export(run, output, &options, &err), SLUICE_ERR_BUDGET, &err, "");
+    options.run.memory_bytes = 0;
+    API_REFUSED(sluice_run_export(store, output, &options, &err), SLUICE_ERR_INPUT, &err, "");
+    options.run.stop = &stop;
     snprintf(output, sizeof output, "%s/stopped", folder);
-    SLC_ASSERT_FAILS(sluice_model_export(run, output, &options, &err), SLC_ERR_INTERRUPTED, &err,
-                     "");
+    API_FAILS(sluice_run_export(run, output, &options, &err), SLUICE_ERR_INTERRUPTED, &err, "");
     CU_ASSERT_NOT_EQUAL(access(output, F_OK), 0);
-    sluice_cpd_destroy(made.model);
+    sluice_model_destroy(made.model);
 }
 
 SLC_SUITE(model)

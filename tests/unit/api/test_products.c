@@ -2,9 +2,7 @@
  * Products with vectors and with a matrix by the public API: nothing but sluice/sluice.h and the
  * shared library, against sums over a list of nonzeros.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -35,8 +33,8 @@ static const char *home(void)
 /* Converts the text above and opens the store. */
 static struct sluice_store *small_store(enum sluice_relabel relabel)
 {
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store = NULL;
     char input[512], path[512];
     FILE *file;
@@ -47,11 +45,10 @@ static struct sluice_store *small_store(enum sluice_relabel relabel)
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     CU_ASSERT_EQUAL(fwrite(text, 1, sizeof text - 1, file), sizeof text - 1);
     CU_ASSERT_EQUAL(fclose(file), 0);
-    sluice_convert_options_init(&options, sizeof options);
-    options.overwrite = 1;
-    options.relabel = relabel;
-    SLC_ASSERT_OK(sluice_convert(input, path, &options, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    options.output.overwrite = 1;
+    options.output.relabel = relabel;
+    API_OK(sluice_convert(input, path, &options, NULL, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
     return store;
 }
 
@@ -76,7 +73,7 @@ static size_t place_of(unsigned x, const double *const *vectors)
 /* Compares the text of a store with dense sums; 1-based indices of the modes that are left. */
 static void check_store(const char *path, const double *const *vectors, const double *want)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     char output[512], line[256];
     double found[CELLS] = {0};
     uint64_t lines = 0;
@@ -84,7 +81,7 @@ static void check_store(const char *path, const double *const *vectors, const do
 
     snprintf(output, sizeof output, "%s/result.tns", home());
     (void)remove(output);
-    SLC_ASSERT_OK(sluice_export(path, output, NULL, &lines, &err), &err);
+    API_OK(sluice_export(path, output, NULL, &lines, &err), &err);
     file = fopen(output, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     while (fgets(line, sizeof line, file) != NULL) {
@@ -108,7 +105,7 @@ static void check_ttv(const struct sluice_store *store,
                       unsigned modes,
                       const struct sluice_ttv_options *options)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_ttv_report report = {.struct_bytes = sizeof report};
     double numbers[3][TUBES], want[CELLS] = {0};
     const double *vectors[3] = {NULL};
@@ -127,8 +124,7 @@ static void check_ttv(const struct sluice_store *store,
         }
         want[place_of(x, vectors)] += product;
     }
-    SLC_ASSERT_OK(sluice_ttv(store, vectors, modes == 7 ? NULL : path, options, &report, &err),
-                  &err);
+    API_OK(sluice_ttv(store, vectors, modes == 7 ? NULL : path, options, &report, &err), &err);
     CU_ASSERT(report.bytes_read > 0);
     if (modes == 7) {
         CU_ASSERT_EQUAL(report.order, 0);
@@ -149,69 +145,55 @@ static void multiplies_by_vectors(void)
 {
     for (unsigned relabel = 0; relabel < 2; relabel++) {
         struct sluice_store *store = small_store((enum sluice_relabel)relabel);
-        struct sluice_compute_options compute;
-        struct sluice_ttv_options options;
+        struct sluice_ttv_options options = {.struct_bytes = sizeof options};
 
-        sluice_ttv_options_init(&options, sizeof options);
-        sluice_compute_options_init(&compute, sizeof compute);
-        options.overwrite = 1;
-        options.compute = &compute;
+        options.output.overwrite = 1;
         for (unsigned modes = 1; modes < 8; modes++) {
-            compute.io = modes % 2 != 0 ? SLUICE_IO_PREAD : SLUICE_IO_MMAP;
-            compute.schedule = (enum sluice_schedule)(modes % 3);
-            compute.threads = 1 + modes % 4;
+            options.compute.io = modes % 2 != 0 ? SLUICE_IO_PREAD : SLUICE_IO_MMAP;
+            options.compute.schedule = (enum sluice_schedule)(modes % 3);
+            options.run.threads = 1 + modes % 4;
             check_ttv(store, modes, &options);
         }
         sluice_store_close(store);
     }
 }
 
-/* A call that fails with a status and a part of a message, after others that have. */
-#define REFUSED(call, status, part)                                                                \
-    do {                                                                                           \
-        slc_error_clear(&err);                                                                     \
-        SLC_ASSERT_FAILS(call, status, &err, part);                                                \
-    } while (0)
-
 /* What is not possible says so, and leaves nothing. */
 static void refuses_vectors(void)
 {
-    volatile int stop = 1;
+    atomic_int stop = 1;
     const double bad[ROWS] = {1, NAN, 1, 1}, good[ROWS] = {1, 1, 1, 1};
     const double *vectors[3] = {NULL};
     struct sluice_ttv_report report = {.struct_bytes = sizeof report, .nnz = 99};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_compute_options compute;
-    struct sluice_ttv_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_ttv_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store = small_store(SLUICE_RELABEL_NONE), *other = NULL;
     char path[512];
 
     snprintf(path, sizeof path, "%s/refused.slc", home());
-    sluice_ttv_options_init(&options, sizeof options);
-    sluice_compute_options_init(&compute, sizeof compute);
-    REFUSED(sluice_ttv(store, vectors, path, NULL, &report, &err), SLC_ERR_USAGE,
+    REFUSED(sluice_ttv(store, vectors, path, NULL, &report, &err), SLUICE_ERR_USAGE,
             "no mode has a vector");
     vectors[0] = bad;
-    REFUSED(sluice_ttv(store, vectors, path, NULL, &report, &err), SLC_ERR_INPUT,
+    REFUSED(sluice_ttv(store, vectors, path, NULL, &report, &err), SLUICE_ERR_INPUT,
             "number 2 of the vector");
     vectors[0] = good;
-    REFUSED(sluice_ttv(store, vectors, NULL, NULL, &report, &err), SLC_ERR_USAGE, "needs a store");
-    REFUSED(sluice_ttv(store, vectors, NULL, NULL, NULL, &err), SLC_ERR_USAGE,
+    REFUSED(sluice_ttv(store, vectors, NULL, NULL, &report, &err), SLUICE_ERR_USAGE,
+            "needs a store");
+    REFUSED(sluice_ttv(store, vectors, NULL, NULL, NULL, &err), SLUICE_ERR_USAGE,
             "neither an output nor a report");
-    options.codec = (enum sluice_codec)9;
-    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_USAGE, "codec 9");
-    options.codec = SLUICE_CODEC_LZ4;
-    options.compute = &compute;
-    compute.stop = &stop;
-    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_INTERRUPTED, "");
-    compute.stop = NULL;
-    compute.memory_bytes = 1 << 20;
-    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_BUDGET,
+    options.output.codec = (enum sluice_codec)9;
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLUICE_ERR_USAGE, "codec 9");
+    options.output.codec = SLUICE_CODEC_LZ4;
+    options.run.stop = &stop;
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLUICE_ERR_INTERRUPTED, "");
+    options.run.stop = NULL;
+    options.run.memory_bytes = 1 << 20;
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLUICE_ERR_BUDGET,
             "MiB of memory or more");
     CU_ASSERT_EQUAL(report.nnz, 99);
-    CU_ASSERT_NOT_EQUAL(sluice_store_open(path, &other, NULL), SLC_OK);
+    CU_ASSERT_NOT_EQUAL(sluice_store_open(path, &other, NULL), SLUICE_OK);
     options.struct_bytes = 3;
-    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLC_ERR_USAGE,
+    REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLUICE_ERR_USAGE,
             "struct_bytes");
     sluice_store_close(store);
 }
@@ -275,16 +257,12 @@ static void multiplies_by_a_matrix(void)
     for (unsigned i = 0; i < 6; i++) {
         struct sluice_store *store = small_store((enum sluice_relabel)(i % 2));
         struct sluice_ttm_report report = {.struct_bytes = sizeof report};
-        struct slc_error err = SLC_ERROR_INIT;
-        struct sluice_ttm_options options;
-        struct sluice_compute_options compute;
+        struct sluice_error err = SLUICE_ERROR_INIT;
+        struct sluice_ttm_options options = {.struct_bytes = sizeof options};
 
-        sluice_ttm_options_init(&options, sizeof options);
-        sluice_compute_options_init(&compute, sizeof compute);
-        compute.threads = 1 + i;
-        options.compute = &compute;
+        options.run.threads = 1 + i;
         options.elements = i > 2;
-        SLC_ASSERT_OK(sluice_ttm(store, i % 3, 3, matrix, folder, &options, &report, &err), &err);
+        API_OK(sluice_ttm(store, i % 3, 3, matrix, folder, &options, &report, &err), &err);
         check_ttm(folder, i % 3, 3, matrix);
         CU_ASSERT(report.fibers > 0 && report.fibers <= NNZ);
         CU_ASSERT(report.bytes_read > 0 && report.bytes_written > 0 && report.sorted <= 1);
@@ -294,38 +272,35 @@ static void multiplies_by_a_matrix(void)
 
 static void refuses_a_matrix(void)
 {
-    volatile int stop = 1;
+    atomic_int stop = 1;
     const double matrix[TUBES] = {1, 2, 3, 4, 5}, beyond[COLUMNS] = {1, 1e39, 1};
     const double wide[COLUMNS * 2] = {1, 2, 3, 4, NAN, 6};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_compute_options compute;
-    struct sluice_ttm_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_ttm_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store = small_store(SLUICE_RELABEL_NONE);
     char folder[512], inside[600];
     FILE *file;
 
     snprintf(folder, sizeof folder, "%s/refused", home());
     snprintf(inside, sizeof inside, "%s/small.slc/out", home());
-    sluice_ttm_options_init(&options, sizeof options);
-    sluice_compute_options_init(&compute, sizeof compute);
-    REFUSED(sluice_ttm(store, 3, 1, matrix, folder, NULL, NULL, &err), SLC_ERR_USAGE,
+    REFUSED(sluice_ttm(store, 3, 1, matrix, folder, NULL, NULL, &err), SLUICE_ERR_USAGE,
             "mode 4 does not exist");
-    REFUSED(sluice_ttm(store, 1, 0, matrix, folder, NULL, NULL, &err), SLC_ERR_USAGE,
+    REFUSED(sluice_ttm(store, 1, 0, matrix, folder, NULL, NULL, &err), SLUICE_ERR_USAGE,
             "the rank is 0");
-    REFUSED(sluice_ttm(store, 1, 1, matrix, inside, NULL, NULL, &err), SLC_ERR_USAGE,
+    REFUSED(sluice_ttm(store, 1, 1, matrix, inside, NULL, NULL, &err), SLUICE_ERR_USAGE,
             "lies in the folder of a store");
-    options.compute = &compute;
-    compute.precision = SLUICE_F32;
-    REFUSED(sluice_ttm(store, 1, 1, beyond, folder, &options, NULL, &err), SLC_ERR_INPUT,
+    options.compute.precision = SLUICE_F32;
+    REFUSED(sluice_ttm(store, 1, 1, beyond, folder, &options, NULL, &err), SLUICE_ERR_INPUT,
             "number 2 of the vector, counting from 1, is 1e+39, beyond f32");
-    compute.precision = SLUICE_F64;
-    REFUSED(sluice_ttm(store, 1, 2, wide, folder, &options, NULL, &err), SLC_ERR_INPUT,
+    options.compute.precision = SLUICE_F64;
+    REFUSED(sluice_ttm(store, 1, 2, wide, folder, &options, NULL, &err), SLUICE_ERR_INPUT,
             "row 3, column 1, counting from 1, is nan");
-    compute.stop = &stop;
-    REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLC_ERR_INTERRUPTED, "");
-    compute.stop = NULL;
-    compute.memory_bytes = 1 << 20;
-    REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLC_ERR_BUDGET,
+    options.run.stop = &stop;
+    REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLUICE_ERR_INTERRUPTED,
+            "");
+    options.run.stop = NULL;
+    options.run.memory_bytes = 1 << 20;
+    REFUSED(sluice_ttm(store, 2, 1, matrix, folder, &options, NULL, &err), SLUICE_ERR_BUDGET,
             "MiB of memory or more");
     snprintf(inside, sizeof inside, "%s/rows.npy", folder);
     file = fopen(inside, "rb");

@@ -2,9 +2,7 @@
  * Calls that take long are stopped before they begin and midway: they say so, leave what was there
  * before as it was and nothing else, and do their work when they are made again.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -18,20 +16,26 @@ static const uint64_t dims[ORDER] = {300, 200, 100};
 
 /* Of the call at hand: it is stopped when it has told so many times how far it is. */
 struct halt {
-    volatile int stop;
+    atomic_int stop;
     unsigned told;
     unsigned at;
 };
 
-static void tell(void *context, const char *phase, uint64_t done, uint64_t total)
+static int on_progress(void *context, const struct sluice_progress *progress)
 {
     struct halt *halt = context;
 
-    CU_ASSERT(phase[0] != '\0');
-    CU_ASSERT(total == 0 || done <= total);
-    if (halt->told++ == halt->at) {
-        halt->stop = 1;
-    }
+    CU_ASSERT(progress->phase[0] != '\0');
+    CU_ASSERT(progress->total == 0 || progress->done <= progress->total);
+    return halt->told++ == halt->at;
+}
+
+static struct sluice_run_options run_of(struct halt *halt)
+{
+    const struct sluice_run_options run = {
+        .threads = 2, .stop = &halt->stop, .progress = on_progress, .context = halt};
+
+    return run;
 }
 
 /* What the calls work on; free() is left to the end of the program. */
@@ -39,75 +43,60 @@ struct place {
     const char *folder;
     char text[600], more[600], store[600], grown[600], output[600];
     struct sluice_store *open;
-    struct sluice_cpd *model;
+    struct sluice_model *model;
     double *matrices[ORDER]; /* of RANK columns */
     uint64_t *coords[ORDER];
     double *values;
 };
 
-typedef enum slc_status call_fn(struct place *place, struct halt *halt, struct slc_error *err);
+typedef enum sluice_status
+call_fn(struct place *place, struct halt *halt, struct sluice_error *err);
 
-static enum slc_status convert(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status convert(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_convert_options options;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
-    options.relabel = SLUICE_RELABEL_FREQUENCY;
+    options.output.relabel = SLUICE_RELABEL_FREQUENCY;
     return sluice_convert(place->text, place->output, &options, NULL, err);
 }
 
 /* With what does not fit into memory. */
-static enum slc_status
-convert_spilled(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+convert_spilled(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_convert_options options;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
-    options.temp_folder = place->folder;
-    options.fibers = SLUICE_FIBERS_MODE;
-    options.fiber_mode = 1;
-    options.threads = 2;
+    options.output.temp_folder = place->folder;
+    options.output.fibers = SLUICE_FIBERS_MODE;
+    options.output.fiber_mode = 1;
     return sluice_convert(place->text, place->output, &options, NULL, err);
 }
 
-static enum slc_status convert_table(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+convert_table(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_convert_options options;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
-    options.columns = "1,int(2)";
-    options.value_column = "4";
-    options.delimiter = " ";
-    options.no_header = 1;
+    options.table.columns = "1,int(2)";
+    options.table.value_column = "4";
+    options.table.delimiter = ' ';
+    options.table.no_header = 1;
     return sluice_convert(place->text, place->output, &options, NULL, err);
 }
 
-static enum slc_status build(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status build(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_convert_options options;
+    struct sluice_builder_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
     struct sluice_builder *builder = NULL;
-    enum slc_status status;
+    enum sluice_status status;
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
     status = sluice_builder_create(place->output, ORDER, &options, &builder, err);
-    if (status != SLC_OK) {
+    if (status != SLUICE_OK) {
         return status;
     }
     status = sluice_builder_push(builder, NNZ, (const uint64_t *const *)place->coords,
                                  place->values, err);
-    if (status != SLC_OK) {
+    if (status != SLUICE_OK) {
         sluice_builder_abandon(builder);
         return status;
     }
@@ -115,178 +104,143 @@ static enum slc_status build(struct place *place, struct halt *halt, struct slc_
 }
 
 /* To a store with a further layout, which is built again. */
-static enum slc_status append(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status append(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_append_options options;
+    struct sluice_append_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
     struct sluice_append_report report = {.struct_bytes = sizeof report};
-    enum slc_status status;
+    enum sluice_status status;
 
-    sluice_append_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
     status = sluice_append(place->grown, place->more, &options, &report, err);
-    if (status == SLC_OK) {
+    if (status == SLUICE_OK) {
         CU_ASSERT_EQUAL(report.entries, 2);
         CU_ASSERT_EQUAL(report.layouts_dropped, 0);
     }
     return status;
 }
 
-static enum slc_status
-generate(struct place *place, const char *suffix, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+generate(struct place *place, const char *suffix, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_generate_options options;
+    struct sluice_generate_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
     char path[700];
 
     (void)snprintf(path, sizeof path, "%s%s", place->output, suffix);
-    sluice_generate_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
     return sluice_generate(path, ORDER, dims, NNZ, &options, err);
 }
 
-static enum slc_status generate_store(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+generate_store(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     return generate(place, ".slc", halt, err);
 }
 
-static enum slc_status generate_text(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+generate_text(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     return generate(place, ".tns", halt, err);
 }
 
-static enum slc_status
-reshape(struct place *place, bool slice, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+reshape(struct place *place, bool slice, struct halt *halt, struct sluice_error *err)
 {
     static const struct sluice_range range = {.mode = 0, .first = 10, .last = UINT64_MAX};
     static const uint32_t modes[ORDER] = {2, 0, 1};
-    struct sluice_reshape_options options;
+    struct sluice_reshape_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_reshape_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
     return slice ? sluice_slice(place->store, place->output, 1, &range, &options, NULL, err)
                  : sluice_permute(place->store, place->output, ORDER, modes, &options, NULL, err);
 }
 
-static enum slc_status slice(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status slice(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     return reshape(place, true, halt, err);
 }
 
-static enum slc_status permute(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status permute(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     return reshape(place, false, halt, err);
 }
 
-static enum slc_status export(struct place *place, struct halt *halt, struct slc_error *err) {
-    struct sluice_export_options options;
+static enum sluice_status export(struct place *place, struct halt *halt, struct sluice_error *err) {
+    struct sluice_export_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_export_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
     return sluice_export(place->store, place->output, &options, NULL, err);
 }
 
 /* To several files, one after the other. */
-static enum slc_status export_model(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+export_model(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_model_export_options options;
+    struct sluice_model_export_options options = {.struct_bytes = sizeof options,
+                                                  .run = run_of(halt)};
 
-    sluice_model_export_options_init(&options, sizeof options);
     options.form = SLUICE_MODEL_CSV;
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
-    return sluice_cpd_export(place->model, place->output, &options, err);
+    return sluice_model_export(place->model, place->output, &options, err);
 }
 
-static enum slc_status verify(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status verify(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_check_options options;
+    struct sluice_check_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_check_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
     return sluice_check(place->store, &options, NULL, err);
 }
 
-static struct sluice_compute_options compute_options(struct halt *halt)
-{
-    struct sluice_compute_options options;
-
-    sluice_compute_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
-    options.threads = 2;
-    return options;
-}
-
-static enum slc_status ttv(struct place *place, bool sort, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+ttv(struct place *place, bool sort, struct halt *halt, struct sluice_error *err)
 {
     const double *vectors[ORDER] = {NULL, NULL, place->matrices[2]};
-    const struct sluice_compute_options compute = compute_options(halt);
-    struct sluice_ttv_options options;
+    struct sluice_ttv_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_ttv_options_init(&options, sizeof options);
-    options.compute = &compute;
     options.sort = sort;
     return sluice_ttv(place->open, vectors, place->output, &options, NULL, err);
 }
 
-static enum slc_status ttv_sorted(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+ttv_sorted(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     return ttv(place, true, halt, err);
 }
 
-static enum slc_status ttv_ordered(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+ttv_ordered(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     return ttv(place, false, halt, err);
 }
 
 /* With a temporary store, for want of a layout with whole fibers. */
-static enum slc_status ttm(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status ttm(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    const struct sluice_compute_options compute = compute_options(halt);
-    struct sluice_ttm_options options;
+    struct sluice_ttm_options options = {.struct_bytes = sizeof options, .run = run_of(halt)};
 
-    sluice_ttm_options_init(&options, sizeof options);
-    options.compute = &compute;
     return sluice_ttm(place->open, MODE, RANK, place->matrices[MODE], place->output, &options, NULL,
                       err);
 }
 
-static enum slc_status mttkrp(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status mttkrp(struct place *place, struct halt *halt, struct sluice_error *err)
 {
     const double *factors[ORDER] = {place->matrices[0], NULL, place->matrices[2]};
-    const struct sluice_compute_options compute = compute_options(halt);
 
-    return sluice_mttkrp(place->open, MODE, RANK, factors, place->matrices[MODE], &compute, err);
+    const struct sluice_mttkrp_options options = {.struct_bytes = sizeof options,
+                                                  .run = run_of(halt)};
+
+    return sluice_mttkrp(place->open, MODE, RANK, factors, place->matrices[MODE], dims[MODE] * RANK,
+                         &options, err);
 }
 
-static enum slc_status predict_text(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status
+predict_text(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_predict_options options;
+    const struct sluice_predict_text_options options = {.struct_bytes = sizeof options,
+                                                        .run = run_of(halt)};
 
-    sluice_predict_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
-    options.progress = tell;
-    options.context = halt;
     return sluice_predict_text(place->model, place->text, place->output, &options, NULL, err);
 }
 
-static enum slc_status predict(struct place *place, struct halt *halt, struct slc_error *err)
+static enum sluice_status predict(struct place *place, struct halt *halt, struct sluice_error *err)
 {
-    struct sluice_predict_options options;
+    const struct sluice_predict_options options = {.struct_bytes = sizeof options,
+                                                   .run = {.stop = &halt->stop}};
 
-    sluice_predict_options_init(&options, sizeof options);
-    options.stop = &halt->stop;
     return sluice_predict(place->model, NNZ, (const uint64_t *const *)place->coords, place->values,
                           &options, err);
 }
@@ -321,16 +275,16 @@ static void list(const char *folder, char *text, size_t room)
 static bool is_stopped(struct place *place, call_fn *call, struct halt *halt)
 {
     static char before[1 << 16], after[1 << 16];
-    struct slc_error err = SLC_ERROR_INIT;
-    enum slc_status status;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    enum sluice_status status;
 
     before[0] = after[0] = '\0';
     list(place->folder, before, sizeof before);
     status = call(place, halt, &err);
-    if (status == SLC_OK) {
+    if (status == SLUICE_OK) {
         return false;
     }
-    CU_ASSERT_EQUAL(status, SLC_ERR_INTERRUPTED);
+    CU_ASSERT_EQUAL(status, SLUICE_ERR_INTERRUPTED);
     CU_ASSERT_STRING_EQUAL(err.message, "stopped before its end");
     list(place->folder, after, sizeof after);
     CU_ASSERT_STRING_EQUAL(after, before);
@@ -361,8 +315,8 @@ static void make_numbers(struct place *place)
 static void make_place(struct place *place)
 {
     const char *folder = slc_test_folder();
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_generate_options small;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_generate_options small = {.struct_bytes = sizeof small};
     FILE *file;
 
     place->folder = folder;
@@ -373,23 +327,21 @@ static void make_place(struct place *place)
     make_numbers(place);
     file = fopen(place->more, "w");
     CU_ASSERT_FATAL(file != NULL && fputs("1 1 1 2\n301 1 1 2\n", file) > 0 && fclose(file) == 0);
-    sluice_generate_options_init(&small, sizeof small);
-    small.block_bytes = 4096;
-    SLC_ASSERT_OK(sluice_generate(place->text, ORDER, dims, NNZ, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_generate(place->store, ORDER, dims, STORE_NNZ, &small, &err), &err);
-    SLC_ASSERT_OK(sluice_convert(place->text, place->grown, NULL, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_layout_add(place->grown, SLUICE_LAYOUT_SORTED, 0, NULL, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(place->store, &place->open, &err), &err);
-    SLC_ASSERT_OK(sluice_cpd_from_factors(ORDER, dims, RANK, NULL,
-                                          (const double *const *)place->matrices, &place->model,
-                                          &err),
-                  &err);
+    small.output.block_bytes = 4096;
+    API_OK(sluice_generate(place->text, ORDER, dims, NNZ, NULL, &err), &err);
+    API_OK(sluice_generate(place->store, ORDER, dims, STORE_NNZ, &small, &err), &err);
+    API_OK(sluice_convert(place->text, place->grown, NULL, NULL, &err), &err);
+    API_OK(sluice_layout_add(place->grown, SLUICE_LAYOUT_SORTED, 0, NULL, &err), &err);
+    API_OK(sluice_store_open(place->store, &place->open, &err), &err);
+    API_OK(sluice_model_create(ORDER, dims, RANK, NULL, (const double *const *)place->matrices,
+                               &place->model, &err),
+           &err);
 }
 
 static void drop_place(struct place *place)
 {
     sluice_store_close(place->open);
-    sluice_cpd_destroy(place->model);
+    sluice_model_destroy(place->model);
     for (unsigned n = 0; n < ORDER; n++) {
         free(place->coords[n]);
         free(place->matrices[n]);
@@ -448,25 +400,23 @@ static void stop_each(void)
 static void stop_layouts(void)
 {
     struct place place = {.open = NULL};
-    struct sluice_layout_options options;
 
     make_place(&place);
     for (unsigned kind = SLUICE_LAYOUT_SORTED; kind <= SLUICE_LAYOUT_FIBER; kind++) {
-        enum slc_status status = SLC_ERR_INTERRUPTED;
+        enum sluice_status status = SLUICE_ERR_INTERRUPTED;
 
-        for (unsigned at = 0; status != SLC_OK; at++) {
+        for (unsigned at = 0; status != SLUICE_OK; at++) {
             struct halt halt = {.stop = at == 0, .at = at - 1};
-            struct slc_error err = SLC_ERROR_INIT;
+            const struct sluice_layout_options options = {.struct_bytes = sizeof options,
+                                                          .run = run_of(&halt)};
+            struct sluice_error err = SLUICE_ERROR_INIT;
 
-            sluice_layout_options_init(&options, sizeof options);
-            options.stop = &halt.stop;
-            options.progress = tell;
-            options.context = &halt;
-            status = sluice_layout_add(place.store, (enum sluice_layout)kind, MODE, &options, &err);
-            CU_ASSERT(status == SLC_OK || status == SLC_ERR_INTERRUPTED);
-            CU_ASSERT(status == (at == 0 ? SLC_ERR_INTERRUPTED : status));
-            err = (struct slc_error)SLC_ERROR_INIT;
-            SLC_ASSERT_OK(sluice_check(place.store, NULL, NULL, &err), &err);
+            status =
+                sluice_layout_add(place.store, (enum sluice_layout_kind)kind, MODE, &options, &err);
+            CU_ASSERT(status == SLUICE_OK || status == SLUICE_ERR_INTERRUPTED);
+            CU_ASSERT(status == (at == 0 ? SLUICE_ERR_INTERRUPTED : status));
+            err = (struct sluice_error)SLUICE_ERROR_INIT;
+            API_OK(sluice_check(place.store, NULL, NULL, &err), &err);
             CU_ASSERT_FATAL(at < 100);
         }
     }

@@ -1,9 +1,7 @@
 /*
  * Sweeps by the public API: what runs and ranks tell, what is kept, and how a sweep goes on.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,17 +16,16 @@ static const uint32_t ranks[2] = {3, 2};
 static struct sluice_store *made_store(const char *folder)
 {
     static const uint64_t dims[3] = {20, 15, 10};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_generate_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_generate_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store = NULL;
     char path[600];
 
     snprintf(path, sizeof path, "%s/made.slc", folder);
-    sluice_generate_options_init(&options, sizeof options);
     options.rank = 2;
     options.noise = 0.1;
-    SLC_ASSERT_OK(sluice_generate(path, 3, dims, 1500, &options, &err), &err);
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_generate(path, 3, dims, 1500, &options, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
     return store;
 }
 
@@ -44,30 +41,25 @@ static int on_run(void *context, const struct sluice_sweep_run *run)
 
     CU_ASSERT_FATAL(told->count < 16);
     CU_ASSERT_EQUAL(run->iterations, 4);
-    CU_ASSERT_EQUAL(run->stop, SLUICE_STOP_ITERATIONS);
+    CU_ASSERT_EQUAL(run->stop_reason, SLUICE_STOP_ITERATIONS);
     told->seeds[told->count++] = run->seed;
     return told->count == told->stop_after;
 }
 
 /* Of a deterministic sweep; the structs live as long. */
-static void set_options(struct sluice_sweep_options *options,
-                        struct sluice_cpd_options *cpd,
-                        struct sluice_compute_options *compute,
-                        struct told *told)
+static void
+set_options(struct sluice_sweep_options *options, struct sluice_cpd_options *cpd, struct told *told)
 {
-    sluice_compute_options_init(compute, sizeof *compute);
-    compute->deterministic = 1;
-    sluice_cpd_options_init(cpd, sizeof *cpd);
-    cpd->compute = compute;
+    cpd->compute.deterministic = 1;
+    FRESH(*cpd);
     cpd->iterations = 4;
-    cpd->tolerance = 0;
-    sluice_sweep_options_init(options, sizeof *options);
-    CU_ASSERT_EQUAL(options->runs, 1);
+    cpd->tolerance = -1;
+    FRESH(*options);
     options->runs = RUNS;
     options->seed = 7;
     options->cpd = cpd;
-    options->run = on_run;
-    options->context = told;
+    options->completed = on_run;
+    cpd->run.context = told;
 }
 
 static bool has_factors(const char *folder, const char *run)
@@ -81,7 +73,7 @@ static bool has_factors(const char *folder, const char *run)
 /* What is known of the runs agrees with what is known of the ranks, and with files. */
 static void check_sweep(const struct sluice_sweep *sweep, const char *folder)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
 
     CU_ASSERT_EQUAL_FATAL(sluice_sweep_run_count(sweep), 2 * RUNS);
     CU_ASSERT_EQUAL_FATAL(sluice_sweep_rank_count(sweep), 2);
@@ -89,14 +81,14 @@ static void check_sweep(const struct sluice_sweep *sweep, const char *folder)
         struct sluice_sweep_rank rank = {.struct_bytes = sizeof rank};
         double most = -INFINITY, sum = 0;
 
-        SLC_ASSERT_OK(sluice_sweep_get_rank(sweep, i, &rank, &err), &err);
+        API_OK(sluice_sweep_get_rank(sweep, i, &rank, &err), &err);
         CU_ASSERT_EQUAL(rank.rank, 2 + i);
         CU_ASSERT_TRUE(rank.runs == RUNS && rank.compared == RUNS - 1);
         CU_ASSERT_TRUE(isfinite(rank.consistency) && rank.note[0] == '\0');
         for (uint32_t k = 0; k < RUNS; k++) {
             struct sluice_sweep_run run = {.struct_bytes = sizeof run};
 
-            SLC_ASSERT_OK(sluice_sweep_get_run(sweep, i * RUNS + k, &run, &err), &err);
+            API_OK(sluice_sweep_get_run(sweep, i * RUNS + k, &run, &err), &err);
             CU_ASSERT_TRUE(run.rank == rank.rank && run.seed == 7 + k && run.seconds > 0);
             CU_ASSERT_TRUE(isnan(run.heldout_rmse));
             CU_ASSERT_EQUAL(run.kept, run.seed == rank.best_seed);
@@ -111,78 +103,76 @@ static void check_sweep(const struct sluice_sweep *sweep, const char *folder)
 
 static void tells_runs_and_ranks(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_sweep_options options;
     struct sluice_cpd_options cpd;
-    struct sluice_compute_options compute;
     struct sluice_sweep_run run = {.struct_bytes = sizeof run};
     struct sluice_sweep_suggestion suggestion = {.struct_bytes = sizeof suggestion};
     struct sluice_store *store = made_store(slc_test_folder());
     struct sluice_sweep *sweep = NULL;
-    struct sluice_cpd *alone = NULL, *kept = NULL;
+    struct sluice_model *alone = NULL, *kept = NULL;
     struct told told = {0};
     double one[20 * 3], other[20 * 3];
     char folder[600], path[800];
 
     snprintf(folder, sizeof folder, "%s/sweep", slc_test_folder());
-    set_options(&options, &cpd, &compute, &told);
-    SLC_ASSERT_OK(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), &err);
+    set_options(&options, &cpd, &told);
+    API_OK(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err), &err);
     CU_ASSERT_EQUAL(told.count, 2 * RUNS);
     CU_ASSERT_TRUE(told.seeds[0] == 7 && told.seeds[RUNS - 1] == 9 && told.seeds[RUNS] == 7);
     check_sweep(sweep, folder);
-    SLC_ASSERT_OK(sluice_sweep_suggest(sweep, &suggestion, &err), &err);
+    API_OK(sluice_sweep_suggest(sweep, &suggestion, &err), &err);
     CU_ASSERT_TRUE(suggestion.why[0] != '\0');
     CU_ASSERT_TRUE(has_factors(folder, suggestion.folder));
 
     /* The best run is the one of sluice_cpd with its seed. */
     snprintf(path, sizeof path, "%s/%s", folder, suggestion.folder);
-    SLC_ASSERT_OK(sluice_cpd_load(store, path, &kept, &err), &err);
+    API_OK(sluice_model_load(store, path, &kept, &err), &err);
     cpd.seed = strtoull(strstr(suggestion.folder, "seed") + 4, NULL, 10);
-    SLC_ASSERT_OK(sluice_cpd(store, suggestion.best_rank, &cpd, &alone, &err), &err);
-    sluice_cpd_factor(kept, 0, one);
-    sluice_cpd_factor(alone, 0, other);
+    API_OK(sluice_cpd(store, suggestion.best_rank, &cpd, &alone, &err), &err);
+    api_factor(kept, 0, one, SLC_COUNT(one));
+    api_factor(alone, 0, other, SLC_COUNT(other));
     CU_ASSERT_EQUAL(memcmp(one, other, 20 * suggestion.best_rank * sizeof *one), 0);
-    sluice_cpd_destroy(kept);
-    sluice_cpd_destroy(alone);
+    sluice_model_destroy(kept);
+    sluice_model_destroy(alone);
 
-    SLC_ASSERT_FAILS(sluice_sweep_get_run(sweep, 2 * RUNS, &run, &err), SLC_ERR_USAGE, &err,
-                     "run 6 of 6");
+    API_FAILS(sluice_sweep_get_run(sweep, 2 * RUNS, &run, &err), SLUICE_ERR_USAGE, &err,
+              "run 6 of 6");
     sluice_sweep_destroy(sweep);
     sluice_store_close(store);
 }
 
 static void stops_and_goes_on(void)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_sweep_options options;
     struct sluice_cpd_options cpd;
-    struct sluice_compute_options compute;
     struct sluice_store *store = made_store(slc_test_folder());
     struct sluice_sweep *sweep = NULL;
     struct told told = {.stop_after = 4};
     char folder[600];
 
     snprintf(folder, sizeof folder, "%s/sweep", slc_test_folder());
-    set_options(&options, &cpd, &compute, &told);
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err),
-                     SLC_ERR_INTERRUPTED, &err, "goes on");
+    set_options(&options, &cpd, &told);
+    API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
+              SLUICE_ERR_INTERRUPTED, &err, "goes on");
     CU_ASSERT_PTR_NULL(sweep);
-    memset(&err, 0, sizeof err);
+    api_clear(&err);
     told = (struct told){0};
     options.max_seconds = 1e-9;
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err),
-                     SLC_ERR_TIME_LIMIT, &err, "goes on");
+    API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
+              SLUICE_ERR_TIME_LIMIT, &err, "goes on");
     CU_ASSERT_EQUAL(told.count, 4); /* those that were through */
-    memset(&err, 0, sizeof err);
+    api_clear(&err);
     told = (struct told){0};
     options.max_seconds = 0;
     cpd.iterations = 5;
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), SLC_ERR_USAGE,
-                     &err, "iterations");
+    API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err), SLUICE_ERR_USAGE,
+              &err, "iterations");
     CU_ASSERT_EQUAL(told.count, 0);
-    memset(&err, 0, sizeof err);
+    api_clear(&err);
     cpd.iterations = 4;
-    SLC_ASSERT_OK(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), &err);
+    API_OK(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err), &err);
     CU_ASSERT_EQUAL(told.count, 2 * RUNS);
     check_sweep(sweep, folder);
     sluice_sweep_destroy(sweep);
@@ -192,10 +182,9 @@ static void stops_and_goes_on(void)
 static void refuses(void)
 {
     static const uint32_t twice[2] = {2, 2};
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_sweep_options options;
     struct sluice_cpd_options cpd;
-    struct sluice_compute_options compute;
     const char *base = slc_test_folder();
     struct sluice_store *store = made_store(base);
     struct sluice_sweep *sweep = NULL;
@@ -203,36 +192,30 @@ static void refuses(void)
     char folder[600];
 
     snprintf(folder, sizeof folder, "%s/sweep", base);
-    set_options(&options, &cpd, &compute, &told);
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, twice, &options, &sweep, &err), SLC_ERR_USAGE,
-                     &err, "twice");
-    memset(&err, 0, sizeof err);
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 0, ranks, &options, &sweep, &err), SLC_ERR_USAGE,
-                     &err, "0 ranks");
-    memset(&err, 0, sizeof err);
-    options.runs = 0;
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), SLC_ERR_USAGE,
-                     &err, "0 runs");
-    memset(&err, 0, sizeof err);
+    set_options(&options, &cpd, &told);
+    API_REFUSED(sluice_sweep_ranks(store, folder, 2, twice, &options, &sweep, &err),
+                SLUICE_ERR_USAGE, &err, "twice");
+    API_REFUSED(sluice_sweep_ranks(store, folder, 0, ranks, &options, &sweep, &err),
+                SLUICE_ERR_USAGE, &err, "0 ranks");
+    options.runs = 1000000000;
+    API_REFUSED(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
+                SLUICE_ERR_USAGE, &err, "1000000000 runs");
     options.runs = 1;
     cpd.init_folder = folder;
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), SLC_ERR_USAGE,
-                     &err, "init_folder");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
+                SLUICE_ERR_USAGE, &err, "init_folder");
     cpd.init_folder = NULL;
-    compute.memory_bytes = 1 << 20;
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), SLC_ERR_BUDGET,
-                     &err, "");
-    memset(&err, 0, sizeof err);
-    compute.memory_bytes = 0;
+    cpd.run.memory_bytes = 1 << 20;
+    API_REFUSED(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
+                SLUICE_ERR_BUDGET, &err, "");
+    cpd.run.memory_bytes = 0;
     cpd.holdout = 2;
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), SLC_ERR_USAGE,
-                     &err, "holdout 2");
-    memset(&err, 0, sizeof err);
+    API_REFUSED(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
+                SLUICE_ERR_USAGE, &err, "holdout 2");
     cpd.holdout = 0;
     snprintf(folder, sizeof folder, "%s/made.slc/sweep", base);
-    SLC_ASSERT_FAILS(sluice_sweep(store, folder, 2, ranks, &options, &sweep, &err), SLC_ERR_USAGE,
-                     &err, "");
+    API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err), SLUICE_ERR_USAGE,
+              &err, "");
     CU_ASSERT_PTR_NULL(sweep);
     sluice_store_close(store);
 }

@@ -2,9 +2,7 @@
  * Tables, and names of indices, by the public API: nothing but sluice/sluice.h and the shared
  * library.
  */
-#include "slc_test.h"
-
-#include <sluice/sluice.h>
+#include "api_test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,13 +10,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* A call that fails; `err` is fresh again. */
-#define REFUSED(call, want, part)                                                                  \
-    do {                                                                                           \
-        SLC_ASSERT_FAILS(call, want, &err, part);                                                  \
-        err = (struct slc_error)SLC_ERROR_INIT;                                                    \
-    } while (0)
 
 static const char table[] = "who;when;fare;count\n"
                             "ann;2024-01-05 10:20:00;3;2\n"
@@ -49,10 +40,10 @@ static const char *written(const char *folder, const char *name, const char *tex
 
 static struct sluice_store *opened(const char *path)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     struct sluice_store *store = NULL;
 
-    SLC_ASSERT_OK(sluice_store_open(path, &store, &err), &err);
+    API_OK(sluice_store_open(path, &store, &err), &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(store);
     return store;
 }
@@ -61,18 +52,18 @@ static struct sluice_store *opened(const char *path)
 static void
 expect_names(struct sluice_store *store, uint32_t mode, const char *title, const char *const *names)
 {
-    struct slc_error err = SLC_ERROR_INIT;
+    struct sluice_error err = SLUICE_ERROR_INIT;
     uint64_t count = 0;
 
     CU_ASSERT_STRING_EQUAL(sluice_store_title(store, mode), title);
     for (; names[count] != NULL; count++) {
         const char *name = NULL;
 
-        SLC_ASSERT_OK(sluice_store_name(store, mode, count, &name, &err), &err);
+        API_OK(sluice_store_get_name(store, mode, count, &name, &err), &err);
         CU_ASSERT_PTR_NOT_NULL_FATAL(name);
         CU_ASSERT_STRING_EQUAL(name, names[count]);
     }
-    CU_ASSERT_EQUAL(sluice_store_names(store, mode), count);
+    CU_ASSERT_EQUAL(sluice_store_name_count(store, mode), count);
 }
 
 static const char *same_name(void *context, uint32_t mode, uint64_t index)
@@ -92,32 +83,31 @@ static void long_modes_without_names_take_no_memory(void)
     const uint64_t far = (UINT64_C(1) << 62) - 1, near = 4;
     const double value = 1;
     char name[] = "one";
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
+    struct sluice_builder_options build = {.struct_bytes = sizeof build};
     struct sluice_builder *builder = NULL;
     struct sluice_store *store;
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.memory_bytes = UINT64_C(256) << 20;
-    options.columns = "who,int(id)";
-    SLC_ASSERT_OK(sluice_convert(input, output, &options, NULL, &err), &err);
+    options.run.memory_bytes = UINT64_C(256) << 20;
+    options.table.columns = "who,int(id)";
+    API_OK(sluice_convert(input, output, &options, NULL, &err), &err);
     store = opened(output);
     expect_names(store, 0, "who", who);
     expect_names(store, 1, "int(id)", (const char *const[]){NULL});
     sluice_store_close(store);
 
-    options.columns = NULL;
-    options.dims_order = 2;
-    options.dims[0] = far + 1;
-    options.dims[1] = near + 1;
-    options.named_modes = 2;
-    options.name = same_name;
-    options.context = name;
-    SLC_ASSERT_OK(sluice_builder_create(built, 2, &options, &builder, &err), &err);
-    SLC_ASSERT_OK(
-        sluice_builder_push(builder, 1, (const uint64_t *const[]){&far, &near}, &value, &err),
-        &err);
-    SLC_ASSERT_OK(sluice_builder_finish(builder, NULL, &err), &err);
+    build.run.memory_bytes = options.run.memory_bytes;
+    build.entries.dims_order = 2;
+    build.entries.dims[0] = far + 1;
+    build.entries.dims[1] = near + 1;
+    build.named_modes = 2;
+    build.name = same_name;
+    build.run.context = name;
+    API_OK(sluice_builder_create(built, 2, &build, &builder, &err), &err);
+    API_OK(sluice_builder_push(builder, 1, (const uint64_t *const[]){&far, &near}, &value, &err),
+           &err);
+    API_OK(sluice_builder_finish(builder, NULL, &err), &err);
     store = opened(built);
     expect_names(store, 1, "", one);
     sluice_store_close(store);
@@ -129,18 +119,17 @@ static void reads_tables(void)
     static const char *const fares[] = {"[0, 10)", "[10, 20)", NULL};
     const char *folder = slc_test_folder();
     const char *input = written(folder, "in.csv", table), *output = place(folder, "out.slc");
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
     struct sluice_convert_report report = {.struct_bytes = sizeof report};
     struct sluice_store *store;
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.columns = "who,hour(when),bin(fare,10)";
-    options.value_column = "count";
-    options.delimiter = ";";
-    REFUSED(sluice_convert(input, output, &options, &report, &err), SLC_ERR_INPUT, "who");
-    options.missing = SLUICE_MISSING_SKIP;
-    SLC_ASSERT_OK(sluice_convert(input, output, &options, &report, &err), &err);
+    options.table.columns = "who,hour(when),bin(fare,10)";
+    options.table.value_column = "count";
+    options.table.delimiter = ';';
+    REFUSED(sluice_convert(input, output, &options, &report, &err), SLUICE_ERR_INPUT, "who");
+    options.table.missing = SLUICE_MISSING_SKIP;
+    API_OK(sluice_convert(input, output, &options, &report, &err), &err);
     CU_ASSERT_EQUAL(report.dialect, SLUICE_DIALECT_CSV);
     CU_ASSERT(report.order == 3 && report.nnz == 3 && report.skipped == 1);
     store = opened(output);
@@ -153,26 +142,25 @@ static void refuses_tables(void)
 {
     const char *folder = slc_test_folder();
     const char *input = written(folder, "in.csv", table), *output = place(folder, "out.slc");
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.value_column = "count";
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "go with columns");
-    options.columns = "who,when";
-    options.index_base = 1;
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "index_base");
-    options.index_base = -1;
-    options.delimiter = "ab";
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "'ab'");
-    options.delimiter = ";";
-    options.columns = "whom,when";
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "who");
-    options.missing = (enum sluice_missing)9;
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "missing 9");
-    sluice_convert_options_init(&options, sizeof options);
+    options.table.value_column = "count";
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_USAGE, "set columns");
+    options.table.columns = "who,when";
+    options.entries.index_base = SLUICE_BASE_ONE;
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_USAGE, "index_base");
+    options.entries.index_base = SLUICE_BASE_AUTO;
+    options.table.delimiter = '"';
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_USAGE, "delimiter");
+    options.table.delimiter = ';';
+    options.table.columns = "whom,when";
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_USAGE, "who");
+    options.table.missing = (enum sluice_missing)9;
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_USAGE, "missing 9");
+    FRESH(options);
     options.dialect = SLUICE_DIALECT_CSV;
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "columns");
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_USAGE, "dialect");
 }
 
 static void reads_labels(void)
@@ -181,29 +169,28 @@ static void reads_labels(void)
     const char *folder = slc_test_folder();
     const char *input = written(folder, "in.tns", "1 1 2\n2 3 4\n");
     const char *output = place(folder, "out.slc"), *labels[] = {folder, "2=nowhere.map"};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
     struct sluice_store *store;
     const char *name = "";
 
     (void)written(folder, "mode-1-users.map", "ann\nbob\n");
-    sluice_convert_options_init(&options, sizeof options);
     options.labels = labels;
     options.label_count = 1;
-    SLC_ASSERT_OK(sluice_convert(input, output, &options, NULL, &err), &err);
+    API_OK(sluice_convert(input, output, &options, NULL, &err), &err);
     store = opened(output);
     expect_names(store, 0, "users", users);
     expect_names(store, 1, "", none);
-    SLC_ASSERT_OK(sluice_store_name(store, 1, 2, &name, &err), &err);
+    API_OK(sluice_store_get_name(store, 1, 2, &name, &err), &err);
     CU_ASSERT_PTR_NULL(name);
-    REFUSED(sluice_store_name(store, 0, 2, &name, &err), SLC_ERR_USAGE, "index 2 of mode 0");
-    REFUSED(sluice_store_name(store, 2, 0, &name, &err), SLC_ERR_USAGE, "2 modes");
+    REFUSED(sluice_store_get_name(store, 0, 2, &name, &err), SLUICE_ERR_USAGE, "index 2 of mode 0");
+    REFUSED(sluice_store_get_name(store, 2, 0, &name, &err), SLUICE_ERR_USAGE, "2 modes");
     CU_ASSERT_STRING_EQUAL(sluice_store_title(store, 2), "");
-    CU_ASSERT_EQUAL(sluice_store_names(store, 2), 0);
+    CU_ASSERT_EQUAL(sluice_store_name_count(store, 2), 0);
     sluice_store_close(store);
     options.label_count = 2;
-    options.overwrite = 1;
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_IO, "cannot open");
+    options.output.overwrite = 1;
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_IO, "cannot open");
 }
 
 /* A tensor of two named modes that grows by an index: its name comes with it, others stay. */
@@ -214,42 +201,40 @@ static void appends_with_labels(void)
     const char *folder = slc_test_folder();
     const char *output = place(folder, "out.slc"), *more = written(folder, "more.tns", "3 1 7\n");
     const char *labels[] = {folder}, *bad[] = {"1=", "2="};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
-    struct sluice_append_options append;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
+    struct sluice_append_options append = {.struct_bytes = sizeof append};
     struct sluice_store *store;
     char wrong[700];
 
     (void)written(folder, "mode-1-users.map", "ann\nbob\n");
-    sluice_convert_options_init(&options, sizeof options);
     options.labels = labels;
     options.label_count = 1;
-    SLC_ASSERT_OK(
+    API_OK(
         sluice_convert(written(folder, "in.tns", "1 1 2\n2 3 4\n"), output, &options, NULL, &err),
         &err);
-    sluice_append_options_init(&append, sizeof append);
     append.labels = bad;
     append.label_count = 1;
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "K=FILE");
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE, "K=FILE");
     snprintf(wrong, sizeof wrong, "1=%s", written(folder, "wrong.map", "ann\nbo\ncyd\n"));
     bad[0] = wrong;
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_INPUT,
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_INPUT,
             "index 2 of mode 1 is called 'bo' here and 'bob' in the store");
     snprintf(wrong, sizeof wrong, "1=%s", written(folder, "short.map", "ann\nbob\n"));
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_INPUT,
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_INPUT,
             "2 names end here, but mode 1 has 3");
     snprintf(wrong, sizeof wrong, "3=%s", written(folder, "third.map", "a\n"));
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "has 2 modes");
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE, "has 2 modes");
     store = opened(output);
     expect_names(store, 0, "users", before);
     sluice_store_close(store);
     (void)written(folder, "mode-1-users.map", "ann\nbob\ncyd\n");
     append.labels = labels;
-    SLC_ASSERT_OK(sluice_append(output, more, &append, NULL, &err), &err);
+    API_OK(sluice_append(output, more, &append, NULL, &err), &err);
     store = opened(output);
     expect_names(store, 0, "users", after);
     sluice_store_close(store);
-    SLC_ASSERT_OK(sluice_check(output, NULL, NULL, &err), &err);
+    API_OK(sluice_check(output, NULL, NULL, &err), &err);
 }
 
 /* Rows of a table are read as the store remembers it, whatever the file is called. */
@@ -261,32 +246,30 @@ static void appends_tables(void)
     const char *more =
         written(folder, "more.txt", "who;when;fare;count\ncyd;2023-04-01 01:00:00;5;2\n");
     const char *labels[] = {folder};
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
-    struct sluice_append_options append;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_convert_options options = {.struct_bytes = sizeof options};
+    struct sluice_append_options append = {.struct_bytes = sizeof append};
     struct sluice_append_report report = {.struct_bytes = sizeof report};
     struct sluice_store *store;
 
-    sluice_convert_options_init(&options, sizeof options);
-    options.columns = "who,hour(when)";
-    options.value_column = "count";
-    options.delimiter = ";";
-    options.missing = SLUICE_MISSING_SKIP;
+    options.table.columns = "who,hour(when)";
+    options.table.value_column = "count";
+    options.table.delimiter = ';';
+    options.table.missing = SLUICE_MISSING_SKIP;
     options.values = "values.npy";
-    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLC_ERR_USAGE, "value_column");
+    REFUSED(sluice_convert(input, output, &options, NULL, &err), SLUICE_ERR_USAGE, "value_column");
     options.values = NULL;
-    SLC_ASSERT_OK(sluice_convert(input, output, &options, NULL, &err), &err);
-    sluice_append_options_init(&append, sizeof append);
+    API_OK(sluice_convert(input, output, &options, NULL, &err), &err);
     append.table = 1;
-    append.index_base = 0;
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "go with a table");
-    append.index_base = -1;
+    append.index_base = SLUICE_BASE_ZERO;
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE, "go with a table");
+    append.index_base = SLUICE_BASE_AUTO;
     append.labels = labels;
     append.label_count = 1;
     (void)written(folder, "mode-1.map", "x\n");
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLC_ERR_USAGE, "in its columns");
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE, "in its columns");
     append.label_count = 0;
-    SLC_ASSERT_OK(sluice_append(output, more, &append, &report, &err), &err);
+    API_OK(sluice_append(output, more, &append, &report, &err), &err);
     CU_ASSERT_EQUAL(report.entries, 1);
     store = opened(output);
     expect_names(store, 0, "who", who);
@@ -309,32 +292,28 @@ static void names_what_is_pushed(void)
     static const double values[] = {1, 2, 3};
     const uint64_t *const coords[] = {first, second};
     const char *output = place(slc_test_folder(), "out.slc");
-    struct slc_error err = SLC_ERROR_INIT;
-    struct sluice_convert_options options;
+    struct sluice_error err = SLUICE_ERROR_INIT;
+    struct sluice_builder_options options = {.struct_bytes = sizeof options};
     struct sluice_builder *builder = NULL;
     struct sluice_store *store;
     uint64_t asked = 0;
     char title[300] = "color";
 
-    sluice_convert_options_init(&options, sizeof options);
     options.named_modes = 2;
-    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLC_ERR_USAGE, "`name`");
+    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLUICE_ERR_USAGE, "`name`");
     options.name = give_name;
-    options.context = &asked;
+    options.run.context = &asked;
     options.titles[1] = title;
-    SLC_ASSERT_OK(sluice_builder_create(output, 2, &options, &builder, &err), &err);
+    API_OK(sluice_builder_create(output, 2, &options, &builder, &err), &err);
     memset(title, 'x', sizeof title - 1);
-    SLC_ASSERT_OK(sluice_builder_push(builder, 3, coords, values, &err), &err);
-    SLC_ASSERT_OK(sluice_builder_finish(builder, NULL, &err), &err);
+    API_OK(sluice_builder_push(builder, 3, coords, values, &err), &err);
+    API_OK(sluice_builder_finish(builder, NULL, &err), &err);
     CU_ASSERT_EQUAL(asked, 3);
     store = opened(output);
     expect_names(store, 0, "", none);
     expect_names(store, 1, "color", colors);
     sluice_store_close(store);
-    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLC_ERR_USAGE, "title");
-    options.titles[1] = NULL;
-    options.columns = "a";
-    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLC_ERR_USAGE, "of files");
+    REFUSED(sluice_builder_create(output, 2, &options, &builder, &err), SLUICE_ERR_USAGE, "title");
 }
 
 /* Names of a length that depends on *context. */
@@ -358,10 +337,10 @@ static void names_that_fail(void)
     static const struct {
         size_t bytes;
         rlim_t limit; /* of a file */
-        enum slc_status want;
+        enum sluice_status want;
         const char *part;
-    } cases[] = {{3000, 1 << 20, SLC_ERR_NOSPACE, "File too large"},
-                 {5000, RLIM_INFINITY, SLC_ERR_INPUT, "4095"}};
+    } cases[] = {{3000, 1 << 20, SLUICE_ERR_NOSPACE, "File too large"},
+                 {5000, RLIM_INFINITY, SLUICE_ERR_INPUT, "4095"}};
     const uint64_t *const coords[] = {first, second};
     const char *folder = slc_test_folder(), *output = place(folder, "out.slc");
     struct rlimit before;
@@ -370,17 +349,16 @@ static void names_that_fail(void)
     (void)signal(SIGXFSZ, SIG_IGN);
     for (unsigned c = 0; c < SLC_COUNT(cases); c++) {
         struct rlimit limit = {.rlim_cur = cases[c].limit, .rlim_max = before.rlim_max};
-        struct sluice_convert_options options;
+        struct sluice_builder_options options = {.struct_bytes = sizeof options};
         struct sluice_builder *builder = NULL;
-        struct slc_error err = SLC_ERROR_INIT;
+        struct sluice_error err = SLUICE_ERROR_INIT;
         size_t bytes = cases[c].bytes;
 
-        sluice_convert_options_init(&options, sizeof options);
         options.named_modes = 1;
         options.name = give_long_name;
-        options.context = &bytes;
-        SLC_ASSERT_OK(sluice_builder_create(output, 2, &options, &builder, &err), &err);
-        SLC_ASSERT_OK(sluice_builder_push(builder, 2, coords, values, &err), &err);
+        options.run.context = &bytes;
+        API_OK(sluice_builder_create(output, 2, &options, &builder, &err), &err);
+        API_OK(sluice_builder_push(builder, 2, coords, values, &err), &err);
         limit.rlim_cur = limit.rlim_cur < before.rlim_max ? limit.rlim_cur : before.rlim_max;
         CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
         REFUSED(sluice_builder_finish(builder, NULL, &err), cases[c].want, cases[c].part);

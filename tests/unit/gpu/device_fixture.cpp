@@ -123,9 +123,9 @@ device_run::~device_run()
 {
     if (device != nullptr) {
         if (registered) {
-            device->ops->host_unregister(device, memory.data);
+            device->ops->memory.host_unregister(device, memory.data);
         }
-        device->ops->close(device);
+        device->ops->memory.close(device);
         device->ops->destroy(device);
     }
     slc_buffer_destroy(&memory);
@@ -144,20 +144,20 @@ enum slc_status device_run::open(unsigned ordinal, uint64_t memory_bytes)
         place_bytes = std::max(place_bytes, aligned(tensor.block(b).bytes));
     }
     if (status == SLC_OK) {
-        status = device->ops->open(device, &problem, &err);
+        status = device->ops->memory.open(device, &problem, &err);
     }
     if (status == SLC_OK) {
         status = slc_buffer_create(&memory, place_bytes * ring_places, SLC_PAGES_SMALL, &err);
     }
     if (status == SLC_OK) {
-        status = device->ops->host_register(device, memory.data, memory.bytes, &err);
+        status = device->ops->memory.host_register(device, memory.data, memory.bytes, &err);
         registered = status == SLC_OK;
     }
     for (size_t p = 0; p < ring_places && status == SLC_OK; p++) {
         ring.push_back({static_cast<unsigned char *>(memory.data) + p * place_bytes, 0, false});
     }
     for (unsigned n = 0; n < factors.size() && status == SLC_OK; n++) {
-        status = device->ops->factor_write(device, n, &factors[n]->matrix, &err);
+        status = device->ops->memory.factor_write(device, n, &factors[n]->matrix, &err);
     }
     ready = status == SLC_OK;
     return status;
@@ -167,7 +167,7 @@ enum slc_status device_run::open(unsigned ordinal, uint64_t memory_bytes)
 enum slc_status device_run::ask(place *at, bool wait)
 {
     bool done = false;
-    const enum slc_status status = device->ops->copied(device, at->ticket, wait, &done, &err);
+    const enum slc_status status = device->ops->job.copied(device, at->ticket, wait, &done, &err);
 
     if (status == SLC_OK && done) {
         memset(at->data, overwritten, place_bytes);
@@ -200,14 +200,14 @@ enum slc_status device_run::take(size_t b)
     enum slc_status status;
 
     if (keep[b] != SLC_NOT_RESIDENT) {
-        return device->ops->resident(device, keep[b], &err);
+        return device->ops->job.resident(device, keep[b], &err);
     }
     status = find_place(&at);
     if (status == SLC_OK) {
         memcpy(at->data, block.data, block.bytes);
         block.data = at->data;
         status =
-            device->ops->block(device, &block, keeping ? &keep[b] : nullptr, &at->ticket, &err);
+            device->ops->job.block(device, &block, keeping ? &keep[b] : nullptr, &at->ticket, &err);
         at->busy = status == SLC_OK;
     }
     return status;
@@ -225,7 +225,7 @@ enum slc_status device_run::take_all(size_t first, size_t step)
     for (size_t i = 0; i < order.size() && status == SLC_OK; i++) {
         status = take(order[i]);
         if (status == SLC_OK && flushing && random() % 8 == 0) {
-            status = device->ops->flush(device, &err);
+            status = device->ops->job.flush(device, &err);
         }
     }
     /* Some tickets are asked about before the end, and some after. */
@@ -240,13 +240,13 @@ enum slc_status device_run::take_all(size_t first, size_t step)
 enum slc_status device_run::mttkrp(unsigned mode, size_t first, size_t step)
 {
     const struct slc_device_job job = {0, mode, tensor.magnitude, true};
-    enum slc_status status = device->ops->mttkrp_begin(device, &job, &err), ended;
+    enum slc_status status = device->ops->job.begin(device, &job, &err), ended;
 
     if (status != SLC_OK) {
         return status;
     }
     status = take_all(first, step);
-    ended = device->ops->mttkrp_end(device, &err);
+    ended = device->ops->job.end(device, &err);
     status = status == SLC_OK ? ended : status;
     for (place &at : ring) {
         if (at.busy && status == SLC_OK) {
@@ -267,7 +267,7 @@ enum slc_status device_run::output(unsigned mode, std::vector<double> *rows)
     if (status != SLC_OK) {
         return status;
     }
-    status = device->ops->output_read(device, &matrix, &err);
+    status = device->ops->memory.output_read(device, &matrix, &err);
     rows->clear();
     for (uint64_t i = 0; i < matrix.rows && status == SLC_OK; i++) {
         for (uint32_t r = 0; r < matrix.cols; r++) {

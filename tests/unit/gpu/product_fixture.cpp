@@ -37,7 +37,7 @@ product_run::product_run(const struct batch_fixture &of, const product_case &by,
 product_run::~product_run()
 {
     if (device != nullptr) {
-        device->ops->close(device);
+        device->ops->memory.close(device);
         device->ops->destroy(device);
     }
 }
@@ -56,7 +56,7 @@ void product_run::create_fake(void)
 
 enum slc_status product_run::open(void)
 {
-    return device->ops->product_open(device, &product, &err);
+    return device->ops->product.open(device, &product, &err);
 }
 
 enum slc_status product_run::tile(unsigned lane,
@@ -65,7 +65,7 @@ enum slc_status product_run::tile(unsigned lane,
                                   struct slc_error *error) const
 {
     struct slc_device_fibers fibers;
-    enum slc_status status = device->ops->product_tile(device, lane, &block, &fibers, error);
+    enum slc_status status = device->ops->product.tile(device, lane, &block, &fibers, error);
 
     made->offsets.clear();
     made->sums.clear();
@@ -86,7 +86,7 @@ enum slc_status product_run::tile(unsigned lane,
                           fibers.sums + (uint64_t)fibers.count * how.cols);
         more = fibers.more;
         if (more) {
-            status = device->ops->product_more(device, lane, &fibers, error);
+            status = device->ops->product.more(device, lane, &fibers, error);
         }
     }
     return status;

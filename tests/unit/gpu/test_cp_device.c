@@ -124,7 +124,7 @@ static enum slc_status decompose(struct run *run,
 
     options.seed = 3;
     options.deterministic = request->deterministic;
-    options.gpu = run->device;
+    options.parts.gpu = run->device;
     options.iteration = look_at_factors;
     options.context = run;
     return slc_cp_als(&run->store, run->stream, run->backend, &run->plan, &options, result, err);

@@ -37,9 +37,9 @@ static void same_as_opened(void)
 
         SLC_ASSERT_OK(run.open(), &run.err);
         slc_emulation_counted(&counts);
-        CU_ASSERT_EQUAL(chip->ops->memory_bytes(chip, &problem), counts.memory_peak);
-        CU_ASSERT_EQUAL(chip->ops->host_bytes(chip, &problem),
-                        run.device->ops->host_bytes(run.device, &problem));
+        CU_ASSERT_EQUAL(chip->ops->memory.memory_bytes(chip, &problem), counts.memory_peak);
+        CU_ASSERT_EQUAL(chip->ops->memory.host_bytes(chip, &problem),
+                        run.device->ops->memory.host_bytes(run.device, &problem));
     }
     chip->ops->destroy(chip);
 }
@@ -75,11 +75,11 @@ static void same_as_measured(void)
         problem.resident_tiles = problem.resident_bytes > 0 ? (uint32_t)(random() % 1000000) : 0;
         problem.unit_most = random() % 3 == 0 ? (uint32_t)(random() % 5000) : 0;
         problem.adds_host = !problem.deterministic && random() % 2 == 0;
-        const uint64_t bytes = chip->ops->memory_bytes(chip, &problem);
+        const uint64_t bytes = chip->ops->memory.memory_bytes(chip, &problem);
 
-        CU_ASSERT_EQUAL(bytes, device->ops->memory_bytes(device, &problem));
-        CU_ASSERT_EQUAL(chip->ops->host_bytes(chip, &problem),
-                        device->ops->host_bytes(device, &problem));
+        CU_ASSERT_EQUAL(bytes, device->ops->memory.memory_bytes(device, &problem));
+        CU_ASSERT_EQUAL(chip->ops->memory.host_bytes(chip, &problem),
+                        device->ops->memory.host_bytes(device, &problem));
         CU_ASSERT_EQUAL(bytes == UINT64_MAX, problem.streams < 1 ||
                                                  problem.streams > SLC_DEVICE_STREAMS ||
                                                  problem.slot_bytes == 0);
@@ -112,12 +112,12 @@ static void same_for_products(void)
         SLC_ASSERT_OK(run.create_emulated(), &run.err);
         SLC_ASSERT_OK(run.open(), &run.err);
         slc_emulation_counted(&counts);
-        CU_ASSERT_EQUAL(chip->ops->product_memory_bytes(chip, &run.product), counts.memory_peak);
-        CU_ASSERT_EQUAL(chip->ops->product_host_bytes(chip, &run.product),
-                        run.device->ops->product_host_bytes(run.device, &run.product));
+        CU_ASSERT_EQUAL(chip->ops->product.memory_bytes(chip, &run.product), counts.memory_peak);
+        CU_ASSERT_EQUAL(chip->ops->product.host_bytes(chip, &run.product),
+                        run.device->ops->product.host_bytes(run.device, &run.product));
         run.product.lanes = 0;
-        CU_ASSERT_EQUAL(chip->ops->product_memory_bytes(chip, &run.product), UINT64_MAX);
-        CU_ASSERT_EQUAL(chip->ops->product_host_bytes(chip, &run.product), UINT64_MAX);
+        CU_ASSERT_EQUAL(chip->ops->product.memory_bytes(chip, &run.product), UINT64_MAX);
+        CU_ASSERT_EQUAL(chip->ops->product.host_bytes(chip, &run.product), UINT64_MAX);
     }
     chip->ops->destroy(chip);
 }
@@ -176,9 +176,10 @@ static void refused(void)
     CU_ASSERT_PTR_NULL(chip);
     slc_error_clear(&err);
     SLC_ASSERT_OK(maker->describe("b200", 1 << 20, &chip, &err), &err);
-    SLC_ASSERT_FAILS(chip->ops->open(chip, &problem, &err), SLC_ERR_USAGE, &err, "a description");
+    SLC_ASSERT_FAILS(chip->ops->memory.open(chip, &problem, &err), SLC_ERR_USAGE, &err,
+                     "a description");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(chip->ops->product_open(chip, &run.product, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(chip->ops->product.open(chip, &run.product, &err), SLC_ERR_USAGE, &err,
                      "a description");
     const struct slc_device_ops *ops = chip->ops;
     ops->destroy(chip);

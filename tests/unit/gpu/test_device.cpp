@@ -151,11 +151,11 @@ static void resident_in_order(void)
         const struct slc_device_job job = {0, mode, tensor.magnitude, true};
 
         to_device = run.stats().bytes_to_device;
-        assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
+        assert_ok(&run, run.device->ops->job.begin(run.device, &job, &run.err));
         for (size_t b = 0; b < tensor.count(); b++) {
             assert_ok(&run, run.take(b));
         }
-        assert_ok(&run, run.device->ops->mttkrp_end(run.device, &run.err));
+        assert_ok(&run, run.device->ops->job.end(run.device, &run.err));
         assert_ok(&run, run.output(mode, &rows));
         CU_ASSERT(rows == run.expected(mode));
     }
@@ -177,7 +177,7 @@ static void cleared_first(void)
             assert_ok(&run, run.open());
             for (unsigned mode = 0; mode < 3; mode++) {
                 for (unsigned n = 0; n < 3; n++) {
-                    assert_ok(&run, run.device->ops->factor_write(
+                    assert_ok(&run, run.device->ops->memory.factor_write(
                                         run.device, n, &run.factors[n]->matrix, &run.err));
                 }
                 check_mode(&run, mode);
@@ -275,9 +275,9 @@ static void variants(void)
     /* Nothing to transcode; and no change in the midst of a job. */
     assert_ok(&none, none.open());
     CU_ASSERT_EQUAL(slc_gpu_variant_use(none.device, 7, nullptr), SLC_ERR_UNSUPPORTED);
-    assert_ok(&none, none.device->ops->mttkrp_begin(none.device, &job, &none.err));
+    assert_ok(&none, none.device->ops->job.begin(none.device, &job, &none.err));
     CU_ASSERT_EQUAL(slc_gpu_variant_use(none.device, 1, nullptr), SLC_ERR_USAGE);
-    assert_ok(&none, none.device->ops->mttkrp_end(none.device, &none.err));
+    assert_ok(&none, none.device->ops->job.end(none.device, &none.err));
     device_run exact(tensor, {2, 1, 3, 16, SLC_F64, true, 4});
     device_run narrow(tensor, {2, 1, 3, 16, SLC_F32, false, 4});
 
@@ -304,11 +304,11 @@ static void resident_at_once(void)
             std::vector<double> rows, twice;
 
             assert_ok(&run, run.open());
-            assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
+            assert_ok(&run, run.device->ops->job.begin(run.device, &job, &run.err));
             for (size_t b = 0; b < 2 * tensor.count(); b++) {
                 assert_ok(&run, run.take(b / 2));
             }
-            assert_ok(&run, run.device->ops->mttkrp_end(run.device, &run.err));
+            assert_ok(&run, run.device->ops->job.end(run.device, &run.err));
             assert_ok(&run, run.output(1, &rows));
             twice = run.expected(1);
             for (double &sum : twice) {
@@ -383,20 +383,20 @@ static void check_update(device_run *run, struct slc_dense *dense, const struct 
         slc_dense_update(dense, solver, &mttkrp.matrix, &want.matrix, &theirs.view, &run->err),
         &run->err);
     assert_ok(run, run->mttkrp(1));
-    assert_ok(run, ops->update(run->device, 1, solver, &ours.view, &run->err));
+    assert_ok(run, ops->algebra.update(run->device, 1, solver, &ours.view, &run->err));
     CU_ASSERT(near(ours.gram.data(), theirs.gram.data(), gram.size()));
     CU_ASSERT(near(ours.largest.data(), theirs.largest.data(), rank));
     CU_ASSERT(near(ours.inner.data(), theirs.inner.data(), rank));
     for (uint32_t r = 0; r < rank; r++) {
         scale[r] = 1 / (1 + (double)r);
     }
-    assert_ok(run, ops->scale(run->device, 1, scale.data(), &run->err));
+    assert_ok(run, ops->algebra.scale(run->device, 1, scale.data(), &run->err));
     slc_dense_scale_rows(&want.matrix, 0, rows, scale.data());
-    assert_ok(run, ops->gram(run->device, 1, gram.data(), &run->err));
+    assert_ok(run, ops->algebra.gram(run->device, 1, gram.data(), &run->err));
     slc_reference_gram(&want.matrix, theirs.gram.data());
     CU_ASSERT(near(gram.data(), theirs.gram.data(), gram.size()));
     CU_ASSERT_EQUAL(run->stats().factor_bytes_to_host, 0);
-    assert_ok(run, ops->factor_read(run->device, 1, &got.matrix, &run->err));
+    assert_ok(run, ops->memory.factor_read(run->device, 1, &got.matrix, &run->err));
     CU_ASSERT(near(got.list().data(), want.list().data(), rows * rank));
     CU_ASSERT(run->stats().factor_bytes_to_host >= rows * rank * sizeof(double));
     CU_ASSERT(run->stats().bytes_to_host < run->stats().factor_bytes_to_host + 100 * rank * rank);
@@ -420,7 +420,8 @@ static void update(void)
     assert_ok(&run, run.open());
     check_update(&run, dense, &solver);
     /* The next mode computes with what was updated and scaled there. */
-    assert_ok(&run, run.device->ops->factor_read(run.device, 1, &run.factors[1]->matrix, &run.err));
+    assert_ok(&run, run.device->ops->memory.factor_read(run.device, 1, &run.factors[1]->matrix,
+                                                        &run.err));
     assert_ok(&run, run.mttkrp(0));
     std::vector<double> rows;
     assert_ok(&run, run.output(0, &rows));
@@ -440,7 +441,7 @@ static void factors(void)
     for (unsigned n = 0; n < 3; n++) {
         device_factor back(SLC_F32, tensor.dims[n], 131, 99, true);
 
-        assert_ok(&run, run.device->ops->factor_read(run.device, n, &back.matrix, &run.err));
+        assert_ok(&run, run.device->ops->memory.factor_read(run.device, n, &back.matrix, &run.err));
         for (uint64_t i = 0; i < tensor.dims[n] * 131; i += 17) {
             CU_ASSERT_EQUAL(slc_matrix_get(&back.matrix, i / 131, (uint32_t)(i % 131)),
                             slc_matrix_get(&run.factors[n]->matrix, i / 131, (uint32_t)(i % 131)));
@@ -470,7 +471,7 @@ static void two_devices(void)
         const struct slc_device_job job = {0, mode, tensor.magnitude, true};
 
         for (const auto &run : runs) {
-            assert_ok(run.get(), run->device->ops->mttkrp_begin(run->device, &job, &run->err));
+            assert_ok(run.get(), run->device->ops->job.begin(run->device, &job, &run->err));
         }
         for (size_t b = 0; b < tensor.count(); b++) {
             for (const auto &run : runs) {
@@ -480,7 +481,7 @@ static void two_devices(void)
         for (const auto &run : runs) {
             std::vector<double> rows;
 
-            assert_ok(run.get(), run->device->ops->mttkrp_end(run->device, &run->err));
+            assert_ok(run.get(), run->device->ops->job.end(run->device, &run->err));
             assert_ok(run.get(), run->output(mode, &rows));
             CU_ASSERT(rows == run->expected(mode));
         }

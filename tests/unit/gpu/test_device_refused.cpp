@@ -75,10 +75,10 @@ static void budget(void)
         SLC_ASSERT_OK(run.open(), &run.err);
         struct slc_emulation_counts counts;
 
-        need = run.device->ops->memory_bytes(run.device, &problem);
+        need = run.device->ops->memory.memory_bytes(run.device, &problem);
         slc_emulation_counted(&counts);
         CU_ASSERT_EQUAL(counts.memory_peak, need);
-        CU_ASSERT(run.device->ops->host_bytes(run.device, &problem) >=
+        CU_ASSERT(run.device->ops->memory.host_bytes(run.device, &problem) >=
                   2 * problem.slot_tiles * sizeof(struct slc_encoded_tile));
     }
     {
@@ -119,8 +119,8 @@ static void no_memory(void)
     problem.slot_bytes = (uint64_t)75 << 20;
     SLC_ASSERT_OK(slc_gpu_create(&options, &first, &err), &err);
     SLC_ASSERT_OK(slc_gpu_create(&options, &second, &err), &err);
-    SLC_ASSERT_OK(first->ops->open(first, &problem, &err), &err);
-    SLC_ASSERT_FAILS(second->ops->open(second, &problem, &err), SLC_ERR_MEMORY, &err,
+    SLC_ASSERT_OK(first->ops->memory.open(first, &problem, &err), &err);
+    SLC_ASSERT_FAILS(second->ops->memory.open(second, &problem, &err), SLC_ERR_MEMORY, &err,
                      "left in one piece");
     first->ops->destroy(first);
     second->ops->destroy(second);
@@ -155,16 +155,16 @@ static void refused_problems(void)
 
         change(&problem);
         slc_error_clear(&err);
-        SLC_ASSERT_FAILS(device->ops->open(device, &problem, &err), SLC_ERR_USAGE, &err,
+        SLC_ASSERT_FAILS(device->ops->memory.open(device, &problem, &err), SLC_ERR_USAGE, &err,
                          "cannot be opened");
-        CU_ASSERT_EQUAL(device->ops->memory_bytes(device, &problem), UINT64_MAX);
-        CU_ASSERT_EQUAL(device->ops->host_bytes(device, &problem), UINT64_MAX);
+        CU_ASSERT_EQUAL(device->ops->memory.memory_bytes(device, &problem), UINT64_MAX);
+        CU_ASSERT_EQUAL(device->ops->memory.host_bytes(device, &problem), UINT64_MAX);
     }
     struct slc_device_problem huge = device_problem_of(tensor, plain);
     huge.slot_bytes = UINT64_MAX - 5;
     slc_error_clear(&err);
-    CU_ASSERT_EQUAL(device->ops->memory_bytes(device, &huge), UINT64_MAX);
-    SLC_ASSERT_FAILS(device->ops->open(device, &huge, &err), SLC_ERR_BUDGET, &err, "need");
+    CU_ASSERT_EQUAL(device->ops->memory.memory_bytes(device, &huge), UINT64_MAX);
+    SLC_ASSERT_FAILS(device->ops->memory.open(device, &huge, &err), SLC_ERR_BUDGET, &err, "need");
     device->ops->destroy(device);
 }
 
@@ -187,14 +187,14 @@ static void before_open(void)
     bool done;
 
     SLC_ASSERT_OK(slc_gpu_create(&options, &device, &err), &err);
-    SLC_ASSERT_FAILS(device->ops->mttkrp_begin(device, &job, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(device->ops->job.begin(device, &job, &err), SLC_ERR_USAGE, &err,
                      "has not been opened");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(device->ops->copied(device, 0, true, &done, &err), SLC_ERR_USAGE, &err,
+    SLC_ASSERT_FAILS(device->ops->job.copied(device, 0, true, &done, &err), SLC_ERR_USAGE, &err,
                      "has not been opened");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(device->ops->mttkrp_end(device, &err), SLC_ERR_USAGE, &err, "has begun");
-    device->ops->close(device);
+    SLC_ASSERT_FAILS(device->ops->job.end(device, &err), SLC_ERR_USAGE, &err, "has begun");
+    device->ops->memory.close(device);
     device->ops->destroy(device);
 }
 
@@ -217,33 +217,33 @@ static void wrong_calls(void)
                                           {0, 0, -1, true},
                                           {0, 0, std::strtod("nan", nullptr), true}};
 
-    REFUSED(run, ops->open(run.device, &problem, &run.err), "open already");
-    REFUSED(run, ops->factor_write(run.device, 0, &other.matrix, &run.err), "41 x 4");
-    REFUSED(run, ops->factor_write(run.device, 0, &narrow.matrix, &run.err), "no factor");
-    REFUSED(run, ops->factor_read(run.device, 3, &to.matrix, &run.err), "mode 3");
-    REFUSED(run, ops->output_read(run.device, &to.matrix, &run.err), "has ended");
+    REFUSED(run, ops->memory.open(run.device, &problem, &run.err), "open already");
+    REFUSED(run, ops->memory.factor_write(run.device, 0, &other.matrix, &run.err), "41 x 4");
+    REFUSED(run, ops->memory.factor_write(run.device, 0, &narrow.matrix, &run.err), "no factor");
+    REFUSED(run, ops->memory.factor_read(run.device, 3, &to.matrix, &run.err), "mode 3");
+    REFUSED(run, ops->memory.output_read(run.device, &to.matrix, &run.err), "has ended");
     solver.rank = 4;
-    REFUSED(run, ops->update(run.device, 0, &solver, &sums, &run.err), "no output");
-    REFUSED(run, ops->update(run.device, 3, &solver, &sums, &run.err), "no factor");
-    REFUSED(run, ops->gram(run.device, 3, numbers, &run.err), "no factor");
-    REFUSED(run, ops->scale(run.device, 3, numbers, &run.err), "no factor");
-    REFUSED(run, ops->flush(run.device, &run.err), "no MTTKRP");
-    REFUSED(run, ops->resident(run.device, 0, &run.err), "no MTTKRP");
-    REFUSED(run, ops->mttkrp_end(run.device, &run.err), "no MTTKRP");
+    REFUSED(run, ops->algebra.update(run.device, 0, &solver, &sums, &run.err), "no output");
+    REFUSED(run, ops->algebra.update(run.device, 3, &solver, &sums, &run.err), "no factor");
+    REFUSED(run, ops->algebra.gram(run.device, 3, numbers, &run.err), "no factor");
+    REFUSED(run, ops->algebra.scale(run.device, 3, numbers, &run.err), "no factor");
+    REFUSED(run, ops->job.flush(run.device, &run.err), "no MTTKRP");
+    REFUSED(run, ops->job.resident(run.device, 0, &run.err), "no MTTKRP");
+    REFUSED(run, ops->job.end(run.device, &run.err), "no MTTKRP");
     for (const struct slc_device_job &job : jobs) {
-        REFUSED(run, ops->mttkrp_begin(run.device, &job, &run.err), "cannot begin");
+        REFUSED(run, ops->job.begin(run.device, &job, &run.err), "cannot begin");
     }
     SLC_ASSERT_OK(run.mttkrp(0), &run.err);
     solver.rank = 5;
-    REFUSED(run, ops->update(run.device, 0, &solver, &sums, &run.err), "rank 5");
-    REFUSED(run, ops->update(run.device, 1, &solver, &sums, &run.err), "mode 1");
-    SLC_ASSERT_OK(ops->output_read(run.device, &to.matrix, &run.err), &run.err);
+    REFUSED(run, ops->algebra.update(run.device, 0, &solver, &sums, &run.err), "rank 5");
+    REFUSED(run, ops->algebra.update(run.device, 1, &solver, &sums, &run.err), "mode 1");
+    SLC_ASSERT_OK(ops->memory.output_read(run.device, &to.matrix, &run.err), &run.err);
     const struct slc_device_job job = {0, 0, tensor.magnitude, true};
-    SLC_ASSERT_OK(ops->mttkrp_begin(run.device, &job, &run.err), &run.err);
-    REFUSED(run, ops->mttkrp_begin(run.device, &job, &run.err), "under way");
-    REFUSED(run, ops->factor_write(run.device, 0, &to.matrix, &run.err), "under way");
-    REFUSED(run, ops->scale(run.device, 0, numbers, &run.err), "under way");
-    SLC_ASSERT_OK(ops->mttkrp_end(run.device, &run.err), &run.err);
+    SLC_ASSERT_OK(ops->job.begin(run.device, &job, &run.err), &run.err);
+    REFUSED(run, ops->job.begin(run.device, &job, &run.err), "under way");
+    REFUSED(run, ops->memory.factor_write(run.device, 0, &to.matrix, &run.err), "under way");
+    REFUSED(run, ops->algebra.scale(run.device, 0, numbers, &run.err), "under way");
+    SLC_ASSERT_OK(ops->job.end(run.device, &run.err), &run.err);
 }
 
 /* After a block that is refused the job is not complete, and the next one is. */
@@ -271,13 +271,14 @@ static void refused_blocks(void)
         uint32_t keep;
 
         change(&block);
-        SLC_ASSERT_OK(ops->mttkrp_begin(run.device, &job, &run.err), &run.err);
-        REFUSED(run, ops->block(run.device, &block, &keep, &ticket, &run.err), "the block");
+        SLC_ASSERT_OK(ops->job.begin(run.device, &job, &run.err), &run.err);
+        REFUSED(run, ops->job.block(run.device, &block, &keep, &ticket, &run.err), "the block");
         CU_ASSERT_EQUAL(keep, SLC_NOT_RESIDENT);
-        REFUSED(run, ops->resident(run.device, 77, &run.err), "no number 77");
-        SLC_ASSERT_FAILS(ops->mttkrp_end(run.device, &run.err), SLC_ERR_SYSTEM, &run.err,
+        REFUSED(run, ops->job.resident(run.device, 77, &run.err), "no number 77");
+        SLC_ASSERT_FAILS(ops->job.end(run.device, &run.err), SLC_ERR_SYSTEM, &run.err,
                          "not complete");
-        REFUSED(run, ops->output_read(run.device, &run.factors[1]->matrix, &run.err), "has ended");
+        REFUSED(run, ops->memory.output_read(run.device, &run.factors[1]->matrix, &run.err),
+                "has ended");
     }
     SLC_ASSERT_OK(run.mttkrp(1), &run.err);
     SLC_ASSERT_OK(run.output(1, &rows), &run.err);
@@ -301,13 +302,13 @@ static void empty_block(void)
     block.nnz = 0;
     SLC_ASSERT_OK(run.open(), &run.err);
     const struct slc_device_ops *ops = run.device->ops;
-    SLC_ASSERT_OK(ops->mttkrp_begin(run.device, &job, &run.err), &run.err);
-    SLC_ASSERT_OK(ops->block(run.device, &block, &keep, &ticket, &run.err), &run.err);
+    SLC_ASSERT_OK(ops->job.begin(run.device, &job, &run.err), &run.err);
+    SLC_ASSERT_OK(ops->job.block(run.device, &block, &keep, &ticket, &run.err), &run.err);
     CU_ASSERT_EQUAL(keep, SLC_NOT_RESIDENT);
-    SLC_ASSERT_OK(ops->copied(run.device, ticket, false, &done, &run.err), &run.err);
+    SLC_ASSERT_OK(ops->job.copied(run.device, ticket, false, &done, &run.err), &run.err);
     CU_ASSERT(done);
-    SLC_ASSERT_OK(ops->flush(run.device, &run.err), &run.err);
-    SLC_ASSERT_OK(ops->mttkrp_end(run.device, &run.err), &run.err);
+    SLC_ASSERT_OK(ops->job.flush(run.device, &run.err), &run.err);
+    SLC_ASSERT_OK(ops->job.end(run.device, &run.err), &run.err);
     SLC_ASSERT_OK(run.output(1, &rows), &run.err);
     CU_ASSERT(std::all_of(rows.begin(), rows.end(), [](double sum) { return sum == 0; }));
 }
@@ -371,13 +372,13 @@ static enum slc_status copy_update(device_run *run)
     solver.forward_inverse = solver.backward_inverse = identity.data();
     const struct slc_update_sums view = {sums.data(), sums.data() + 16, sums.data() + 20};
     const struct slc_device_ops *ops = run->device->ops;
-    enum slc_status status = ops->update(run->device, 1, &solver, &view, &run->err);
+    enum slc_status status = ops->algebra.update(run->device, 1, &solver, &view, &run->err);
 
     if (status == SLC_OK) {
-        status = ops->scale(run->device, 1, scale.data(), &run->err);
+        status = ops->algebra.scale(run->device, 1, scale.data(), &run->err);
     }
     if (status == SLC_OK) {
-        status = ops->gram(run->device, 1, sums.data(), &run->err);
+        status = ops->algebra.gram(run->device, 1, sums.data(), &run->err);
     }
     return status;
 }
@@ -397,7 +398,8 @@ static enum slc_status everything(device_run *run, std::vector<double> *rows)
         status = copy_update(run);
     }
     if (status == SLC_OK) {
-        status = run->device->ops->factor_read(run->device, 1, &run->factors[1]->matrix, &run->err);
+        status = run->device->ops->memory.factor_read(run->device, 1, &run->factors[1]->matrix,
+                                                      &run->err);
     }
     return status;
 }

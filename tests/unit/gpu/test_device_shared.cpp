@@ -62,7 +62,7 @@ static void check_sums(const device_tensor &tensor,
     const host_sums rest(sums, other_half(&run, mode), rank);
 
     assert_ok(&run, run.mttkrp(mode, 0, 2));
-    assert_ok(&run, run.device->ops->output_add_host(run.device, &rest.matrix, &run.err));
+    assert_ok(&run, run.device->ops->job.add_host(run.device, &rest.matrix, &run.err));
     assert_ok(&run, run.output(mode, &rows));
     CU_ASSERT(rows == run.expected(mode));
 }
@@ -101,12 +101,12 @@ static void take_polled(device_run *run)
     struct slc_device_progress progress = {};
     uint64_t given = 0, before = 0;
 
-    assert_ok(run, ops->mttkrp_begin(run->device, &job, &run->err));
+    assert_ok(run, ops->job.begin(run->device, &job, &run->err));
     for (size_t b = 0; b < run->tensor.count(); b++) {
         const struct slc_encoded_block *block = &run->tensor.block(b);
 
         do {
-            assert_ok(run, ops->poll(run->device, block, &progress, &run->err));
+            assert_ok(run, ops->job.poll(run->device, block, &progress, &run->err));
             CU_ASSERT(progress.nnz >= before && progress.nnz <= given);
             CU_ASSERT(progress.free_slots <= run->how.streams);
             /* Nothing would ever come of it else. */
@@ -116,14 +116,14 @@ static void take_polled(device_run *run)
         assert_ok(run, run->take(b));
         given += block->nnz;
     }
-    assert_ok(run, ops->flush(run->device, &run->err));
+    assert_ok(run, ops->job.flush(run->device, &run->err));
     do {
-        assert_ok(run, ops->poll(run->device, nullptr, &progress, &run->err));
+        assert_ok(run, ops->job.poll(run->device, nullptr, &progress, &run->err));
         CU_ASSERT(!progress.fits);
         CU_ASSERT(progress.busy || progress.free_slots == run->how.streams);
     } while (progress.busy);
     CU_ASSERT_EQUAL(progress.nnz, given);
-    assert_ok(run, ops->mttkrp_end(run->device, &run->err));
+    assert_ok(run, ops->job.end(run->device, &run->err));
 }
 
 static void says_how_far_it_is(void)
@@ -162,24 +162,24 @@ static void misuse(void)
         const host_sums sums(SLC_F64, refusing->expected(0), 3);
 
         SLC_ASSERT_FAILS(
-            refusing->device->ops->output_add_host(refusing->device, &sums.matrix, &refusing->err),
+            refusing->device->ops->job.add_host(refusing->device, &sums.matrix, &refusing->err),
             SLC_ERR_USAGE, &refusing->err, "was not opened to");
     }
     assert_ok(&run, run.open());
-    SLC_ASSERT_FAILS(run.device->ops->poll(run.device, nullptr, &progress, &run.err), SLC_ERR_USAGE,
-                     &run.err, "no MTTKRP has begun");
+    SLC_ASSERT_FAILS(run.device->ops->job.poll(run.device, nullptr, &progress, &run.err),
+                     SLC_ERR_USAGE, &run.err, "no MTTKRP has begun");
     slc_error_clear(&run.err);
     assert_ok(&run, run.mttkrp(0));
     const host_sums other(SLC_F64, run.expected(1), 3), sums(SLC_F64, run.expected(0), 3);
 
-    SLC_ASSERT_FAILS(run.device->ops->output_add_host(run.device, &other.matrix, &run.err),
+    SLC_ASSERT_FAILS(run.device->ops->job.add_host(run.device, &other.matrix, &run.err),
                      SLC_ERR_USAGE, &run.err, "is not the output");
     slc_error_clear(&run.err);
-    assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
-    SLC_ASSERT_FAILS(run.device->ops->output_add_host(run.device, &sums.matrix, &run.err),
+    assert_ok(&run, run.device->ops->job.begin(run.device, &job, &run.err));
+    SLC_ASSERT_FAILS(run.device->ops->job.add_host(run.device, &sums.matrix, &run.err),
                      SLC_ERR_USAGE, &run.err, "is not the output");
     slc_error_clear(&run.err);
-    assert_ok(&run, run.device->ops->mttkrp_end(run.device, &run.err));
+    assert_ok(&run, run.device->ops->job.end(run.device, &run.err));
 }
 
 #ifdef SLC_EMULATED
@@ -205,18 +205,19 @@ static void failures(void)
             if (step == 0) {
                 assert_ok(&run, run.mttkrp(1, 0, 2));
                 slc_emulation_refuse(k);
-                status = run.device->ops->output_add_host(run.device, &rest.matrix, &run.err);
+                status = run.device->ops->job.add_host(run.device, &rest.matrix, &run.err);
             } else {
-                assert_ok(&run, run.device->ops->mttkrp_begin(run.device, &job, &run.err));
+                assert_ok(&run, run.device->ops->job.begin(run.device, &job, &run.err));
                 assert_ok(&run, run.take(0));
                 slc_emulation_refuse(k);
-                status = run.device->ops->poll(run.device, &tensor.block(1), &progress, &run.err);
+                status =
+                    run.device->ops->job.poll(run.device, &tensor.block(1), &progress, &run.err);
             }
             slc_emulation_refuse(0);
             CU_ASSERT(status == SLC_OK || run.err.status == status);
             slc_error_clear(&run.err);
             if (step == 1) {
-                CU_ASSERT_EQUAL(run.device->ops->mttkrp_end(run.device, &run.err) == SLC_OK,
+                CU_ASSERT_EQUAL(run.device->ops->job.end(run.device, &run.err) == SLC_OK,
                                 status == SLC_OK);
                 slc_error_clear(&run.err);
             }

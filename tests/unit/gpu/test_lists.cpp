@@ -36,13 +36,13 @@ static struct slc_device *open_device(bool deterministic, size_t memory_bytes)
     problem.slot_bytes = 4096;
     problem.slot_tiles = 1;
     SLC_ASSERT_OK(slc_gpu_create(&options, &device, &err), &err);
-    SLC_ASSERT_OK(device->ops->open(device, &problem, &err), &err);
+    SLC_ASSERT_OK(device->ops->memory.open(device, &problem, &err), &err);
     return device;
 }
 
 static void close_device(struct slc_device *device)
 {
-    device->ops->close(device);
+    device->ops->memory.close(device);
     device->ops->destroy(device);
     slc_emulation_reset();
 }
@@ -54,7 +54,7 @@ static void compare(struct slc_device *device, const double *want, uint64_t rows
     uint64_t wrong = 0;
 
     SLC_ASSERT_OK(slc_matrix_create(&got, SLC_F64, rows, rank, &err), &err);
-    SLC_ASSERT_OK(device->ops->output_read(device, &got, &err), &err);
+    SLC_ASSERT_OK(device->ops->memory.output_read(device, &got, &err), &err);
     for (uint64_t i = 0; i < rows; i++) {
         for (uint32_t r = 0; r < rank; r++) {
             wrong += slc_matrix_get(&got, i, r) != want[i * rank + r];
@@ -91,7 +91,7 @@ static void every_kernel(void)
     struct slc_error err = SLC_ERROR_INIT;
 
     for (unsigned n = 0; n < 3; n++) {
-        SLC_ASSERT_OK(device->ops->factor_write(device, n, factors[n], &err), &err);
+        SLC_ASSERT_OK(device->ops->memory.factor_write(device, n, factors[n], &err), &err);
     }
     const slc_gpu_lists_source source = {list.nnz(), list.coords.data(), SLC_F64,
                                          list.values.data()};
@@ -163,7 +163,7 @@ static void refused(void)
 
     CU_ASSERT_EQUAL(slc_gpu_lists_create(device, &source, &options, &lists, nullptr),
                     SLC_ERR_USAGE);
-    device->ops->close(device);
+    device->ops->memory.close(device);
     CU_ASSERT_EQUAL(slc_gpu_lists_create(device, &source, &options, &lists, nullptr),
                     SLC_ERR_USAGE);
     device->ops->destroy(device);
@@ -189,7 +189,7 @@ static void out_of_memory(void)
     slc_gpu_lists_run run = {};
 
     for (unsigned n = 0; n < 3; n++) {
-        SLC_ASSERT_OK(device->ops->factor_write(device, n, factors[n], &err), &err);
+        SLC_ASSERT_OK(device->ops->memory.factor_write(device, n, factors[n], &err), &err);
     }
     slc_reference_mttkrp(&oracle.view, factors, 1, dims[1], rank, want.data());
     options.queues = 3;

@@ -65,8 +65,8 @@ struct device_group {
                 if (e != d) {
                     assert_ok(runs[d].get(),
                               ops_of(runs[d].get())
-                                  ->output_add(runs[d]->device, runs[e]->device, own.data(),
-                                               own.size(), &runs[d]->err));
+                                  ->algebra.output_add(runs[d]->device, runs[e]->device, own.data(),
+                                                       own.size(), &runs[d]->err));
                 }
             }
         }
@@ -84,8 +84,8 @@ struct device_group {
             const std::vector<slc_row_span> own = units(d, rows, unit);
 
             assert_ok(runs[d].get(), ops_of(runs[d].get())
-                                         ->output_rows(runs[d]->device, own.data(), own.size(),
-                                                       &matrix, &runs[d]->err));
+                                         ->algebra.output_rows(runs[d]->device, own.data(),
+                                                               own.size(), &matrix, &runs[d]->err));
         }
         for (uint64_t i = 0; i < rows * rank; i++) {
             all.push_back(slc_matrix_get(&matrix, i / rank, (uint32_t)(i % rank)));
@@ -166,8 +166,8 @@ static void solve(device_group *group, unsigned mode, uint64_t unit, solution *f
         std::vector<double> columns(own.size() * 2 * rank);
         device_run *run = group->runs[d].get();
 
-        assert_ok(run, ops_of(run)->update_units(run->device, mode, &solver, &units, columns.data(),
-                                                 &run->err));
+        assert_ok(run, ops_of(run)->algebra.update_units(run->device, mode, &solver, &units,
+                                                         columns.data(), &run->err));
         for (size_t u = 0; u < own.size(); u++) {
             std::copy_n(&columns[u * 2 * rank], 2 * rank,
                         &found->columns[own[u].first / unit * 2 * rank]);
@@ -180,8 +180,9 @@ static void solve(device_group *group, unsigned mode, uint64_t unit, solution *f
             const std::vector<slc_row_span> own = group->units(owner, rows, unit);
             device_run *run = group->runs[d].get();
 
-            assert_ok(run, ops_of(run)->factor_copy(run->device, mode, group->runs[before]->device,
-                                                    own.data(), own.size(), &run->err));
+            assert_ok(run, ops_of(run)->algebra.factor_copy(run->device, mode,
+                                                            group->runs[before]->device, own.data(),
+                                                            own.size(), &run->err));
         }
     }
     found->gram.resize((size_t)rank * rank);
@@ -190,8 +191,8 @@ static void solve(device_group *group, unsigned mode, uint64_t unit, solution *f
         struct slc_matrix *factor = &run->factors[mode]->matrix;
         std::vector<double> all;
 
-        assert_ok(run, ops_of(run)->gram(run->device, mode, found->gram.data(), &run->err));
-        assert_ok(run, ops_of(run)->factor_read(run->device, mode, factor, &run->err));
+        assert_ok(run, ops_of(run)->algebra.gram(run->device, mode, found->gram.data(), &run->err));
+        assert_ok(run, ops_of(run)->memory.factor_read(run->device, mode, factor, &run->err));
         for (uint64_t i = 0; i < rows * rank; i++) {
             all.push_back(slc_matrix_get(factor, i / rank, (uint32_t)(i % rank)));
         }
@@ -289,23 +290,27 @@ static void misuse(void)
         slc_error_clear(&run.err);
     };
 
-    refused(ops->factor_copy(run.device, 0, run.device, rows, 1, &run.err), "no problem");
-    refused(ops->factor_copy(run.device, 0, low.device, rows, 1, &run.err), "no problem");
-    refused(ops->factor_copy(single.device, 0, run.device, rows, 1, &run.err), "no problem");
-    refused(ops->factor_copy(run.device, 3, other.device, rows, 1, &run.err), "mode 3");
-    refused(ops->output_add(run.device, other.device, rows, 1, &run.err), "no outputs");
+    refused(ops->algebra.factor_copy(run.device, 0, run.device, rows, 1, &run.err), "no problem");
+    refused(ops->algebra.factor_copy(run.device, 0, low.device, rows, 1, &run.err), "no problem");
+    refused(ops->algebra.factor_copy(single.device, 0, run.device, rows, 1, &run.err),
+            "no problem");
+    refused(ops->algebra.factor_copy(run.device, 3, other.device, rows, 1, &run.err), "mode 3");
+    refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err), "no outputs");
     assert_ok(&run, run.mttkrp(0));
     assert_ok(&other, other.mttkrp(1));
-    refused(ops->output_add(run.device, other.device, rows, 1, &run.err), "no outputs");
-    refused(ops->update_units(run.device, 0, &solver, &units, columns, &run.err), "3 units");
-    refused(ops->update_units(run.device, 1, &solver, &units, columns, &run.err), "no output");
+    refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err), "no outputs");
+    refused(ops->algebra.update_units(run.device, 0, &solver, &units, columns, &run.err),
+            "3 units");
+    refused(ops->algebra.update_units(run.device, 1, &solver, &units, columns, &run.err),
+            "no output");
 
     /* An output that was used has no exact sums any more. */
     std::vector<double> seen;
 
     assert_ok(&other, other.mttkrp(0));
     assert_ok(&other, other.output(0, &seen));
-    refused(ops->output_add(run.device, other.device, rows, 1, &run.err), "nobody has used");
+    refused(ops->algebra.output_add(run.device, other.device, rows, 1, &run.err),
+            "nobody has used");
     slc_solver_destroy(&solver);
 }
 
@@ -332,12 +337,12 @@ static void failures(void)
             assert_ok(run, run->mttkrp(0, 0, 2));
             assert_ok(group.runs[1].get(), group.runs[1]->mttkrp(0, 1, 2));
             slc_emulation_refuse(k);
-            status = step == 0 ? ops_of(run)->output_add(run->device, group.runs[1]->device, &rows,
-                                                         1, &run->err)
-                     : step == 1 ? ops_of(run)->update_units(run->device, 0, &solver, &units,
-                                                             columns, &run->err)
-                                 : ops_of(run)->factor_copy(run->device, 0, group.runs[1]->device,
-                                                            &rows, 1, &run->err);
+            status = step == 0 ? ops_of(run)->algebra.output_add(run->device, group.runs[1]->device,
+                                                                 &rows, 1, &run->err)
+                     : step == 1 ? ops_of(run)->algebra.update_units(run->device, 0, &solver,
+                                                                     &units, columns, &run->err)
+                                 : ops_of(run)->algebra.factor_copy(
+                                       run->device, 0, group.runs[1]->device, &rows, 1, &run->err);
             slc_emulation_refuse(0);
             CU_ASSERT(status == SLC_OK || run->err.status == status);
             slc_error_clear(&run->err);

@@ -254,7 +254,7 @@ static void lanes_at_once(void)
         CU_ASSERT_EQUAL(stats.launches, stats.blocks);
         CU_ASSERT_EQUAL(stats.nnz, THREADS * tensor.coo.nnz);
         CU_ASSERT(stats.block_bytes > 0 && stats.bytes_to_host > 0 && stats.bytes_to_device > 0);
-        run.device->ops->close(run.device);
+        run.device->ops->memory.close(run.device);
         run.device->ops->stats(run.device, &stats);
         CU_ASSERT_EQUAL(stats.nnz, THREADS * tensor.coo.nnz);
     }

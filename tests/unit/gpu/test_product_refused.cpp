@@ -56,15 +56,15 @@ static void budget(void)
         SLC_ASSERT_OK(run.create_emulated((uint64_t)64 << 20), &run.err);
         const struct slc_device_ops *ops = run.device->ops;
 
-        need = ops->product_memory_bytes(run.device, &run.product);
+        need = ops->product.memory_bytes(run.device, &run.product);
         SLC_ASSERT_OK(run.open(), &run.err);
         slc_emulation_counted(&counts);
         CU_ASSERT_EQUAL(counts.memory_peak, need);
         ops->info(run.device, &info);
         CU_ASSERT_EQUAL(info.free_bytes, ((uint64_t)64 << 20) - need);
-        CU_ASSERT(ops->product_host_bytes(run.device, &run.product) >=
+        CU_ASSERT(ops->product.host_bytes(run.device, &run.product) >=
                   2 * (tensor.tile_bytes + 16 * 3 * sizeof(double)));
-        ops->close(run.device);
+        ops->memory.close(run.device);
         ops->info(run.device, &info);
         CU_ASSERT_EQUAL(info.free_bytes, (uint64_t)64 << 20);
     }
@@ -116,10 +116,10 @@ static void refused_products(void)
         struct slc_device_product product = run.product;
 
         change(&product);
-        REFUSED(run, run.device->ops->product_open(run.device, &product, &run.err),
+        REFUSED(run, run.device->ops->product.open(run.device, &product, &run.err),
                 "cannot multiply");
-        CU_ASSERT_EQUAL(run.device->ops->product_memory_bytes(run.device, &product), UINT64_MAX);
-        CU_ASSERT_EQUAL(run.device->ops->product_host_bytes(run.device, &product), UINT64_MAX);
+        CU_ASSERT_EQUAL(run.device->ops->product.memory_bytes(run.device, &product), UINT64_MAX);
+        CU_ASSERT_EQUAL(run.device->ops->product.host_bytes(run.device, &product), UINT64_MAX);
     }
     SLC_ASSERT_OK(run.open(), &run.err);
     works(run, 0);
@@ -140,22 +140,22 @@ static void wrong_calls(void)
     const struct slc_device_ops *ops = device->ops;
     const struct slc_encoded_block &tile = tile_of(tensor, 0);
 
-    REFUSED(run, ops->product_tile(device, 0, &tile, &fibers, &run.err), "no lane 0");
-    REFUSED(run, ops->product_more(device, 0, &fibers, &run.err), "no lane 0");
+    REFUSED(run, ops->product.tile(device, 0, &tile, &fibers, &run.err), "no lane 0");
+    REFUSED(run, ops->product.more(device, 0, &fibers, &run.err), "no lane 0");
     SLC_ASSERT_OK(run.open(), &run.err);
     REFUSED(run, run.open(), "open already");
-    REFUSED(run, ops->open(device, &problem, &run.err), "open already");
-    REFUSED(run, ops->flush(device, &run.err), "no MTTKRP");
-    REFUSED(run, ops->product_tile(device, 2, &tile, &fibers, &run.err), "no lane 2");
-    REFUSED(run, ops->product_more(device, 1, &fibers, &run.err), "no more");
-    SLC_ASSERT_OK(ops->product_tile(device, 1, &tile, &fibers, &run.err), &run.err);
+    REFUSED(run, ops->memory.open(device, &problem, &run.err), "open already");
+    REFUSED(run, ops->job.flush(device, &run.err), "no MTTKRP");
+    REFUSED(run, ops->product.tile(device, 2, &tile, &fibers, &run.err), "no lane 2");
+    REFUSED(run, ops->product.more(device, 1, &fibers, &run.err), "no more");
+    SLC_ASSERT_OK(ops->product.tile(device, 1, &tile, &fibers, &run.err), &run.err);
     CU_ASSERT(fibers.more);
     while (fibers.more) {
-        SLC_ASSERT_OK(ops->product_more(device, 1, &fibers, &run.err), &run.err);
+        SLC_ASSERT_OK(ops->product.more(device, 1, &fibers, &run.err), &run.err);
     }
-    REFUSED(run, ops->product_more(device, 1, &fibers, &run.err), "no more");
-    ops->close(device);
-    SLC_ASSERT_OK(ops->open(device, &problem, &run.err), &run.err);
+    REFUSED(run, ops->product.more(device, 1, &fibers, &run.err), "no more");
+    ops->memory.close(device);
+    SLC_ASSERT_OK(ops->memory.open(device, &problem, &run.err), &run.err);
     REFUSED(run, run.open(), "open already");
 }
 
@@ -191,7 +191,7 @@ static void refused_tiles(void)
         tile = *block.tiles;
         block.tiles = &tile;
         each.change();
-        SLC_ASSERT_FAILS(run.device->ops->product_tile(run.device, 0, &block, &fibers, &run.err),
+        SLC_ASSERT_FAILS(run.device->ops->product.tile(run.device, 0, &block, &fibers, &run.err),
                          SLC_ERR_USAGE, &run.err, each.text);
         CU_ASSERT_EQUAL(run.err.offset, block.offset);
         CU_ASSERT_EQUAL(fibers.count, 0);
@@ -310,7 +310,7 @@ static enum slc_status try_all(product_run *run)
     slc_fault_arm(SLC_FAULT_ALLOCATION, 0);
     slc_error_clear(&run->err);
     if (status != SLC_OK && run->device != nullptr) {
-        run->device->ops->close(run->device);
+        run->device->ops->memory.close(run->device);
         SLC_ASSERT_OK(run->open(), &run->err);
         works(*run, 0);
     }

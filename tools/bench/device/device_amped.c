@@ -325,7 +325,8 @@ static void keep_output(void *context, unsigned d, unsigned count)
     struct slc_device *device = device_of(amped, d);
 
     (void)count;
-    share->status = device->ops->update(device, amped->mode, &amped->solver, &sums, &share->fault);
+    share->status =
+        device->ops->algebra.update(device, amped->mode, &amped->solver, &sums, &share->fault);
 }
 
 /* Runs a phase on a thread for each device; the first fault counts. */
@@ -421,11 +422,11 @@ static enum slc_status compare_factors(struct device_amped *amped,
     for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
         struct slc_device *device = device_of(amped, d);
 
-        status = device->ops->factor_read(device, amped->mode, &got, err);
+        status = device->ops->memory.factor_read(device, amped->mode, &got, err);
         *differs = fmax(*differs, device_mttkrp_difference(wanted, &got));
         if (status == SLC_OK) {
-            status = device->ops->factor_write(device, amped->mode,
-                                               &amped->factors->factors[amped->mode], err);
+            status = device->ops->memory.factor_write(device, amped->mode,
+                                                      &amped->factors->factors[amped->mode], err);
         }
     }
     return status;

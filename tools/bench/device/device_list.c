@@ -20,7 +20,7 @@ enum slc_status device_list_load(const char *path,
 {
     struct session_options on_cpu = *options;
     struct slc_session session = {.stream = NULL};
-    const struct slc_pass pass = {.tile = add_tile, .context = coo};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = add_tile, .context = coo}}};
     struct slc_tensor_shape shape;
     enum slc_status status;
 

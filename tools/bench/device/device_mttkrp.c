@@ -87,7 +87,7 @@ static enum slc_status start_sides(struct sides *sides, struct slc_error *err)
     }
     device = sides->session.gpu;
     for (unsigned n = 0; status == SLC_OK && n < sides->session.store.manifest.order; n++) {
-        status = device->ops->factor_write(device, n, &sides->factors.factors[n], err);
+        status = device->ops->memory.factor_write(device, n, &sides->factors.factors[n], err);
     }
     return status == SLC_OK && any_baseline(of) ? start_baselines(sides, err) : status;
 }
@@ -168,7 +168,8 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
         status = slc_matrix_create(&sides->wanted[mode], sides->of->precision,
                                    sides->session.store.manifest.dims[mode], sides->of->rank, err);
     }
-    return status == SLC_OK ? device->ops->output_read(device, &sides->wanted[mode], err) : status;
+    return status == SLC_OK ? device->ops->memory.output_read(device, &sides->wanted[mode], err)
+                            : status;
 }
 
 /* What a call of a baseline copied. */
@@ -207,7 +208,7 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
         status = measure_kernel(sides, n, row, err);
         got.rows = sides->wanted[n].rows;
         if (status == SLC_OK) {
-            status = device->ops->output_read(device, &got, err);
+            status = device->ops->memory.output_read(device, &got, err);
         }
         if (status != SLC_OK) {
             return status;
@@ -262,7 +263,7 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     device_mttkrp_set_form(row, slc_gpu_lists_kernel(kernel), mode, run.form_seconds, &run);
     set_copies(sides, row, &run);
     got.rows = sides->wanted[mode].rows;
-    status = device->ops->output_read(device, &got, err);
+    status = device->ops->memory.output_read(device, &got, err);
     bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[mode], &got));
     return status;
 }

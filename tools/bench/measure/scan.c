@@ -36,7 +36,7 @@ enum slc_status bench_scan_pass(struct slc_stream *stream, struct slc_error *err
 
 enum slc_status bench_scan_layout(struct slc_stream *stream, unsigned layout, struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = ignore_tile, .layout = layout};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = ignore_tile}}, .layout = layout};
 
     return slc_stream_pass(stream, &pass, err);
 }
@@ -57,7 +57,7 @@ decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
 
 enum slc_status bench_decode_pass(struct slc_stream *stream, struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = decode_tile};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = decode_tile}}};
 
     return slc_stream_pass(stream, &pass, err);
 }

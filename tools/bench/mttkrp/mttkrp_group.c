@@ -132,7 +132,8 @@ static enum slc_status measure_fibers(const struct group_run *run,
 {
     struct slc_stream *stream = run->sides.fibers[variant->fiber_mode].stream;
     struct slc_fiber_mttkrp product = {.form = variant->form};
-    const struct slc_pass pass = {.tile = add_fiber_tile, .context = &product};
+    const struct slc_pass pass = {
+        .tiles = {.consumer = {.tile = add_fiber_tile, .context = &product}}};
     const double decoded = decoded_seconds(stream);
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = slc_fiber_mttkrp_begin(&product, variant->form, job, err);

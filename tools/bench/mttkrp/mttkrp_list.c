@@ -53,7 +53,7 @@ enum slc_status bench_list_load(struct slc_session *session,
                                 struct slc_error *err)
 {
     const struct slc_plan *plan = &session->plan;
-    const struct slc_pass pass = {.tile = add_tile, .context = coo};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = add_tile, .context = coo}}};
     const bool permuted = any_permuted(group);
     struct slc_tensor_shape shape;
     enum slc_status status;

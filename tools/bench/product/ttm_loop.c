@@ -79,7 +79,7 @@ enum slc_status ttm_loop_create(
     const struct slc_layout_info *info = slc_reader_info(mode->order.reader);
     const uint64_t list_bytes = info->nnz * (sizeof(double) + 2 * sizeof(uint32_t));
     struct listing listing = {loop, mode->options.mode};
-    const struct slc_pass pass = {.tile = list_tile, .context = &listing};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = list_tile, .context = &listing}}};
     enum slc_status status;
     uint64_t *base;
 

@@ -141,7 +141,7 @@ multiply_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct
 
 enum slc_status ttm_mode_run(struct ttm_mode *mode, enum slc_ttm_form form, struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = multiply_tile, .context = mode};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = multiply_tile, .context = mode}}};
     enum slc_status status;
 
     mode->job.form = form;

@@ -183,7 +183,7 @@ enum slc_status ttv_job_run(struct ttv_job *job,
                             double *convert_seconds,
                             struct slc_error *err)
 {
-    const struct slc_pass pass = {.tile = dot_tile, .context = job};
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = dot_tile, .context = job}}};
 
     *convert_seconds = 0;
     switch (kernel) {

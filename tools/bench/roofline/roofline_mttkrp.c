@@ -107,7 +107,7 @@ count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *
     struct slc_session *session = job->session;
     const struct slc_layout_info *info = slc_reader_info(session->store.reader);
     struct counting *counting;
-    struct slc_pass pass = {.tile = count_tile};
+    struct slc_pass pass = {.tiles = {.consumer = {.tile = count_tile}}};
     uint64_t run_count = 0, nnz = 0;
     enum slc_status status;
 
@@ -119,7 +119,7 @@ count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *
     if (counting == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for counting runs");
     }
-    pass.context = counting;
+    pass.tiles.consumer.context = counting;
     status = bench_scan_start(session, SLC_IO_AUTO, job->threads, 0, err);
     if (status == SLC_OK) {
         status = slc_stream_pass(session->stream, &pass, err);

@@ -1,4 +1,4 @@
-/* See cpu_groups_fixture.h. */
+/* See devices_fixture.h. */
 #include "cpu_groups_fixture.h"
 
 #include "cpu/cpu.h"
@@ -88,12 +88,12 @@ void devices_run_close(struct devices_run *run)
 
 struct slc_cp_als_options devices_options(const struct devices_run *run, unsigned iterations)
 {
-    return (struct slc_cp_als_options){.rank = run->plan.request.rank,
-                                       .iterations = iterations,
-                                       .seed = 11,
-                                       .deterministic = run->plan.request.deterministic,
-                                       .devices = run->backends,
-                                       .layouts = &run->layouts};
+    return (struct slc_cp_als_options){
+        .rank = run->plan.request.rank,
+        .iterations = iterations,
+        .seed = 11,
+        .deterministic = run->plan.request.deterministic,
+        .parts = {.groups = run->backends, .layouts = &run->layouts}};
 }
 
 void devices_decompose(const char *path,

@@ -516,39 +516,18 @@ static void fake_destroy(struct slc_device *device)
 
 struct slc_device *fake_create(const struct fake_options *options)
 {
-    static const struct slc_device_ops ops = {"fake",
-                                              fake_info,
-                                              fake_memory_bytes,
-                                              fake_host_bytes,
-                                              fake_open,
-                                              fake_close,
-                                              fake_register,
-                                              fake_unregister,
-                                              fake_factor_write,
-                                              fake_factor_read,
-                                              fake_output_read,
-                                              fake_begin,
-                                              fake_block,
-                                              fake_resident,
-                                              fake_flush,
-                                              fake_copied,
-                                              fake_poll,
-                                              fake_end,
-                                              fake_add_host,
-                                              fake_update,
-                                              fake_gram,
-                                              fake_scale,
-                                              fake_factor_copy,
-                                              fake_output_add,
-                                              fake_output_rows,
-                                              fake_update_units,
-                                              NULL,
-                                              NULL,
-                                              NULL,
-                                              NULL,
-                                              NULL,
-                                              fake_stats,
-                                              fake_destroy};
+    static const struct slc_device_ops ops = {
+        "fake",
+        fake_info,
+        {fake_memory_bytes, fake_host_bytes, fake_open, fake_close, fake_register, fake_unregister,
+         fake_factor_write, fake_factor_read, fake_output_read},
+        {fake_begin, fake_block, fake_resident, fake_flush, fake_copied, fake_poll, fake_end,
+         fake_add_host},
+        {fake_update, fake_gram, fake_scale, fake_factor_copy, fake_output_add, fake_output_rows,
+         fake_update_units},
+        {NULL, NULL, NULL, NULL, NULL},
+        fake_stats,
+        fake_destroy};
     struct fake *fake = fake_take(sizeof *fake);
 
     fake->device.ops = &ops;

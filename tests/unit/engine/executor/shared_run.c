@@ -87,8 +87,8 @@ enum slc_status shared_open(struct shared_run *shared,
     }
     for (unsigned n = 0; n < 3 && status == SLC_OK; n++) {
         shared->hybrid[n].wish = request->hybrid;
-        status =
-            shared->run.device->ops->factor_write(shared->run.device, n, &problem->factors[n], err);
+        status = shared->run.device->ops->memory.factor_write(shared->run.device, n,
+                                                              &problem->factors[n], err);
     }
     return status;
 }
@@ -151,7 +151,8 @@ void shared_check(struct shared_run *shared, unsigned mode)
     SLC_ASSERT_OK(
         slc_matrix_create(&output, SLC_F64, shared->problem->tensor.dims[mode], SHARED_RANK, &err),
         &err);
-    SLC_ASSERT_OK(shared->run.device->ops->output_read(shared->run.device, &output, &err), &err);
+    SLC_ASSERT_OK(shared->run.device->ops->memory.output_read(shared->run.device, &output, &err),
+                  &err);
     for (uint64_t i = 0; i < output.rows; i++) {
         for (uint32_t r = 0; r < SHARED_RANK; r++) {
             wrong +=

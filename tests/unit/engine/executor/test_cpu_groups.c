@@ -480,7 +480,7 @@ static void plans_count_every_device(void)
     CU_ASSERT(four.plan.device_bytes > 0);
     devices_run_start(&four);
     options = devices_options(&four, 1);
-    options.devices = NULL;
+    options.parts.groups = NULL;
     SLC_ASSERT_FAILS(
         slc_cp_als(&four.store, four.stream, NULL, &four.plan, &options, &result, &err),
         SLC_ERR_USAGE, &err, "none are given");

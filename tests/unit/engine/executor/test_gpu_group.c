@@ -132,8 +132,7 @@ static struct slc_cp_als_options group_options(const struct group_run *run, unsi
                                        .iterations = iterations,
                                        .seed = 11,
                                        .deterministic = run->plan.request.deterministic,
-                                       .gpus = run->group,
-                                       .layouts = &run->layouts};
+                                       .parts = {.gpus = run->group, .layouts = &run->layouts}};
 }
 
 static enum slc_status decompose(struct group_run *run,
@@ -438,7 +437,7 @@ static void test_what_cannot_be(void)
     slc_error_clear(&err);
     SLC_ASSERT_OK(group_start(&run, group_request(2, SLC_SPLIT_NNZ), &err), &err);
     options = group_options(&run, 1);
-    options.gpus = NULL;
+    options.parts.gpus = NULL;
     SLC_ASSERT_FAILS(decompose(&run, &options, &result, &err), SLC_ERR_USAGE, &err,
                      "the same devices");
     slc_error_clear(&err);

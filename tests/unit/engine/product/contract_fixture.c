@@ -12,18 +12,6 @@
 
 const struct build plenty = {.workers = 2, .memory = 200 << 20, .cut = 1000};
 
-static void naive_dots(const struct slc_fiber_view *fibers, const double *vector, double *sums)
-{
-    const double *values = fibers->values;
-
-    for (uint32_t r = 0; r < fibers->runs; r++) {
-        sums[r] = 0;
-        for (uint32_t i = fibers->begin[r]; i < fibers->begin[r + 1]; i++) {
-            sums[r] += values[i] * vector[fibers->offset[fibers->mode][i]];
-        }
-    }
-}
-
 static void write_vector(struct problem *problem, unsigned mode, bool integers)
 {
     const uint64_t length = problem->input.dims[mode];
@@ -69,7 +57,6 @@ void problem_create(struct problem *problem,
     SLC_ASSERT_OK(run_build(&problem->input, build, problem->store, true, &report, &err), &err);
     problem->options = (struct slc_contract_options){.files = slc_quick_files(),
                                                      .store = problem->store,
-                                                     .dots = naive_dots,
                                                      .codec = SLC_CODEC_PACKED,
                                                      .memory_bytes = UINT64_C(1) << 30,
                                                      .threads = 2};

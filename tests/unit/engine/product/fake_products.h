@@ -1,11 +1,11 @@
 /*
- * Products of tiles (base/tile_supply.h) for the tests of contraction, on the processor and by the
- * shortest way. It notes whether whoever uses it keeps to the rules.
+ * Products of tiles (engine/product/tile_products.h) for the tests of contraction, on the processor
+ * and by the shortest way. It notes whether whoever uses it keeps to the rules.
  */
 #ifndef SLC_FAKE_PRODUCTS_H
 #define SLC_FAKE_PRODUCTS_H
 
-#include "base/tile_supply.h"
+#include "engine/product/tile_products.h"
 
 #include <pthread.h>
 

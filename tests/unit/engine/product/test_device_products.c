@@ -3,7 +3,7 @@
  * multiplied once, by whoever is to, and what cannot be on the device is done without where it may.
  */
 #include "engine/product/device_products.h"
-#include "engine/stream/stream_supply.h"
+#include "engine/stream/tile_stream.h"
 #include "product_device.h"
 #include "slc_test.h"
 #include "ttm_fixture.h"
@@ -81,8 +81,7 @@ static enum slc_status run_pass(const struct ttm_problem *problem,
     struct pass pass = {.problem = problem, .products = &table};
     const struct slc_tile_steps steps = {.context = &pass, .decode = decode};
     const struct slc_matrix *matrices[SLC_MAX_ORDER] = {NULL};
-    struct slc_stream_supply supply = {.io = SLC_IO_PREAD};
-    const struct slc_tile_supply tiles = slc_stream_supply_table(&supply);
+    struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
     struct slc_products_plan plan;
     struct slc_store store;
     double sum = 0, want = 0;
@@ -99,9 +98,9 @@ static enum slc_status run_pass(const struct ttm_problem *problem,
         status = table.open(table.self, matrices, err);
     }
     if (status == SLC_OK) {
-        status = tiles.run(tiles.self, store.reader, plan.workers,
-                           tiles.memory_bytes(tiles.self, store.reader, plan.workers, false),
-                           &steps, err);
+        status = slc_tile_stream_run(
+            &tiles, store.reader, plan.workers,
+            slc_tile_stream_memory_bytes(&tiles, store.reader, plan.workers, false), &steps, err);
         table.close(table.self);
     }
     slc_store_close(&store);

@@ -36,11 +36,8 @@ static void count_sorting(void *context, const char *path)
 static enum slc_status
 try_order(const struct problem *problem, const struct slc_files *files, struct slc_error *err)
 {
-    struct slc_fiber_order_options options = {.mode = 1,
-                                              .memory_bytes = UINT64_C(256) << 20,
-                                              .threads = 2,
-                                              .dots = problem->options.dots,
-                                              .sorting = count_sorting};
+    struct slc_fiber_order_options options = {
+        .mode = 1, .memory_bytes = UINT64_C(256) << 20, .threads = 2, .sorting = count_sorting};
     struct slc_fiber_order order = {.path = NULL};
     char output[300];
     unsigned sortings = 0;
@@ -94,7 +91,6 @@ static void test_two_runs(void)
     create(&problem, false);
     (void)snprintf(output, sizeof output, "%s/out", test_folder());
     options.output = output;
-    options.dots = problem.options.dots;
     SLC_ASSERT_OK(slc_store_open(slc_quick_files(), problem.store, &store, &err), &err);
     SLC_ASSERT_OK(slc_fiber_order_open(&order, &store, &options, &err), &err);
     SLC_ASSERT_FAILS(slc_fiber_order_open(&other, &store, &options, &err), SLC_ERR_IO, &err,

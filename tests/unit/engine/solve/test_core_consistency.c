@@ -7,7 +7,7 @@
 #include "base/error/fault.h"
 #include "base/random.h"
 #include "cp_fixture.h"
-#include "engine/stream/stream_supply.h"
+#include "engine/stream/tile_stream.h"
 #include "slc_test.h"
 
 #include <math.h>
@@ -82,12 +82,11 @@ static enum slc_status consistency(const struct slc_store *store,
                                    struct slc_core_report *report,
                                    struct slc_error *err)
 {
-    struct slc_stream_supply supply = {.io = SLC_IO_PREAD};
-    const struct slc_tile_supply tiles = slc_stream_supply_table(&supply);
+    struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
     const struct slc_core_options options = {
-        .supply = &tiles,
+        .stream = &tiles,
         .workers = workers,
-        .supply_bytes = tiles.memory_bytes(tiles.self, store->reader, workers, false)};
+        .stream_bytes = slc_tile_stream_memory_bytes(&tiles, store->reader, workers, false)};
 
     return slc_core_consistency(store, &options, rank, factors, lambda, report, err);
 }

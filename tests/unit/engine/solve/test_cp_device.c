@@ -33,7 +33,7 @@ static void run_cpu(const struct slc_plan_request *request,
     struct slc_error err = SLC_ERROR_INIT;
     struct fixture_run run;
 
-    options.gpu = NULL;
+    options.parts.gpu = NULL;
     options.stop = NULL;
     options.iteration = NULL;
     SLC_ASSERT_OK(fixture_open(&run, path, request, &err), &err);
@@ -47,7 +47,7 @@ static enum slc_status run_device(struct device_run *run,
                                   struct slc_cp_result *result,
                                   struct slc_error *err)
 {
-    options->gpu = run->device;
+    options->parts.gpu = run->device;
     return slc_cp_als(&run->store, run->stream, NULL, &run->plan, options, result, err);
 }
 

@@ -120,8 +120,8 @@ static enum slc_status run_part(const char *path, struct part *part, struct slc_
         status = slc_checkpoint_open(part->files, part->folder, part->restart, &checkpoint, err);
     }
     if (status == SLC_OK) {
-        part->options.devices = run.backends;
-        part->options.layouts = &run.layouts;
+        part->options.parts.groups = run.backends;
+        part->options.parts.layouts = &run.layouts;
         part->options.checkpoint = checkpoint;
         part->options.stop = &part->stop;
         part->options.resumed = on_resume;

@@ -241,11 +241,9 @@ enum slc_status
 run_pass(struct slc_stream *stream, struct consumer *consumer, struct slc_error *err)
 {
     struct slc_pass pass = {
-        .tile = consume,
-        .abort = abort_consumer,
-        .context = consumer,
-        .every_worker = consumer->takers > 0,
-        .part = consumer->part,
+        .tiles = {.consumer = {.tile = consume, .wake = abort_consumer, .context = consumer},
+                  .order = consumer->takers > 0 ? SLC_TILES_TO_EVERY_WORKER : SLC_TILES_BY_SCHEDULE,
+                  .part = consumer->part},
         .stop = &consumer->stop,
         .progress = count_progress,
         .progress_context = consumer,

@@ -64,7 +64,8 @@ static void write_factors(struct device_run *run)
     struct slc_error err = SLC_ERROR_INIT;
 
     for (unsigned n = 0; n < tensor.order; n++) {
-        SLC_ASSERT_OK(run->device->ops->factor_write(run->device, n, &factors[n], &err), &err);
+        SLC_ASSERT_OK(run->device->ops->memory.factor_write(run->device, n, &factors[n], &err),
+                      &err);
     }
 }
 
@@ -79,7 +80,7 @@ static void check_mttkrp(struct device_run *run, unsigned mode)
         slc_gpu_executor_mttkrp(run->device, run->stream, &run->plan, mode, NULL, NULL, NULL, &err),
         &err);
     SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, tensor.dims[mode], RANK, &err), &err);
-    SLC_ASSERT_OK(run->device->ops->output_read(run->device, &output, &err), &err);
+    SLC_ASSERT_OK(run->device->ops->memory.output_read(run->device, &output, &err), &err);
     for (uint64_t i = 0; i < tensor.dims[mode]; i++) {
         for (uint32_t r = 0; r < RANK; r++) {
             wrong += slc_matrix_get(&output, i, r) != want[mode][i * RANK + r];
@@ -444,13 +445,13 @@ static enum slc_status meddling_block(struct slc_device *device,
 {
     meddler.next = block->block + 1;
     meddler.resting = false;
-    return meddler.inner->block(device, block, keep, ticket, err);
+    return meddler.inner->job.block(device, block, keep, ticket, err);
 }
 
 static enum slc_status meddling_flush(struct slc_device *device, struct slc_error *err)
 {
     meddler.resting = true;
-    return meddler.inner->flush(device, err);
+    return meddler.inner->job.flush(device, err);
 }
 
 static enum slc_status meddling_copied(
@@ -468,7 +469,7 @@ static enum slc_status meddling_copied(
         slc_forged_poke_unseen(slc_reader_path(meddler.reader), meddler.at, meddler.byte ^ 4U);
         meddler.changed = true;
     }
-    return meddler.inner->copied(device, ticket, wait, done, err);
+    return meddler.inner->job.copied(device, ticket, wait, done, err);
 }
 
 /* What goes to the device from a mapped file is what was checked, whenever the file changes. */
@@ -489,9 +490,9 @@ static void test_change_under_a_map(void)
     meddler.inner = run.device->ops;
     meddler.reader = run.store.reader;
     ops = *run.device->ops;
-    ops.block = meddling_block;
-    ops.flush = meddling_flush;
-    ops.copied = meddling_copied;
+    ops.job.block = meddling_block;
+    ops.job.flush = meddling_flush;
+    ops.job.copied = meddling_copied;
     run.device->ops = &ops;
     SLC_ASSERT_FAILS(
         slc_gpu_executor_mttkrp(run.device, run.stream, &run.plan, 0, NULL, NULL, NULL, &err),
@@ -536,7 +537,7 @@ static void test_misuse(void)
 {
     struct slc_plan_request request = request_of(SLC_IO_PREAD, SLC_SCHEDULE_FILE, 1, false);
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_pass pass = {.layout = 0};
+    struct slc_pass pass = {.kind = SLC_PASS_GPU};
     struct device_run run;
     uint64_t least, all;
 
@@ -544,11 +545,10 @@ static void test_misuse(void)
     device_run_limits(path, &request, &least, &all);
     device_run_store(&run, path, NULL, least, 0);
     SLC_ASSERT_OK(device_run_start(&run, &request, &err), &err);
-    pass.device = run.device;
-    pass.every_worker = true;
-    SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err, "whole blocks");
+    pass.layout = 1;
+    SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err, "layout 1");
     slc_stream_detach(run.stream);
-    pass.every_worker = false;
+    pass.layout = 0;
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_stream_pass(run.stream, &pass, &err), SLC_ERR_USAGE, &err, "whole blocks");
     slc_stream_detach(run.stream);

@@ -188,15 +188,15 @@ static void abort_watch(void *context)
 static enum slc_status
 run_pass(struct sorted_run *run, unsigned layout, struct watch *watch, struct slc_error *err)
 {
-    const struct slc_pass pass = {.layout = layout,
-                                  .tile = first,
-                                  .turn = turn,
-                                  .again = second,
-                                  .abort = abort_watch,
-                                  .context = watch,
-                                  .ranges = watch->ranges,
-                                  .part = watch->part,
-                                  .stop = &watch->stop};
+    const struct slc_pass pass = {
+        .kind = SLC_PASS_RANGES,
+        .layout = layout,
+        .ranges = {.consumer = {.tile = first, .wake = abort_watch, .context = watch},
+                   .ranges = watch->ranges,
+                   .turn = turn,
+                   .again = second,
+                   .part = watch->part},
+        .stop = &watch->stop};
 
     return slc_stream_pass(run->stream, &pass, err);
 }

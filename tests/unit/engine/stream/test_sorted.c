@@ -73,7 +73,9 @@ static void partitions_come_in_order(void)
             for (unsigned round = 0; round < 3; round++) {
                 struct watch watch = {.reader = run.layouts.reader[1]};
                 const struct slc_pass pass = {
-                    .layout = 1, .by_partition = true, .tile = watch_tile, .context = &watch};
+                    .layout = 1,
+                    .tiles = {.consumer = {.tile = watch_tile, .context = &watch},
+                              .order = SLC_TILES_BY_PARTITION}};
 
                 SLC_ASSERT_OK(slc_stream_pass(run.stream, &pass, &err), &err);
                 CU_ASSERT_EQUAL(atomic_load(&watch.nnz), made.tensor.nnz);
@@ -347,7 +349,8 @@ static void refuses_what_is_not_there(void)
     static const uint64_t dims[MODES] = {30, 20, 10};
     struct slc_plan_request request = variant_request(1, 1);
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_pass pass = {.tile = watch_tile, .by_partition = true};
+    struct slc_pass pass = {
+        .tiles = {.consumer = {.tile = watch_tile}, .order = SLC_TILES_BY_PARTITION}};
     struct sorted_store made;
     struct sorted_run run;
 

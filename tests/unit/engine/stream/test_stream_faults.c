@@ -247,7 +247,8 @@ static void test_cut_file(void)
             struct shape shape = {kinds[k], SLC_SCHEDULE_FILE, 2, 2, cached * 2, SLC_F64, false};
             struct slc_error err = SLC_ERROR_INIT;
             struct fixture cut = large_blocks;
-            struct slc_pass pass = {.tile = cut_and_decode, .context = cut.path};
+            struct slc_pass pass = {
+                .tiles = {.consumer = {.tile = cut_and_decode, .context = cut.path}}};
             struct slc_forged bytes;
             struct slc_stream *stream;
 

@@ -154,7 +154,6 @@ static void parts_that_are_none(void)
 {
     static const struct slc_pass_part none[] = {{1, 0}, {3, 3}, {4, 2}, {0, 1000}, {1000, 1001}};
     const struct shape shape = {SLC_IO_PREAD, SLC_SCHEDULE_FILE, 1, 2, 0, SLC_F64, false};
-    const uint32_t owner[MAX_TILES] = {0};
     struct slc_stream *stream;
 
     make_fixtures();
@@ -166,13 +165,6 @@ static void parts_that_are_none(void)
         consumer_init(&consumer, &shape);
         consumer.part = none[i];
         SLC_ASSERT_FAILS(run_pass(stream, &consumer, &err), SLC_ERR_USAGE, &err, "is no part");
-    }
-    {
-        const struct slc_pass_division division = {owner, slc_stream_order(stream, 0), 1};
-        const struct slc_pass pass = {.division = &division, .part = {0, 1}};
-        struct slc_error err = SLC_ERROR_INIT;
-
-        SLC_ASSERT_FAILS(slc_stream_pass(stream, &pass, &err), SLC_ERR_USAGE, &err, "no parts");
     }
     slc_stream_close(stream);
 }

@@ -185,7 +185,7 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
     if (kernel >= SLC_GPU_KERNELS) {
         return slc_fail(err, SLC_ERR_USAGE, "there is no kernel %u over lists", kernel);
     }
-    status = device->ops->mttkrp_begin(device, &job, err);
+    status = device->ops->job.begin(device, &job, err);
     if (status != SLC_OK) {
         return status;
     }
@@ -196,9 +196,9 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
         status = slc_gpu_leave_job(lists->gpu, status);
     }
     if (status != SLC_OK) {
-        (void)device->ops->mttkrp_end(device, nullptr);
+        (void)device->ops->job.end(device, nullptr);
         return status;
     }
-    status = device->ops->mttkrp_end(device, err);
+    status = device->ops->job.end(device, err);
     return status == SLC_OK ? describe(lists, named, mode, run, err) : status;
 }

@@ -67,7 +67,7 @@ void slc_stream_hybrid_begin(struct slc_stream *stream)
         stream->arrived[side] = NULL;
         stream->arrived_end[side] = &stream->arrived[side];
     }
-    slc_hybrid_blocks_begin(&stream->sharing, stream->pass->hybrid, &blocks, slc_clock_ns());
+    slc_hybrid_blocks_begin(&stream->sharing, stream->hybrid, &blocks, slc_clock_ns());
 }
 
 void slc_stream_hybrid_end(struct slc_stream *stream)
@@ -199,8 +199,8 @@ static enum slc_status look_for_work(struct slc_stream *stream,
             size.expanded_bytes = slc_describe_expanded_bound(stream->layout->info, &entry);
         }
     }
-    status =
-        feed->device->ops->poll(feed->device, candidate != NULL ? &size : NULL, progress, fault);
+    status = feed->device->ops->job.poll(feed->device, candidate != NULL ? &size : NULL, progress,
+                                         fault);
     if (status == SLC_OK) {
         pthread_mutex_lock(&stream->mutex);
         slc_hybrid_blocks_done(&stream->sharing, SLC_HYBRID_GPU, progress->nnz, slc_clock_ns());
@@ -240,7 +240,7 @@ static enum slc_status see_to_device(struct slc_stream *stream,
         feed->coming += *found;
     } else if (!any && feed->gathered && !progress.busy && feed->coming == 0) {
         feed->gathered = false;
-        status = feed->device->ops->flush(feed->device, fault);
+        status = feed->device->ops->job.flush(feed->device, fault);
     }
     return status;
 }
@@ -285,7 +285,8 @@ compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct sl
     if (!*worked) {
         return SLC_OK;
     }
-    status = slc_stream_tile_compute(stream, number, block, tile, NULL, stream->pass->tile, fault);
+    status =
+        slc_stream_tile_compute(stream, number, block, tile, NULL, stream->consumer->tile, fault);
     if (status != SLC_OK) {
         return status;
     }

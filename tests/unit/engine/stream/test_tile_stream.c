@@ -8,7 +8,7 @@
 
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
-#include "engine/stream/stream_supply.h"
+#include "engine/stream/tile_stream.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -61,7 +61,7 @@ static void deliver(void *context, unsigned worker)
 }
 
 /* A run in one shape; SLC_ERR_UNSUPPORTED where io_uring is refused. `spare`: beyond the least. */
-static enum slc_status run_supply(struct slc_stream_supply *supply,
+static enum slc_status run_stream(struct slc_tile_stream *tiles,
                                   const struct fixture *fixture,
                                   unsigned workers,
                                   uint64_t spare,
@@ -69,22 +69,21 @@ static enum slc_status run_supply(struct slc_stream_supply *supply,
                                   struct watch *watch,
                                   struct slc_error *err)
 {
-    const struct slc_tile_supply table = slc_stream_supply_table(supply);
     const struct slc_tile_steps steps = {watch, decode, turns ? in_turn : NULL, deliver};
-    const uint64_t least = table.memory_bytes(table.self, fixture->reader, workers, true);
+    const uint64_t least = slc_tile_stream_memory_bytes(tiles, fixture->reader, workers, true);
 
-    return table.run(table.self, fixture->reader, workers, least + spare, &steps, err);
+    return slc_tile_stream_run(tiles, fixture->reader, workers, least + spare, &steps, err);
 }
 
-static void check_run(struct slc_stream_supply *supply, unsigned workers, bool turns, bool plenty)
+static void check_run(struct slc_tile_stream *tiles, unsigned workers, bool turns, bool plenty)
 {
     const struct slc_layout_info *info = large_blocks.info;
     struct slc_error err = SLC_ERROR_INIT;
     struct watch watch = {.fail_at = UINT64_MAX};
-    const enum slc_status status = run_supply(supply, &large_blocks, workers,
+    const enum slc_status status = run_stream(tiles, &large_blocks, workers,
                                               plenty ? UINT64_C(1) << 30 : 0, turns, &watch, &err);
 
-    if (status == SLC_ERR_UNSUPPORTED && supply->io == SLC_IO_URING) {
+    if (status == SLC_ERR_UNSUPPORTED && tiles->io == SLC_IO_URING) {
         return;
     }
     SLC_ASSERT_OK(status, &err);
@@ -95,11 +94,11 @@ static void check_run(struct slc_stream_supply *supply, unsigned workers, bool t
     CU_ASSERT_EQUAL(atomic_load(&watch.delivered), info->tile_count);
     CU_ASSERT_EQUAL(watch.turns, turns ? info->tile_count : 0);
     CU_ASSERT_FALSE(watch.disordered);
-    CU_ASSERT_EQUAL(supply->stats.bytes_read, large_blocks.stored_bytes);
-    CU_ASSERT_EQUAL(supply->stats.io, supply->io);
-    CU_ASSERT_EQUAL(supply->used_schedule, turns ? SLC_SCHEDULE_FILE : supply->schedule);
-    CU_ASSERT_EQUAL(supply->slot_bytes, info->max_block_bytes);
-    CU_ASSERT(plenty ? supply->slot_count == info->block_count : supply->slot_count == 2);
+    CU_ASSERT_EQUAL(tiles->stats.bytes_read, large_blocks.stored_bytes);
+    CU_ASSERT_EQUAL(tiles->stats.io, tiles->io);
+    CU_ASSERT_EQUAL(tiles->used_schedule, turns ? SLC_SCHEDULE_FILE : tiles->schedule);
+    CU_ASSERT_EQUAL(tiles->slot_bytes, info->max_block_bytes);
+    CU_ASSERT(plenty ? tiles->slot_count == info->block_count : tiles->slot_count == 2);
 }
 
 static void test_every_tile(void)
@@ -107,10 +106,10 @@ static void test_every_tile(void)
     make_fixtures();
     for (size_t k = 0; k < SLC_COUNT(kinds); k++) {
         for (size_t s = 0; s < SLC_COUNT(schedules); s++) {
-            struct slc_stream_supply supply = {.io = kinds[k], .schedule = schedules[s]};
+            struct slc_tile_stream tiles = {.io = kinds[k], .schedule = schedules[s]};
 
-            check_run(&supply, 1 + (unsigned)(2 * k), false, s == 0);
-            check_run(&supply, 5 - (unsigned)(2 * k), true, s != 0);
+            check_run(&tiles, 1 + (unsigned)(2 * k), false, s == 0);
+            check_run(&tiles, 5 - (unsigned)(2 * k), true, s != 0);
         }
     }
 }
@@ -118,13 +117,13 @@ static void test_every_tile(void)
 /* What is chosen where nothing is asked for: these blocks differ in size, the small ones hardly. */
 static void test_schedule(void)
 {
-    struct slc_stream_supply supply = {.io = SLC_IO_PREAD};
+    struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
     struct slc_error err = SLC_ERROR_INIT;
     struct watch watch = {.fail_at = UINT64_MAX};
 
     make_fixtures();
-    SLC_ASSERT_OK(run_supply(&supply, &small_blocks, 2, 0, false, &watch, &err), &err);
-    CU_ASSERT_EQUAL(supply.used_schedule, SLC_SCHEDULE_FILE);
+    SLC_ASSERT_OK(run_stream(&tiles, &small_blocks, 2, 0, false, &watch, &err), &err);
+    CU_ASSERT_EQUAL(tiles.used_schedule, SLC_SCHEDULE_FILE);
 }
 
 /* A step that wants no more ends the run, which is no error. */
@@ -133,11 +132,11 @@ static void test_early_end(void)
     make_fixtures();
     for (unsigned workers = 1; workers <= 4; workers++) {
         for (uint64_t end = 1; end <= small_blocks.info->tile_count; end++) {
-            struct slc_stream_supply supply = {.io = SLC_IO_PREAD};
+            struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
             struct slc_error err = SLC_ERROR_INIT;
             struct watch watch = {.fail_at = UINT64_MAX, .end_at = end};
 
-            SLC_ASSERT_OK(run_supply(&supply, &small_blocks, workers, 0, true, &watch, &err), &err);
+            SLC_ASSERT_OK(run_stream(&tiles, &small_blocks, workers, 0, true, &watch, &err), &err);
             CU_ASSERT_EQUAL(err.status, SLC_OK);
             CU_ASSERT_EQUAL(watch.turns, end);
             CU_ASSERT_EQUAL(atomic_load(&watch.delivered), watch.turns);
@@ -149,12 +148,12 @@ static void test_early_end(void)
 static void test_stop(void)
 {
     const volatile int stop = 1;
-    struct slc_stream_supply supply = {.io = SLC_IO_PREAD, .stop = &stop};
+    struct slc_tile_stream tiles = {.io = SLC_IO_PREAD, .stop = &stop};
     struct slc_error err = SLC_ERROR_INIT;
     struct watch watch = {.fail_at = UINT64_MAX};
 
     make_fixtures();
-    SLC_ASSERT_FAILS(run_supply(&supply, &small_blocks, 2, 0, true, &watch, &err),
+    SLC_ASSERT_FAILS(run_stream(&tiles, &small_blocks, 2, 0, true, &watch, &err),
                      SLC_ERR_INTERRUPTED, &err, "");
     CU_ASSERT_EQUAL(atomic_load(&watch.delivered), 0);
 }
@@ -163,11 +162,11 @@ static void test_failing_steps(void)
 {
     make_fixtures();
     for (uint64_t t = 0; t < large_blocks.info->tile_count; t++) {
-        struct slc_stream_supply supply = {.io = kinds[1 + t % 2]};
+        struct slc_tile_stream tiles = {.io = kinds[1 + t % 2]};
         struct slc_error err = SLC_ERROR_INIT;
         struct watch watch = {.fail_at = t};
 
-        SLC_ASSERT_FAILS(run_supply(&supply, &large_blocks, 3, 0, t % 3 != 0, &watch, &err),
+        SLC_ASSERT_FAILS(run_stream(&tiles, &large_blocks, 3, 0, t % 3 != 0, &watch, &err),
                          SLC_ERR_NUMERIC, &err, "is bad");
         CU_ASSERT_FALSE(watch.disordered);
     }
@@ -175,18 +174,18 @@ static void test_failing_steps(void)
 
 static void test_failing_reads(void)
 {
-    struct slc_stream_supply supply = {.io = SLC_IO_PREAD};
+    struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
     struct slc_faulty faulty;
 
     make_fixtures();
     slc_faulty_init(&faulty);
-    supply.files = &faulty.table;
+    tiles.files = &faulty.table;
     for (uint64_t read = 1; read <= large_blocks.info->block_count; read++) {
         struct slc_error err = SLC_ERROR_INIT;
         struct watch watch = {.fail_at = UINT64_MAX};
 
         slc_faulty_fail(&faulty, SLC_FAULTY_READ, read, EIO);
-        SLC_ASSERT_FAILS(run_supply(&supply, &large_blocks, 3, 0, true, &watch, &err), SLC_ERR_IO,
+        SLC_ASSERT_FAILS(run_stream(&tiles, &large_blocks, 3, 0, true, &watch, &err), SLC_ERR_IO,
                          &err, "reading");
         CU_ASSERT_STRING_EQUAL(err.file, large_blocks.path);
         CU_ASSERT(err.block < large_blocks.info->block_count);
@@ -200,14 +199,14 @@ static void test_no_resources(void)
     make_fixtures();
     for (enum slc_fault_kind kind = 0; kind < SLC_FAULT_KINDS; kind++) {
         for (uint64_t fault = 1;; fault++) {
-            struct slc_stream_supply supply = {.io = SLC_IO_PREAD};
+            struct slc_tile_stream tiles = {.io = SLC_IO_PREAD};
             struct slc_error err = SLC_ERROR_INIT;
             struct watch watch = {.fail_at = UINT64_MAX};
             enum slc_status status;
             bool hit;
 
             slc_fault_arm(kind, fault);
-            status = run_supply(&supply, &large_blocks, 2, 0, true, &watch, &err);
+            status = run_stream(&tiles, &large_blocks, 2, 0, true, &watch, &err);
             hit = slc_fault_seen(kind) >= fault;
             slc_fault_arm(kind, 0);
             if (!hit) {
@@ -230,9 +229,9 @@ static const struct slc_test tests[] = {
     {"no memory and no threads", test_no_resources},
 };
 
-SLC_SUITE(stream_supply)
+SLC_SUITE(tile_stream)
 {
-    int failed = slc_test_main("stream_supply", tests, SLC_COUNT(tests), argc, argv);
+    int failed = slc_test_main("tile stream", tests, SLC_COUNT(tests), argc, argv);
 
     close_fixtures();
     return failed;

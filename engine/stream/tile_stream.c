@@ -1,9 +1,9 @@
 /*
- * See engine/stream/stream_supply.h. Tiles that have turns are handed out in ascending ordinal, so
+ * See engine/stream/tile_stream.h. Tiles that have turns are handed out in ascending ordinal, so
  * the one whose turn it is has always been taken by a worker who waits for nobody. Memory is
  * counted here and not by a plan: there are no matrices, and the caller counts the process.
  */
-#include "engine/stream/stream_supply.h"
+#include "engine/stream/tile_stream.h"
 
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
@@ -26,12 +26,12 @@ struct run {
 
 /* A plan of what the stream needs to know, with `slots` slots. */
 static struct slc_plan
-plan_of(const struct slc_stream_supply *supply, const struct slc_reader *reader, unsigned workers)
+plan_of(const struct slc_tile_stream *tiles, const struct slc_reader *reader, unsigned workers)
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
 
     return (struct slc_plan){
-        .request = {.io = supply->io, .precision = SLC_F64, .read_limit = supply->read_limit},
+        .request = {.io = tiles->io, .precision = SLC_F64, .read_limit = tiles->read_limit},
         .threads = workers,
         .layout_count = 1,
         .slot_bytes = slc_max_u64(info->max_block_bytes, SLC_PAGE_BYTES)};
@@ -52,12 +52,13 @@ static uint64_t slots_bytes(const struct slc_plan *plan, unsigned slots)
     return slc_buffer_footprint(slc_plan_times(slots, plan->slot_bytes), SLC_PAGES_MIXED);
 }
 
-static uint64_t
-memory_bytes(void *self, const struct slc_reader *reader, unsigned workers, bool least)
+uint64_t slc_tile_stream_memory_bytes(const struct slc_tile_stream *tiles,
+                                      const struct slc_reader *reader,
+                                      unsigned workers,
+                                      bool least)
 {
-    const struct slc_stream_supply *supply = self;
     const struct slc_layout_info *info = slc_reader_info(reader);
-    const struct slc_plan plan = plan_of(supply, reader, workers);
+    const struct slc_plan plan = plan_of(tiles, reader, workers);
     const unsigned slots =
         least ? SLC_PLAN_SLOTS_MIN : slc_plan_slots_wanted(&plan, info->block_count);
 
@@ -103,7 +104,7 @@ take_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     if (status == SLC_OK && wanted && steps->deliver != NULL) {
         steps->deliver(steps->context, worker);
     }
-    /* An error is how a consumer ends a pass early; slc_stream_supply takes it back. */
+    /* An error is how a consumer ends a pass early; slc_tile_stream_run takes it back. */
     return go_on ? status : slc_fail(err, SLC_ERR_INTERRUPTED, "the pass is wanted no longer");
 }
 
@@ -112,23 +113,24 @@ static void stop_waiting(void *context)
     slc_turns_stop(&((struct run *)context)->turns);
 }
 
-static enum slc_status take_tiles(struct slc_stream_supply *supply,
+static enum slc_status take_tiles(struct slc_tile_stream *tiles,
                                   struct run *run,
                                   const struct slc_layouts *layouts,
                                   const struct slc_plan *plan,
                                   struct slc_error *err)
 {
     const struct slc_pass pass = {
-        .tile = take_tile, .abort = stop_waiting, .context = run, .stop = supply->stop};
+        .tiles = {.consumer = {.tile = take_tile, .wake = stop_waiting, .context = run}},
+        .stop = tiles->stop};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_stream *stream = NULL;
-    enum slc_status status = slc_stream_open(supply->files, layouts, plan, &stream, err);
+    enum slc_status status = slc_stream_open(tiles->files, layouts, plan, &stream, err);
 
     if (status != SLC_OK) {
         return status;
     }
     status = slc_stream_pass(stream, &pass, &fault);
-    slc_stream_stats(stream, &supply->stats);
+    slc_stream_stats(stream, &tiles->stats);
     slc_stream_close(stream);
     if (status == SLC_ERR_INTERRUPTED && run->ended) {
         slc_error_clear(&fault);
@@ -140,50 +142,43 @@ static enum slc_status take_tiles(struct slc_stream_supply *supply,
     return status;
 }
 
-static enum slc_status supply_tiles(void *self,
+enum slc_status slc_tile_stream_run(struct slc_tile_stream *tiles,
                                     struct slc_reader *reader,
                                     unsigned workers,
                                     uint64_t bytes,
                                     const struct slc_tile_steps *steps,
                                     struct slc_error *err)
 {
-    struct slc_stream_supply *supply = self;
     const struct slc_layouts layouts = slc_layouts_one(reader);
-    struct slc_plan plan = plan_of(supply, reader, workers);
+    struct slc_plan plan = plan_of(tiles, reader, workers);
     struct run *run = slc_calloc(1, sizeof *run);
     enum slc_status status;
 
-    memset(&supply->stats, 0, sizeof supply->stats);
+    memset(&tiles->stats, 0, sizeof tiles->stats);
     if (run == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to stream a layout");
     }
     run->steps = steps;
     plan.slot_count = count_slots(&plan, slc_reader_info(reader), workers, bytes);
-    plan.schedule = supply->schedule;
+    plan.schedule = tiles->schedule;
     if (steps->in_turn != NULL ||
         (plan.schedule == SLC_SCHEDULE_AUTO && slc_plan_blocks_near_equal(reader))) {
         plan.schedule = SLC_SCHEDULE_FILE;
     } else if (plan.schedule == SLC_SCHEDULE_AUTO) {
         plan.schedule = SLC_SCHEDULE_LARGEST;
     }
-    supply->used_schedule = plan.schedule;
-    supply->slot_count = plan.slot_count;
-    supply->slot_bytes = plan.slot_bytes;
+    tiles->used_schedule = plan.schedule;
+    tiles->slot_count = plan.slot_count;
+    tiles->slot_bytes = plan.slot_bytes;
     status = slc_turns_init(&run->turns, err);
     if (status == SLC_OK) {
-        status = take_tiles(supply, run, &layouts, &plan, err);
+        status = take_tiles(tiles, run, &layouts, &plan, err);
         slc_turns_destroy(&run->turns);
     }
-    supply->turn_seconds = 0;
+    tiles->turn_seconds = 0;
     for (unsigned w = 0; w < workers; w++) {
-        supply->turn_seconds += (double)run->turn_ns[w] * 1e-9;
+        tiles->turn_seconds += (double)run->turn_ns[w] * 1e-9;
     }
     slc_free(run);
     return status;
-}
-
-struct slc_tile_supply slc_stream_supply_table(struct slc_stream_supply *supply)
-{
-    return (struct slc_tile_supply){
-        .self = supply, .memory_bytes = memory_bytes, .run = supply_tiles};
 }

@@ -1,0 +1,95 @@
+/*
+ * Public API: values of a model.
+ */
+#include "engine/product/predict.h"
+#include "api/call.h"
+#include "api/objects.h"
+#include "sluice/experimental.h"
+
+#include <string.h>
+
+enum sluice_status sluice_predict(const struct sluice_model *model,
+                                  uint64_t count,
+                                  const uint64_t *const *coords,
+                                  double *values,
+                                  const struct sluice_predict_options *options,
+                                  struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    const struct slc_model_view view = api_model_view(model);
+    struct sluice_predict_options known = {0};
+    struct api_run run = {.phase = NULL};
+    enum slc_status status = API_READ_OPTIONS(sluice_predict_options, &known, options, err);
+
+    if (status == SLC_OK) {
+        api_run_init(&run, &known.run);
+        status = slc_predict_values(&view, count, coords, api_run_threads(&run), run.stop.flag,
+                                    values, err);
+    }
+    return api_return(status, err, ret_err);
+}
+
+static enum slc_status read_text(struct sluice_predict_text_options *known,
+                                 const struct sluice_predict_text_options *options,
+                                 const char *output,
+                                 struct slc_error *err)
+{
+    enum slc_status status = API_READ_OPTIONS(sluice_predict_text_options, known, options, err);
+
+    API_THEN(status, API_CHECK_CHOICES(err, {"form", (int)known->form, SLUICE_PREDICT_NPY},
+                                       {"dialect", (int)known->dialect, SLUICE_DIALECT_NPZ},
+                                       {"index_base", (int)known->index_base, SLUICE_BASE_ONE}));
+    if (status == SLC_OK && known->form == SLUICE_PREDICT_NPY && output != NULL &&
+        strcmp(output, "-") == 0) {
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "a .npy file has its length at its beginning: name a file");
+    }
+    return status;
+}
+
+enum sluice_status sluice_predict_text(const struct sluice_model *model,
+                                       const char *input,
+                                       const char *output,
+                                       const struct sluice_predict_text_options *options,
+                                       struct sluice_predict_report *report,
+                                       struct sluice_error *ret_err)
+{
+    struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
+    const struct slc_model_view view = api_model_view(model);
+    struct sluice_predict_text_options known = {0};
+    struct sluice_predict_report told = {.rows = 0};
+    struct slc_predict_options predict = {.input = input, .output = output, .model = &view};
+    struct slc_predict_report made = {.rows = 0};
+    struct api_run run = {.phase = NULL};
+    enum slc_status status = read_text(&known, options, output, err);
+
+    API_THEN(status, api_check_report(report, "sluice_predict_report", err));
+    API_THEN(status, api_need_path(input, "input", err));
+    if (status != SLC_OK) {
+        return api_return(status, err, ret_err);
+    }
+    api_run_init(&run, &known.run);
+    predict.dialect = (enum slc_dialect)known.dialect;
+    predict.index_base = (int)known.index_base - 1;
+    predict.store_dialect = *model->dialect != '\0' ? model->dialect : NULL;
+    predict.store_base = model->index_base;
+    predict.form = output == NULL ? SLC_PREDICT_NONE : (enum slc_predict_form)(known.form + 1);
+    predict.overwrite = known.overwrite != 0;
+    predict.threads = api_run_threads(&run);
+    predict.stop = run.stop.flag;
+    predict.progress = api_run_progress(&run);
+    predict.context = &run;
+    status = slc_predict(&predict, &made, err);
+    if (status == SLC_OK) {
+        told.dialect = (enum sluice_dialect)made.dialect;
+        told.index_base = made.index_base;
+        told.rows = made.rows;
+        told.has_values = made.has_values;
+        told.rmse = made.rmse;
+        told.mae = made.mae;
+        told.largest = made.largest;
+        told.values_norm = made.values_norm;
+        status = API_FILL_REPORT(sluice_predict_report, report, &told, err);
+    }
+    return api_return(status, err, ret_err);
+}

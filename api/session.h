@@ -1,0 +1,58 @@
+/* Planning and starting a computation: sluice_compute_options in internal terms. */
+#ifndef SLC_API_SESSION_H
+#define SLC_API_SESSION_H
+
+#include "api/call.h"
+#include "api/objects.h"
+#include "engine/plan/plan.h"
+#include "engine/session/device_choice.h"
+#include "engine/session/session.h"
+#include "sluice/experimental.h"
+
+/* Errors: SLC_ERR_USAGE for values that are in no enumeration. */
+enum slc_status api_check_compute(const struct sluice_compute_options *compute,
+                                  struct slc_error *err) SLC_NODISCARD;
+
+struct slc_plan_request api_plan_request(const struct sluice_compute_options *compute,
+                                         const struct sluice_run_options *run,
+                                         enum slc_operation operation,
+                                         unsigned mode,
+                                         uint32_t rank);
+
+/* The devices that options ask for; `wish` borrows from the rest. */
+struct api_devices {
+    struct sluice_device_options known;
+    char split[32];
+    struct slc_device_wish wish;
+};
+enum slc_status api_read_devices(const struct sluice_compute_options *compute,
+                                 struct api_devices *devices,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Logs why SLUICE_DEVICE_AUTO took the CPU; nothing if it did not. */
+void api_log_refused(const struct slc_error *refused);
+
+/*
+ * Plans and starts a request on the devices of the options. The calling thread's teams are placed
+ * as planned until slc_session_close, which the caller calls also after an error.
+ */
+enum slc_status api_session_open(struct slc_session *session,
+                                 const struct sluice_store *store,
+                                 const struct slc_plan_request *request,
+                                 const struct sluice_compute_options *compute,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* Only plans. The reports, of which both may be NULL, are filled in after SLC_ERR_BUDGET, too. */
+enum slc_status api_plan(const struct sluice_store *store,
+                         const struct slc_plan_request *request,
+                         const struct sluice_compute_options *compute,
+                         struct sluice_plan *plan,
+                         struct slc_error *err) SLC_NODISCARD;
+
+/* Copies a matrix into `count` doubles of the caller. Errors: SLC_ERR_USAGE if it does not fit. */
+enum slc_status api_copy_matrix(const struct slc_matrix *matrix,
+                                double *to,
+                                uint64_t count,
+                                struct slc_error *err) SLC_NODISCARD;
+
+#endif

@@ -1,0 +1,35 @@
+/* The executors, and what they share. Private to engine/executor. */
+#ifndef SLC_ENGINE_EXECUTOR_IMPL_H
+#define SLC_ENGINE_EXECUTOR_IMPL_H
+
+#include "engine/executor/executor.h"
+
+typedef enum slc_status slc_executor_create_fn(const struct slc_executor_setup *setup,
+                                               struct slc_executor **executor,
+                                               struct slc_error *err);
+slc_executor_create_fn slc_cpu_executor_create;
+slc_executor_create_fn slc_cpu_groups_executor_create;
+slc_executor_create_fn slc_gpu_executor_create; /* alone or with the CPU, as the plan has it */
+slc_executor_create_fn slc_gpu_group_executor_create;
+
+/* Takes memory of `bytes` that begins with an executor. Errors: SLC_ERR_MEMORY. */
+enum slc_status slc_executor_allocate(const struct slc_executor_ops *ops,
+                                      const struct slc_executor_setup *setup,
+                                      size_t bytes,
+                                      void *executor,
+                                      struct slc_error *err) SLC_NODISCARD;
+
+/* Operations for who has nothing to do: read_output or read_factor; and destroy. */
+enum slc_status slc_executor_read_nothing(struct slc_executor *executor,
+                                          unsigned mode,
+                                          struct slc_error *err) SLC_NODISCARD;
+void slc_executor_free(struct slc_executor *executor);
+
+/* The host's output with the shape of factor `mode`. */
+struct slc_matrix slc_executor_output(const struct slc_executor *executor, unsigned mode);
+/* A job of a backend for the MTTKRP of a pass, from the host's factors. */
+struct slc_mttkrp_job slc_executor_job(const struct slc_executor *executor,
+                                       const struct slc_executor_pass *pass,
+                                       struct slc_matrix *output);
+
+#endif
