@@ -240,13 +240,13 @@ static bool wants_core(const struct comparing *comparing, struct slc_sweep_rank 
     const double work = (double)manifest->nnz * pow(comparing->rank, manifest->order);
 
     if (comparing->asked->consistency == SLC_CONSISTENCY_NEVER) {
-        (void)snprintf(result->note, sizeof result->note, "not asked for (never)");
+        (void)snprintf(result->note, sizeof result->note, "not computed: consistency is never");
         return false;
     }
     if (comparing->asked->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
         (void)snprintf(result->note, sizeof result->note,
                        "core consistency takes %.1e multiply-adds (nonzeros times %" PRIu32
-                       "^%u): ask for always to compute it",
+                       "^%u): set consistency to always to compute it",
                        work, comparing->rank, manifest->order);
         return false;
     }

@@ -485,7 +485,7 @@ bool slc_build_keeps(const struct slc_builder *builder, enum slc_status status)
 void slc_builder_end(struct slc_builder *builder, enum slc_status status)
 {
     if (builder != NULL && slc_build_keeps(builder, status)) {
-        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same run goes on with it",
+        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same run resumes from it",
                 builder->folder.made ? builder->folder.part : builder->folder.output);
     } else if (builder != NULL) {
         builder->folder.keep = false;

@@ -468,7 +468,7 @@ enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct 
     if (status == SLC_ERR_DAMAGED) {
         left->folder.keep = false;
     } else if (status != SLC_OK && left->folder.made) {
-        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same run goes on with it",
+        slc_log(SLC_LOG_NOTE, "what is done stays in %s: the same run resumes from it",
                 left->folder.part);
     }
     slc_complete_left_end(left);

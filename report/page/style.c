@@ -1,5 +1,5 @@
 /*
- * See slc_page_style.h. Texts have a contrast of 7 to 1 and more with their ground, lines and bars
+ * See style.h. Texts have a contrast of 7 to 1 and more with their ground, lines and bars
  * of more than 3 to 1, in both schemes.
  */
 #include "report/page/style.h"

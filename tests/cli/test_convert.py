@@ -138,7 +138,7 @@ def complete(folder):
             expected, first = finish(folder, *more)
         code, said = crowded(command(*more), folder, "out.slc")
         check(code == 5 and "the output exists" in said, said)
-        check("what is done stays in out.slc.part: the same run goes on with it" in said, said)
+        check("what is done stays in out.slc.part: the same run resumes from it" in said, said)
         left = os.listdir(os.path.join(folder, "out.slc.part"))
         check("complete.state" in left and not set(left) & {"pushed.state", "spill.tmp", "relabelled.slc"}, left)
         result, said = finish(folder, *more)

@@ -73,7 +73,7 @@ def no_cycles(_folder):
     no_circle({path: re.findall(r'#include "([^"]+)"', text(path)) for path in files(".h")})
 
 
-# Top folders with a README.md in each of their folders.
+# Top folders whose README.md files list every module as a row; others group modules.
 DESCRIBED = ("base", "storage", "cpu", "gpu", "api")
 
 
@@ -94,11 +94,13 @@ def no_folder_circles(_folder):
 
 
 def readmes(_folder):
-    """README.md of a folder names each module, nothing else, and every folder that is included."""
+    """Folders have a README.md; those of DESCRIBED name each module, nothing else, and every folder that is included."""
+    for top in set(layers()) - {"python"}:
+        for folder in folders_of(top):
+            check(os.path.exists(os.path.join(SOURCE, folder, "README.md")), f"{folder}/ has no README.md")
     for top in DESCRIBED:
         for folder, (modules, included) in folders_of(top).items():
             path = os.path.join(folder, "README.md")
-            check(os.path.exists(os.path.join(SOURCE, path)), f"{folder}/ has no README.md")
             named = set(re.findall(r"^\| `(\w+)` \|", text(path), re.M))
             check(named == modules, f"{path} does not name, or names in vain, {sorted(named ^ modules)}")
             allowed = re.findall(r"`([\w/]+)/`", text(path).split("May include:")[1].split("Begin with")[0])

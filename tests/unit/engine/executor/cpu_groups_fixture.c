@@ -1,4 +1,4 @@
-/* See devices_fixture.h. */
+/* See cpu_groups_fixture.h. */
 #include "cpu_groups_fixture.h"
 
 #include "cpu/cpu.h"
