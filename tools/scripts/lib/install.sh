@@ -39,7 +39,7 @@ slc_install() {
 }
 
 # slc_configure FOLDER MESON-ARGUMENT..: configures a build folder. One that has these arguments first
-# is taken as it is, one that lacks the last of them is given them, any other (another compiler, other
+# is kept up to date, one that lacks the last of them is given them, any other (another compiler, other
 # arguments) is configured afresh.
 slc_configure() {
     local folder=$1 wanted have stamp again=()
@@ -49,6 +49,12 @@ slc_configure() {
     if [ -f "$folder/build.ninja" ]; then
         have=$(cat "$stamp" 2> /dev/null)
         if [ "${have#"$wanted"}" != "$have" ]; then
+            # Targets that a changed meson.build adds or removes.
+            ninja -C "$folder" build.ninja > "$folder.log" 2>&1 || {
+                cat "$folder.log"
+                return 1
+            }
+            rm -f "$folder.log"
             return 0
         fi
         if [ -n "$have" ] && [ "${wanted#"$have"}" != "$wanted" ]; then
