@@ -66,11 +66,9 @@ static enum slc_status read_options(struct sluice_builder *builder,
 {
     struct sluice_builder_options *known = &builder->options;
     const struct sluice_entry_options *entries = &known->entries;
-    enum slc_status status = API_READ_OPTIONS(sluice_builder_options, known, given, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(API_READ_OPTIONS(sluice_builder_options, known, given, err));
     if (builder->order < 1 || builder->order > SLUICE_MAX_ORDER ||
         (entries->dims_order != 0 && entries->dims_order != builder->order)) {
         return slc_fail(err, SLC_ERR_USAGE,

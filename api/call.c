@@ -103,15 +103,11 @@ enum slc_status api_read_options(
     void *known, size_t known_bytes, const void *given, const char *name, struct slc_error *err)
 {
     uint64_t bytes;
-    enum slc_status status;
 
     if (given == NULL) {
         return SLC_OK;
     }
-    status = read_size(given, name, &bytes, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(read_size(given, name, &bytes, err));
     for (size_t i = known_bytes; i < bytes; i++) {
         if (((const uint8_t *)given)[i] != 0) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
@@ -135,17 +131,14 @@ enum slc_status api_fill_report(
     void *given, const void *known, size_t known_bytes, const char *name, struct slc_error *err)
 {
     uint64_t bytes;
-    enum slc_status status;
 
     if (given == NULL) {
         return SLC_OK;
     }
-    status = read_size(given, name, &bytes, err);
-    if (status == SLC_OK) {
-        memcpy((uint8_t *)given + sizeof bytes, (const uint8_t *)known + sizeof bytes,
-               (bytes < known_bytes ? (size_t)bytes : known_bytes) - sizeof bytes);
-    }
-    return status;
+    SLC_TRY(read_size(given, name, &bytes, err));
+    memcpy((uint8_t *)given + sizeof bytes, (const uint8_t *)known + sizeof bytes,
+           (bytes < known_bytes ? (size_t)bytes : known_bytes) - sizeof bytes);
+    return SLC_OK;
 }
 
 enum slc_status api_need_path(const char *path, const char *name, struct slc_error *err)

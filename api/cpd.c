@@ -52,11 +52,12 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
 
     API_THEN(status, api_check_compute(&known->compute, err));
     /* Before a plan is made with it; written so that NaN fails, too. */
-    if (status == SLC_OK && (!(known->holdout >= 0.0) || !(known->holdout <= 0.5))) {
-        status = slc_fail(err, SLC_ERR_USAGE, "holdout %g is not a fraction from 0 to 0.5",
-                          known->holdout);
+    SLC_TRY(status);
+    if (!(known->holdout >= 0.0) || !(known->holdout <= 0.5)) {
+        return slc_fail(err, SLC_ERR_USAGE, "holdout %g is not a fraction from 0 to 0.5",
+                        known->holdout);
     }
-    return status;
+    return SLC_OK;
 }
 
 static struct sluice_iteration public_iteration(const struct slc_cp_iteration *iteration)
@@ -246,11 +247,9 @@ static enum slc_status factorize(struct run *run,
     struct slc_plan_request request;
     struct slc_cp_als_options solver;
     struct slc_stream_stats stats;
-    enum slc_status status = open_checkpoint(run, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(open_checkpoint(run, err));
     status = cpd_request(run->options, store, rank, run->checkpoint, &request, err);
     API_THEN(status, api_session_open(&run->session, store, &request, &run->options->compute, err));
     if (status == SLC_OK) {

@@ -20,18 +20,16 @@ static enum slc_status choose_tensor_form(const struct sluice_export_options *kn
                                           const struct slc_export_form **form,
                                           struct slc_error *err)
 {
-    enum slc_status status =
-        API_CHECK_CHOICES(err, {"form", (int)known->form, SLUICE_EXPORT_MATLAB},
-                          {"index_base", (int)known->index_base, SLUICE_BASE_ONE});
-
-    API_THEN(status, slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[known->form], output,
-                                            form, err));
-    if (status == SLC_OK && !(*form)->text && strcmp(output, "-") == 0) {
-        status =
-            slc_fail(err, SLC_ERR_USAGE,
-                     "the form %s is written in many places at once: name a file", (*form)->name);
+    SLC_TRY(API_CHECK_CHOICES(err, {"form", (int)known->form, SLUICE_EXPORT_MATLAB},
+                              {"index_base", (int)known->index_base, SLUICE_BASE_ONE}));
+    SLC_TRY(
+        slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[known->form], output, form, err));
+    if (!(*form)->text && strcmp(output, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the form %s is written in many places at once: name a file",
+                        (*form)->name);
     }
-    return status;
+    return SLC_OK;
 }
 
 enum sluice_status sluice_export(const char *path,
@@ -72,15 +70,13 @@ static enum slc_status choose_model_form(enum sluice_model_form wanted,
                                          struct slc_error *err)
 {
     const struct slc_export_form *chosen = NULL;
-    enum slc_status status = API_CHECK_CHOICES(err, {"form", (int)wanted, SLUICE_MODEL_MATLAB});
 
-    if (status == SLC_OK && wanted == SLUICE_MODEL_AUTO) {
-        status = slc_export_form_choose(SLC_EXPORT_MODEL, NULL, output, &chosen, err);
+    SLC_TRY(API_CHECK_CHOICES(err, {"form", (int)wanted, SLUICE_MODEL_MATLAB}));
+    if (wanted == SLUICE_MODEL_AUTO) {
+        SLC_TRY(slc_export_form_choose(SLC_EXPORT_MODEL, NULL, output, &chosen, err));
     }
-    if (status == SLC_OK) {
-        *form = chosen != NULL ? chosen->model : (enum slc_model_form)(wanted - 1);
-    }
-    return status;
+    *form = chosen != NULL ? chosen->model : (enum slc_model_form)(wanted - 1);
+    return SLC_OK;
 }
 
 /* Exports the folder or the model that `of` names. */

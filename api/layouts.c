@@ -160,11 +160,12 @@ static enum slc_status open_layouts(struct changing *changing,
     open.workers = api_run_threads(&changing->run);
     API_THEN(status, api_need_path(path, "path", err));
     API_THEN(status, slc_relayout_open(&open, layouts, err));
-    if (status == SLC_OK && mode >= layouts->store.manifest.order) {
-        status = slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
-                          layouts->store.manifest.order);
+    SLC_TRY(status);
+    if (mode >= layouts->store.manifest.order) {
+        return slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
+                        layouts->store.manifest.order);
     }
-    return status;
+    return SLC_OK;
 }
 
 enum sluice_status sluice_layout_add(const char *path,

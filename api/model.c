@@ -53,12 +53,10 @@ static enum slc_status load_model(unsigned order,
                                   struct slc_error *err)
 {
     bool found = false;
-    enum slc_status status = slc_model_read(NULL, folder, SLC_F64, order, dims, SLC_MAX_ORDER,
-                                            &result->rank, result->factors, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_model_read(NULL, folder, SLC_F64, order, dims, SLC_MAX_ORDER, &result->rank,
+                           result->factors, err));
     result->order = order;
     set_unknown(result, norm);
     status = create_weights(result, err);
@@ -292,11 +290,9 @@ enum slc_status api_model_save(const struct sluice_model *model,
 {
     const struct slc_model_view view = api_model_view(model);
     char *record;
-    enum slc_status status = api_need_path(path, "path", err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(api_need_path(path, "path", err));
     if ((unsigned)form < SLUICE_MODEL_NPY || (unsigned)form > SLUICE_MODEL_MATLAB) {
         return slc_fail(err, SLC_ERR_USAGE, "form %d is none that a model is saved in", (int)form);
     }

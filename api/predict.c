@@ -34,17 +34,15 @@ static enum slc_status read_text(struct sluice_predict_text_options *known,
                                  const char *output,
                                  struct slc_error *err)
 {
-    enum slc_status status = API_READ_OPTIONS(sluice_predict_text_options, known, options, err);
-
-    API_THEN(status, API_CHECK_CHOICES(err, {"form", (int)known->form, SLUICE_PREDICT_NPY},
-                                       {"dialect", (int)known->dialect, SLUICE_DIALECT_NPZ},
-                                       {"index_base", (int)known->index_base, SLUICE_BASE_ONE}));
-    if (status == SLC_OK && known->form == SLUICE_PREDICT_NPY && output != NULL &&
-        strcmp(output, "-") == 0) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "a .npy file has its length at its beginning: name a file");
+    SLC_TRY(API_READ_OPTIONS(sluice_predict_text_options, known, options, err));
+    SLC_TRY(API_CHECK_CHOICES(err, {"form", (int)known->form, SLUICE_PREDICT_NPY},
+                              {"dialect", (int)known->dialect, SLUICE_DIALECT_NPZ},
+                              {"index_base", (int)known->index_base, SLUICE_BASE_ONE}));
+    if (known->form == SLUICE_PREDICT_NPY && output != NULL && strcmp(output, "-") == 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "a .npy file has its length at its beginning: name a file");
     }
-    return status;
+    return SLC_OK;
 }
 
 enum sluice_status sluice_predict_text(const struct sluice_model *model,

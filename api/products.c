@@ -107,15 +107,14 @@ static enum slc_status read_ttv(struct sluice_ttv_options *known,
                                 const struct sluice_ttv_report *report,
                                 struct slc_error *err)
 {
-    enum slc_status status = API_READ_OPTIONS(sluice_ttv_options, known, options, err);
-
-    API_THEN(status, api_check_compute(&known->compute, err));
-    API_THEN(status, api_check_output(&known->output, err));
-    API_THEN(status, api_check_report(report, "sluice_ttv_report", err));
-    if (status == SLC_OK && output == NULL && report == NULL) {
-        status = slc_fail(err, SLC_ERR_USAGE, "neither an output nor a report is given");
+    SLC_TRY(API_READ_OPTIONS(sluice_ttv_options, known, options, err));
+    SLC_TRY(api_check_compute(&known->compute, err));
+    SLC_TRY(api_check_output(&known->output, err));
+    SLC_TRY(api_check_report(report, "sluice_ttv_report", err));
+    if (output == NULL && report == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "neither an output nor a report is given");
     }
-    return status;
+    return SLC_OK;
 }
 
 enum sluice_status sluice_ttv(const struct sluice_store *store,
@@ -245,15 +244,12 @@ static enum slc_status
 prepare_operands(struct product *product, const double *matrix, struct slc_error *err)
 {
     const struct slc_store *store = product->sorted ? &product->order.made : product->order.store;
-    enum slc_status status =
-        slc_matrix_create_from(&product->matrix, product->plan.request.precision,
-                               store->manifest.dims[product->mode], product->columns, matrix, err);
 
-    API_THEN(status,
-             slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err));
-    API_THEN(status,
-             slc_relabel_names(store, product->mode, product->labels, product->ttm.index, err));
-    return status;
+    SLC_TRY(slc_matrix_create_from(&product->matrix, product->plan.request.precision,
+                                   store->manifest.dims[product->mode], product->columns, matrix,
+                                   err));
+    SLC_TRY(slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err));
+    return slc_relabel_names(store, product->mode, product->labels, product->ttm.index, err);
 }
 
 static void set_options(struct product *product)

@@ -34,10 +34,7 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
     given.keep_numbering = known.output.relabel == SLUICE_RELABEL_DEFAULT;
     given.keep_indices = known.keep_indices != 0;
     given.threads = api_run_threads(&run);
-    status = slc_reshape(&given, &made, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_reshape(&given, &made, err));
     told = (struct sluice_convert_report){.order = made.order,
                                           .relabelled_modes =
                                               api_relabelled_modes(&made.build.relabel, made.order),

@@ -127,10 +127,9 @@ enum slc_status api_session_open(struct slc_session *session,
     session->maker = slc_gpu_maker();
     API_THEN(status, slc_session_plan(session, request, &devices.wish, err));
     API_THEN(status, slc_session_start(session, err));
-    if (status == SLC_OK) {
-        api_log_refused(&session->no_gpu);
-    }
-    return status;
+    SLC_TRY(status);
+    api_log_refused(&session->no_gpu);
+    return SLC_OK;
 }
 
 static struct sluice_plan public_plan(const struct slc_plan *made)

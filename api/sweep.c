@@ -119,11 +119,9 @@ static enum slc_status
 keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc_error *err)
 {
     const struct slc_cp_result *result = &model->result;
-    enum slc_status status = api_model_save(model, SLUICE_MODEL_NPY, job->folder, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(api_model_save(model, SLUICE_MODEL_NPY, job->folder, err));
     job->record.fit = result->fit;
     job->record.iterations = result->iterations;
     job->record.seconds = result->times.total;

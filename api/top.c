@@ -50,11 +50,9 @@ static enum slc_status find_rows(struct slc_top_options *wanted,
     struct api_run run = {.phase = NULL};
     struct slc_top *top = NULL;
     unsigned modes[SLC_MAX_ORDER];
-    enum slc_status status = API_READ_OPTIONS(sluice_top_options, &known, options, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(API_READ_OPTIONS(sluice_top_options, &known, options, err));
     /* More are refused below, without a look at them. */
     for (uint32_t i = 0; known.mode_count <= SLC_MAX_ORDER && i < known.mode_count; i++) {
         modes[i] = known.modes[i];

@@ -54,7 +54,6 @@ enum slc_status slc_matrix_create(struct slc_matrix *matrix,
                                   struct slc_error *err)
 {
     static const struct slc_matrix empty;
-    enum slc_status status;
     uint64_t bytes;
 
     *matrix = empty;
@@ -63,10 +62,7 @@ enum slc_status slc_matrix_create(struct slc_matrix *matrix,
                         "a matrix of %" PRIu64 " x %" PRIu32 " does not fit in the address space",
                         rows, cols);
     }
-    status = slc_buffer_create(&matrix->buffer, (size_t)bytes, matrix_pages(bytes), err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&matrix->buffer, (size_t)bytes, matrix_pages(bytes), err));
     /* Any worker reads any row. */
     slc_buffer_spread(&matrix->buffer);
     matrix->type = type;

@@ -153,7 +153,6 @@ static bool of_rows(enum slc_gpu_ceiling ceiling)
 static enum slc_status open_device(struct measuring *m, unsigned ordinal, struct slc_error *err)
 {
     struct cudaDeviceProp properties;
-    enum slc_status status = SLC_OK;
 
     SLC_GPU_TRY(cudaSetDevice((int)ordinal), err);
     SLC_GPU_TRY(cudaGetDeviceProperties(&properties, (int)ordinal), err);
@@ -165,15 +164,12 @@ static enum slc_status open_device(struct measuring *m, unsigned ordinal, struct
     SLC_GPU_TRY(cudaEventCreateWithFlags(&m->end, cudaEventDefault), err);
     SLC_GPU_TRY(cudaMemsetAsync(m->device, 0, m->of->working_bytes, m->stream), err);
     if (on_host(m->of->ceiling)) {
-        status = slc_buffer_create(&m->host, m->of->working_bytes, SLC_PAGES_MIXED, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_buffer_create(&m->host, m->of->working_bytes, SLC_PAGES_MIXED, err));
         SLC_GPU_TRY(cudaHostRegister(m->host.data, m->of->working_bytes, cudaHostRegisterPortable),
                     err);
         m->registered = true;
     }
-    return status;
+    return SLC_OK;
 }
 
 static void give_back(struct measuring *m)
@@ -304,11 +300,9 @@ extern "C" enum slc_status slc_gpu_measure(unsigned ordinal,
 {
     struct measuring m = {};
     double *rates = NULL;
-    enum slc_status status = check_measurement(measurement, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_measurement(measurement, err));
     m.of = measurement;
     rates = static_cast<double *>(slc_calloc(measurement->repeats, sizeof *rates));
     if (rates == NULL) {

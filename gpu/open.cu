@@ -110,11 +110,9 @@ enum slc_status slc_gpu_open(struct slc_device *device,
                              struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
-    enum slc_status status = check_problem(gpu, problem, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_problem(gpu, problem, err));
     gpu->problem = *problem;
     gpu->is_open = true;
     gpu->stats = {};

@@ -96,16 +96,17 @@ static enum slc_status read_folder(struct told *told, struct slc_error *err)
         status = slc_run_folder_find(folder, &results, err);
     }
     /* Without either, it says what is missing. */
-    if (status == SLC_OK && (results || !saved)) {
-        status = slc_run_folder_read(NULL, folder, &told->run, err);
+    SLC_TRY(status);
+    if ((results || !saved)) {
+        SLC_TRY(slc_run_folder_read(NULL, folder, &told->run, err));
     }
-    if (status == SLC_OK && told->run.recorded) {
-        status = load_record(told, err);
+    if (told->run.recorded) {
+        SLC_TRY(load_record(told, err));
     }
-    if (status == SLC_OK && saved) {
-        status = slc_saved_run_read(folder, false, &told->checkpoint, err);
+    if (saved) {
+        SLC_TRY(slc_saved_run_read(folder, false, &told->checkpoint, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* A model, and a record that may be of any other. */
@@ -245,11 +246,9 @@ static enum slc_status publish(const struct slc_report_options *options,
 {
     struct slc_output output;
     uint64_t bytes;
-    enum slc_status status = slc_output_open(&output, NULL, options->output, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_output_open(&output, NULL, options->output, err));
     status = write(page, &output, err);
     bytes = output.written + output.used;
     if (options->publishing != NULL) {
@@ -259,11 +258,9 @@ static enum slc_status publish(const struct slc_report_options *options,
         slc_output_abandon(&output);
         return status;
     }
-    status = slc_output_commit(&output, err);
-    if (status == SLC_OK) {
-        *ret_bytes = bytes;
-    }
-    return status;
+    SLC_TRY(slc_output_commit(&output, err));
+    *ret_bytes = bytes;
+    return SLC_OK;
 }
 
 static enum slc_status write_run(const void *page, struct slc_output *output, struct slc_error *err)
@@ -418,11 +415,7 @@ report_folder(const struct slc_report_options *options, uint64_t *ret_bytes, str
 enum slc_status
 slc_report(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
 {
-    enum slc_status status = check_options(options, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_options(options, err));
     return options->folder != NULL ? report_folder(options, ret_bytes, err)
                                    : report_run(options, ret_bytes, err);
 }

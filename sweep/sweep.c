@@ -82,11 +82,8 @@ static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
     }
     sweep->made = rc >= 0;
     if (rc >= 0) {
-        enum slc_status status = slc_name_sync(files, sweep->options->folder, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_name_sync(files, sweep->options->folder, err));
     }
     return slc_folder_lock(files, sweep->options->folder,
                            "another sluice makes a sweep in the same folder: wait for it, or name "
@@ -103,13 +100,14 @@ take_record(struct sweep *sweep, json_t *identity, bool *found, struct slc_error
     if (!sweep->options->restart) {
         status = slc_sweep_record_read(sweep->path, sweep->record, found, err);
     }
-    if (status == SLC_OK && *found) {
-        status = slc_sweep_record_compare(sweep->record, identity, err);
+    SLC_TRY(status);
+    if (*found) {
+        SLC_TRY(slc_sweep_record_compare(sweep->record, identity, err));
     }
-    if (status == SLC_OK && !*found) {
+    if (!*found) {
         sweep->record->identity = json_incref(identity);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status write_record(struct sweep *sweep, json_t *suggestion, struct slc_error *err)
@@ -336,10 +334,9 @@ static enum slc_status open_record(struct sweep *sweep, struct slc_error *err)
         status = take_record(sweep, identity, &found, err);
     }
     json_decref(identity);
-    if (status == SLC_OK) {
-        options->begin(options->context, !found);
-    }
-    return status;
+    SLC_TRY(status);
+    options->begin(options->context, !found);
+    return SLC_OK;
 }
 
 enum slc_status slc_sweep(const struct slc_sweep_options *options,

@@ -307,10 +307,7 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
                               "a sweep has %d ranks at most: name another folder",
                               SLC_SWEEP_RANKS_MAX);
     }
-    status = slc_store_open_within(slc_files_system(), asked->store, budget, &store, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_store_open_within(slc_files_system(), asked->store, budget, &store, err));
     comparing.store = &store;
     result->best_seed = slc_sweep_record_best(record, rank)->seed;
     result->note[0] = '\0';

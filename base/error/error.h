@@ -14,6 +14,17 @@
 #define SLC_NODISCARD                       __attribute__((warn_unused_result))
 #define SLC_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
 
+/* Returns from the calling function with the status of a call that failed. For functions that have
+   nothing to release at that point. */
+#define SLC_TRY(...)                                                                               \
+    do {                                                                                           \
+        enum slc_status slc_try_status = (__VA_ARGS__);                                            \
+                                                                                                   \
+        if (slc_try_status != SLC_OK) {                                                            \
+            return slc_try_status;                                                                 \
+        }                                                                                          \
+    } while (0)
+
 /* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
 const char *slc_status_name(enum slc_status status);
 

@@ -192,7 +192,6 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
     uint64_t *hi = WIDE ? lo + count : NULL;
     void *value_bytes = lo + (WIDE ? 2 : 1) * count;
     double *values = value_bytes;
-    enum slc_status status;
     size_t out = 0;
     size_t carry = 0;
     size_t i = 0;
@@ -214,11 +213,8 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
         bool keep = true;
 
         for (i++; i < count && NAME(same)(&records[i], first); i++) {
-            status = slc_sort_combine(plan, (uint64_t)KEY(first), (uint64_t)(KEY(first) >> 64),
-                                      records[i].value, &value, err);
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(slc_sort_combine(plan, (uint64_t)KEY(first), (uint64_t)(KEY(first) >> 64),
+                                     records[i].value, &value, err));
             sorted->counts.duplicates++;
         }
         if (i == count && bucket->upper_shared) {
@@ -229,11 +225,8 @@ static enum slc_status NAME(combine)(const struct slc_sort_plan *plan,
             break;
         }
         if (!settled(plan, value)) {
-            status = slc_sort_settle(plan, (uint64_t)KEY(first), (uint64_t)(KEY(first) >> 64),
-                                     &value, &keep, &sorted->counts, err);
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(slc_sort_settle(plan, (uint64_t)KEY(first), (uint64_t)(KEY(first) >> 64),
+                                    &value, &keep, &sorted->counts, err));
         }
 #if WIDE
         lo[out] = first->lo;

@@ -26,7 +26,6 @@ void slc_build_fibers_reset(struct slc_builder *builder)
 enum slc_status slc_build_fibers_start(struct slc_builder *builder, struct slc_error *err)
 {
     struct slc_builder_options *options = &builder->options;
-    enum slc_status status;
 
     if (options->fibers == SLC_FIBERS_GIVEN &&
         (options->run.mode >= builder->order || options->run.bits == 0 ||
@@ -43,13 +42,11 @@ enum slc_status slc_build_fibers_start(struct slc_builder *builder, struct slc_e
     if (options->fibers != SLC_FIBERS_AUTO) {
         return SLC_OK;
     }
-    status =
-        slc_buffer_create(&builder->fiber_memory, slc_build_fibers_bytes(options, builder->order),
-                          SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        slc_build_fibers_reset(builder);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&builder->fiber_memory,
+                              slc_build_fibers_bytes(options, builder->order), SLC_PAGES_SMALL,
+                              err));
+    slc_build_fibers_reset(builder);
+    return SLC_OK;
 }
 
 enum slc_status slc_build_fibers_assume(struct slc_builder *builder,

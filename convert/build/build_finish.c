@@ -148,11 +148,9 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     struct slc_builder *builder = finish->builder;
     unsigned workers, i;
     char *path;
-    enum slc_status status = divide_memory(finish, regroup, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(divide_memory(finish, regroup, err));
     workers = finish->memory.workers;
     assert(workers > 0);
     status = take_areas(finish, err);

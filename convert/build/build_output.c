@@ -112,12 +112,9 @@ static enum slc_status close_stage(struct slc_output *output, struct slc_error *
                                    .key_hi = one_upper ? NULL : stage->hi,
                                    .upper = stage->hi[0],
                                    .values = stage->values};
-    enum slc_status status = slc_tiles_put(output->tiles, output->worker, &tile,
-                                           &output->stage_borrowed[output->stage], err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_tiles_put(output->tiles, output->worker, &tile,
+                          &output->stage_borrowed[output->stage], err));
     output->stage = (output->stage + 1) % (output->workers + 1);
     output->stage_nnz = 0;
     return slc_tiles_release(output->tiles, output->worker, &output->stage_borrowed[output->stage],
@@ -229,21 +226,20 @@ static enum slc_status append_nonzeros(struct slc_output *output,
 
 static enum slc_status close_open(struct slc_output *output, struct slc_error *err)
 {
-    enum slc_status status;
     bool keep;
 
     if (!output->open) {
         return SLC_OK;
     }
     output->open = false;
-    status = slc_sort_settle(output->plan, output->open_lo, output->open_hi, &output->open_value,
-                             &keep, &output->counts, err);
-    if (status == SLC_OK && keep) {
+    SLC_TRY(slc_sort_settle(output->plan, output->open_lo, output->open_hi, &output->open_value,
+                            &keep, &output->counts, err));
+    if (keep) {
         /* One nonzero can complete a tile only in the stage, or be one in a tile of its own. */
-        status = append_nonzeros(output, &output->open_lo, NULL, output->open_hi,
-                                 &output->open_value, 1, err);
+        SLC_TRY(append_nonzeros(output, &output->open_lo, NULL, output->open_hi,
+                                &output->open_value, 1, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status

@@ -253,12 +253,9 @@ static enum slc_status scatter_chunk(struct split *split,
         slc_scatter_piece(&split->scatter, worker, run.sequence);
         for (done = 0; done < run.count; done += SLC_KEY_BATCH) {
             uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, run.count - done);
-            enum slc_status status = scatter_batch(split, worker, chunk, start + done, count,
-                                                   run.sequence, run.first + done, err);
 
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(scatter_batch(split, worker, chunk, start + done, count, run.sequence,
+                                  run.first + done, err));
         }
         start += run.count;
     }
@@ -358,11 +355,9 @@ static enum slc_status set_frame(struct split *split, struct slc_error *err)
 
 static enum slc_status scatter_all(struct split *split, struct slc_error *err)
 {
-    enum slc_status status = set_frame(split, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(set_frame(split, err));
     pthread_mutex_init(&split->mutex, NULL);
     status = slc_team_run(split->options->workers, split_worker, split, err);
     pthread_mutex_destroy(&split->mutex);

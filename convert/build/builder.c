@@ -200,10 +200,8 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
                                       buckets, err);
     }
     slc_free(rows);
-    if (status == SLC_OK) {
-        status = slc_build_take_push_memory(builder, builder->splitters.count + 1, NULL, err);
-    }
-    return status;
+    SLC_TRY(status);
+    return slc_build_take_push_memory(builder, builder->splitters.count + 1, NULL, err);
 }
 
 /* Widens the worker's ranges; its frame becomes one that they fit. */
@@ -213,7 +211,6 @@ static enum slc_status fit_frame(struct slc_builder *builder,
                                  struct slc_error *err)
 {
     struct slc_builder_worker *w = &builder->workers[worker];
-    enum slc_status status;
 
     if (w->frame == NULL) {
         memset(w->smallest, 0xff, sizeof w->smallest);
@@ -222,13 +219,13 @@ static enum slc_status fit_frame(struct slc_builder *builder,
         slc_column_range(entries->coords[mode], entries->count, &w->smallest[mode],
                          &w->largest[mode]);
     }
-    status =
-        slc_key_frames_fit(&builder->frames, w->frame, w->smallest, w->largest, &w->frame, err);
-    if (status == SLC_OK && !w->frame->hopeless) {
-        status =
-            slc_scatter_frame(&builder->scatter, worker, w->frame->number, w->frame->ranges, err);
+    SLC_TRY(
+        slc_key_frames_fit(&builder->frames, w->frame, w->smallest, w->largest, &w->frame, err));
+    if (!w->frame->hopeless) {
+        SLC_TRY(
+            slc_scatter_frame(&builder->scatter, worker, w->frame->number, w->frame->ranges, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status scatter_batch(struct slc_builder *builder,

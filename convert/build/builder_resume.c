@@ -217,16 +217,15 @@ slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, st
                                 err);
     }
     slc_state_destroy(&state);
-    if (status == SLC_OK && !builder->folder.keep) {
+    SLC_TRY(status);
+    if (!builder->folder.keep) {
         /* Until now a power failure might have taken the folder's own name with it. */
-        status = slc_name_sync(options->files, builder->folder.part, err);
+        SLC_TRY(slc_name_sync(options->files, builder->folder.part, err));
     }
-    if (status == SLC_OK) {
-        builder->folder.keep = true;
-        builder->commit_ns = slc_clock_ns();
-        builder->commit_cost_seconds += (double)(builder->commit_ns - start_ns) * 1e-9;
-    }
-    return status;
+    builder->folder.keep = true;
+    builder->commit_ns = slc_clock_ns();
+    builder->commit_cost_seconds += (double)(builder->commit_ns - start_ns) * 1e-9;
+    return SLC_OK;
 }
 
 /* Coordinates that are in order and no larger than the sample's. */
@@ -280,11 +279,8 @@ get_frames(struct slc_state *state, struct slc_key_frames *frames, struct slc_er
             state->bad = state->bad || (!hopeless && dims[n] <= frames->splitters->largest[n]);
         }
         if (!state->bad) {
-            enum slc_status status = slc_key_frames_add(frames, hopeless, dims, err);
 
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(slc_key_frames_add(frames, hopeless, dims, err));
         }
     }
     frames->index_base = slc_state_get(state, 1);
@@ -349,15 +345,11 @@ static enum slc_status get_all(struct slc_builder *builder, const char **why, st
         *why = "it had more memory";
         return SLC_OK;
     }
-    status = slc_build_take_push_memory(builder, builder->splitters.count + 1, &extent, err);
-    if (status == SLC_OK) {
-        status = get_frames(state, &builder->frames, err);
-    }
-    if (status == SLC_OK) {
-        get_workers(state, builder);
-        pass_chains(state, true, builder, builder->workers[0].entries, &extent);
-    }
-    return status;
+    SLC_TRY(slc_build_take_push_memory(builder, builder->splitters.count + 1, &extent, err));
+    SLC_TRY(get_frames(state, &builder->frames, err));
+    get_workers(state, builder);
+    pass_chains(state, true, builder, builder->workers[0].entries, &extent);
+    return SLC_OK;
 }
 
 /* Whether a fault says that what was left is of no use, rather than that it cannot be had now. */
@@ -456,12 +448,10 @@ enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_er
     slc_build_fibers_reset(builder);
     builder->options.memory_bytes = memory_bytes;
     builder->options.assumed_base = assumed_base;
-    if (status == SLC_OK) {
-        slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish: %s",
-                builder->folder.part, why);
-        status = slc_build_folder_empty(&builder->folder, err);
-    }
-    return status;
+    SLC_TRY(status);
+    slc_log(SLC_LOG_NOTE, "removing %s, left by an earlier run that did not finish: %s",
+            builder->folder.part, why);
+    return slc_build_folder_empty(&builder->folder, err);
 }
 
 struct slc_state *slc_builder_resumed(struct slc_builder *builder)
@@ -498,19 +488,13 @@ slc_build_drop_commits(struct slc_builder *builder, bool noted, struct slc_error
 {
     const struct slc_files *files = builder->options.files;
     const bool committed = builder->folder.keep;
-    enum slc_status status;
 
     builder->folder.keep = noted;
     if (!committed) {
         return SLC_OK;
     }
     /* The states first: none is to be found without the chunks that it tells of. */
-    status = slc_state_remove(files, builder->folder.part, SLC_PUSHED_STATE_NAME, err);
-    if (status == SLC_OK) {
-        status = slc_state_remove(files, builder->folder.part, SLC_SORTED_STATE_NAME, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_state_remove(files, builder->folder.part, SLC_BLCO_NAME ".journal", err);
-    }
-    return status;
+    SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_PUSHED_STATE_NAME, err));
+    SLC_TRY(slc_state_remove(files, builder->folder.part, SLC_SORTED_STATE_NAME, err));
+    return slc_state_remove(files, builder->folder.part, SLC_BLCO_NAME ".journal", err);
 }

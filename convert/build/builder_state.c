@@ -29,7 +29,6 @@ enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
                                               .segment_bytes = plan.segment_bytes,
                                               .segment_count = plan.segment_count,
                                               .keep = builder->options.resumable};
-    enum slc_status status;
 
     if (kept != NULL && kept->segments > 0) {
         const uint64_t bytes = (uint64_t)plan.segment_bytes * plan.segment_count;
@@ -47,16 +46,12 @@ enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
     if (builder->chains == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", buckets);
     }
-    status = slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
-                               SLC_PAGES_MIXED, err);
-    if (status == SLC_OK) {
-        status = slc_spill_create(&spill_options, &builder->spill, err);
-    }
-    if (status == SLC_OK) {
-        slc_scatter_init(&builder->scatter, &plan.shape, builder->spill, builder->chains,
-                         builder->scatter_memory.data);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
+                              SLC_PAGES_MIXED, err));
+    SLC_TRY(slc_spill_create(&spill_options, &builder->spill, err));
+    slc_scatter_init(&builder->scatter, &plan.shape, builder->spill, builder->chains,
+                     builder->scatter_memory.data);
+    return SLC_OK;
 }
 
 void slc_build_destroy(struct slc_builder *builder)

@@ -164,11 +164,8 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     unsigned i;
 
     slc_reader_entry(export->store.reader, block, &entry);
-    status = slc_block_file_read(&export->file, export->block.data, entry.padded_bytes,
-                                 entry.offset, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_block_file_read(&export->file, export->block.data, entry.padded_bytes, entry.offset,
+                                err));
     /* It will not be read again; the next one can be fetched while this one is formatted. */
     slc_block_file_advise(&export->file, entry.offset, entry.padded_bytes, POSIX_FADV_DONTNEED);
     slc_block_file_advise(&export->file, entry.offset + entry.padded_bytes, entry.padded_bytes,
@@ -239,12 +236,9 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
     const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
     struct slc_store_trial trial = {.nnz = 0};
     size_t text_bytes = 0;
-    enum slc_status status =
-        slc_store_open_within(export.files, options->store, budget, &export.store, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_store_open_within(export.files, options->store, budget, &export.store, err));
     status = divide_memory(&export, &text_bytes, err);
     if (status == SLC_OK && seconds > 0) {
         status = slc_store_trial(export.files, export.store.reader, seconds, NULL, &trial, err);
@@ -290,10 +284,7 @@ static enum slc_status open_export(struct export *export, struct slc_error *err)
         return status;
     }
     info = slc_reader_info(export->store.reader);
-    status = divide_memory(export, &text_bytes, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(divide_memory(export, &text_bytes, err));
     status = slc_input_numbers_read(&export->store, &export->numbers, err);
     if (status != SLC_OK) {
         return status;
@@ -306,18 +297,12 @@ static enum slc_status open_export(struct export *export, struct slc_error *err)
     for (i = 0; i < export->workers && status == SLC_OK; i++) {
         status = slc_decoder_create(info, SLC_F64, &export->decoders[i], err);
     }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&export->block, info->max_block_bytes, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_block_file_open(export->files, slc_reader_path(export->store.reader),
-                                     "opening the block file", &export->file, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_text_output_open(&export->text, export->files, options->output,
-                                      options->overwrite, export->workers, text_bytes, err);
-    }
-    return status;
+    SLC_TRY(status);
+    SLC_TRY(slc_buffer_create(&export->block, info->max_block_bytes, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_block_file_open(export->files, slc_reader_path(export->store.reader),
+                                "opening the block file", &export->file, err));
+    return slc_text_output_open(&export->text, export->files, options->output, options->overwrite,
+                                export->workers, text_bytes, err);
 }
 
 static void close_export(struct export *export)

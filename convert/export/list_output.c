@@ -152,11 +152,9 @@ enum slc_status slc_list_output_commit(struct slc_list_output *output, struct sl
         status = slc_output_fill(&output->output, file->pieces[i].offset, file->pieces[i].data,
                                  file->pieces[i].bytes, err);
     }
-    if (status == SLC_OK) {
-        output->open = false;
-        status = slc_output_commit(&output->output, err);
-    }
-    return status;
+    SLC_TRY(status);
+    output->open = false;
+    return slc_output_commit(&output->output, err);
 }
 
 void slc_list_output_abandon(struct slc_list_output *output)

@@ -281,12 +281,8 @@ static enum slc_status take_memory(struct row_order *work, struct slc_error *err
     const uint64_t sets = (work->wide ? 6U : 4U) * work->capacity;
     const uint64_t part = slc_list_part_bytes(work->order, SLC_TILE_NNZ);
     uint64_t *at;
-    enum slc_status status =
-        slc_buffer_create(&work->memory, part + sets * sizeof(uint64_t), SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&work->memory, part + sets * sizeof(uint64_t), SLC_PAGES_SMALL, err));
     work->part = (struct slc_list_part){.bytes = work->memory.data, .room = SLC_TILE_NNZ};
     at = (uint64_t *)work->memory.data + part / sizeof *at;
     for (unsigned set = 0; set < 2; set++) {
@@ -377,11 +373,9 @@ enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
 {
     const uint64_t nnz = options->store->manifest.nnz;
     struct row_order work;
-    enum slc_status status = plan_parts(options, &work, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(plan_parts(options, &work, err));
     status = take_memory(&work, err);
     if (status == SLC_OK) {
         status = work.capacity < nnz

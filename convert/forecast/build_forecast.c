@@ -71,11 +71,8 @@ static enum slc_status judge_mode(const struct slc_build_job *job,
     const double times = (double)job->entries / count;
     struct slc_species species;
     uint64_t last = UINT64_MAX;
-    enum slc_status status = slc_species_create(&species, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_species_create(&species, err));
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t stretch = (uint64_t)i * stretches / count;
 
@@ -127,13 +124,11 @@ static enum slc_status compare_guess(const struct slc_build_job *job,
                                      struct slc_error *err)
 {
     struct slc_fiber_run guess;
-    const enum slc_status status = slc_fiber_guess(counts, rows, job->sample->count, job->stretches,
-                                                   job->expected, &guess, err);
 
-    if (status == SLC_OK) {
-        found->regroup = guess.mode != found->run.mode || guess.bits != found->run.bits;
-    }
-    return status;
+    SLC_TRY(slc_fiber_guess(counts, rows, job->sample->count, job->stretches, job->expected, &guess,
+                            err));
+    found->regroup = guess.mode != found->run.mode || guess.bits != found->run.bits;
+    return SLC_OK;
 }
 
 /*

@@ -116,11 +116,8 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
 
     slc_reader_entry(work->reader, block, &entry);
     tried = slc_min_u64(entry.tile_count, TILES / work->blocks);
-    status =
-        slc_block_file_read(&work->file, work->block.data, entry.padded_bytes, entry.offset, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(
+        slc_block_file_read(&work->file, work->block.data, entry.padded_bytes, entry.offset, err));
     start_ns = slc_clock_thread_ns();
     status = slc_block_open(work->reader, block, work->block.data, false, &view, err);
     if (status == SLC_OK) {
@@ -174,11 +171,8 @@ enum slc_status slc_store_trial(const struct slc_files *files,
     if (slc_reader_info(reader)->max_block_bytes > BLOCK_BYTES_MOST) {
         return SLC_OK;
     }
-    status = slc_block_file_open(files, slc_reader_path(reader), "opening the block file",
-                                 &work.file, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_block_file_open(files, slc_reader_path(reader), "opening the block file",
+                                &work.file, err));
     status = try_blocks(&work, seconds, err);
     if (status == SLC_OK && work.nnz > 0) {
         trial->nnz = work.nnz;

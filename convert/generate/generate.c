@@ -186,10 +186,7 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
     enum slc_status status;
     unsigned i;
 
-    status = slc_buffer_create(&g->columns, workers * columns_bytes(g), SLC_PAGES_SMALL, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&g->columns, workers * columns_bytes(g), SLC_PAGES_SMALL, err));
     g->worker_errors = slc_calloc(workers, sizeof *g->worker_errors);
     if (g->worker_errors == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", workers);
@@ -197,10 +194,7 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
     for (i = 0; i < workers; i++) {
         slc_error_clear(&g->worker_errors[i]);
     }
-    status = slc_turns_init(&g->turns, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_turns_init(&g->turns, err));
     /* The first worker may come when the others have drawn everything. */
     report_progress(g, 0);
     status = slc_team_run(workers, generate_pieces, g, err);
@@ -272,11 +266,9 @@ static enum slc_status generate_store(struct generation *g,
 {
     const struct slc_generate_options *options = g->options;
     struct slc_store_origin origin = {.dialect = "generate", .writer = "sluice " SLC_VERSION};
-    enum slc_status status = slc_builder_create(build, options->order, &g->builder, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_builder_create(build, options->order, &g->builder, err));
     status = give_sample(g, err);
     if (status == SLC_OK) {
         status = run_workers(g, err);
@@ -304,7 +296,6 @@ divide_memory(struct generation *g, struct slc_builder_options *build, struct sl
     uint64_t resident = slc_memory_resident() + OVERHEAD_BYTES;
     uint64_t fixed = 0;
     uint64_t least = 0;
-    enum slc_status status;
 
     for (g->workers = options->threads; g->workers >= 1; g->workers--) {
         build->workers = g->workers;
@@ -318,12 +309,10 @@ divide_memory(struct generation *g, struct slc_builder_options *build, struct sl
     if (g->workers == 0) {
         return slc_fail_budget(err, budget, least + (UINT64_C(1) << 20), "generating this");
     }
-    status = slc_random_tensor_init(&g->tensor, options, (budget - least) / 2, err);
-    if (status == SLC_OK) {
-        build->beside_bytes = fixed + slc_random_tensor_memory_bytes(&g->tensor);
-        g->memory_bytes = budget - build->beside_bytes;
-    }
-    return status;
+    SLC_TRY(slc_random_tensor_init(&g->tensor, options, (budget - least) / 2, err));
+    build->beside_bytes = fixed + slc_random_tensor_memory_bytes(&g->tensor);
+    g->memory_bytes = budget - build->beside_bytes;
+    return SLC_OK;
 }
 
 static bool is_store(const char *path)

@@ -226,7 +226,6 @@ static enum slc_status settle_base(struct slc_conversion *c, struct slc_error *e
 static enum slc_status settle_all(struct slc_conversion *c, uint64_t *dims, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
-    enum slc_status status;
 
     if (c->header.has_nnz && c->header.nnz != job->row_count) {
         return slc_conversion_blame(
@@ -235,10 +234,7 @@ static enum slc_status settle_all(struct slc_conversion *c, uint64_t *dims, stru
                      c->header.nnz, job->row_count),
             err);
     }
-    status = settle_base(c, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(settle_base(c, err));
     if (c->header.ambiguous_base && job->index_base == 1) {
         c->header.dialect = SLC_DIALECT_TENSORTOOLBOX;
     }
@@ -295,16 +291,13 @@ static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struc
             *err = changed;
         }
     }
-    if (status == SLC_OK) {
-        status = settle_all(c, dims, err);
+    SLC_TRY(status);
+    SLC_TRY(settle_all(c, dims, err));
+    if (c->job.builder != NULL && !c->job.all_read) {
+        SLC_TRY(slc_conversion_commit_all(c, err));
     }
-    if (status == SLC_OK && c->job.builder != NULL && !c->job.all_read) {
-        status = slc_conversion_commit_all(c, err);
-    }
-    if (status == SLC_OK) {
-        fill_report(c, dims);
-    }
-    return status;
+    fill_report(c, dims);
+    return SLC_OK;
 }
 
 static enum slc_status run_scan(struct slc_conversion *c, struct slc_error *err)
@@ -326,22 +319,18 @@ static enum slc_status run_forecast(struct slc_conversion *c, struct slc_error *
 static enum slc_status begin_build(struct slc_conversion *c, struct slc_error *err)
 {
     bool resumed = false;
-    enum slc_status status = slc_conversion_create_builder(c, err);
 
-    if (status == SLC_OK) {
-        status = slc_conversion_resume(c, &resumed, err);
-    }
-    if (status == SLC_OK) {
-        c->report->build.resumed = slc_builder_resumed(c->job.builder) != NULL;
-    }
-    if (status == SLC_OK && !resumed && c->report->build.resumed) {
+    SLC_TRY(slc_conversion_create_builder(c, err));
+    SLC_TRY(slc_conversion_resume(c, &resumed, err));
+    c->report->build.resumed = slc_builder_resumed(c->job.builder) != NULL;
+    if (!resumed && c->report->build.resumed) {
         return slc_fail(err, SLC_ERR_DAMAGED, "what an earlier run left is not of this text");
     }
-    if (status == SLC_OK && resumed) {
+    if (resumed) {
         slc_log(SLC_LOG_NOTE, "going on with what an interrupted run left: %s of %" PRIu64 " rows",
                 c->job.all_read ? "all" : "the first", c->job.parsers[0].row_count);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Where the store comes from; what was counted is added later. */
@@ -446,11 +435,9 @@ static enum slc_status convert_input(const struct slc_convert_options *options,
                                .forecast = forecast,
                                .brief = forecast != NULL && forecast->brief,
                                .start_ns = slc_clock_ns()};
-    enum slc_status status = slc_conversion_check_options(options, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_conversion_check_options(options, err));
     memset(report, 0, sizeof *report);
     c.resident_bytes = slc_memory_resident();
     c.memory_bytes = options->memory_bytes ? options->memory_bytes : slc_memory_total() / 5 * 4;

@@ -55,12 +55,9 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
     }
     a->conversion = c;
     c->appending = a;
-    status = c->forecast == NULL
-                 ? slc_build_folder_restore(c->options->files, c->options->output, err)
-                 : SLC_OK;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(c->forecast == NULL
+                ? slc_build_folder_restore(c->options->files, c->options->output, err)
+                : SLC_OK);
     status =
         slc_store_push_open(&a->push, c->options->files, c->options->output, c->memory_bytes, err);
     if (status == SLC_OK && a->push.store.manifest.origin.transforms[0] != '\0') {
@@ -242,12 +239,9 @@ enum slc_status slc_conversion_forecast_old(struct slc_conversion *c, struct slc
     const struct slc_layout_info *info = a->push.info;
     struct slc_convert_forecast *f = c->forecast;
     struct slc_store_trial trial;
-    enum slc_status status =
-        slc_store_trial(c->options->files, a->push.store.reader, TRIAL_SECONDS, NULL, &trial, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(
+        slc_store_trial(c->options->files, a->push.store.reader, TRIAL_SECONDS, NULL, &trial, err));
     f->old_bytes = info->file_bytes;
     f->old_seconds = trial.decode_seconds * (double)f->old_nnz / f->workers;
     if (f->old_nnz > 0) {

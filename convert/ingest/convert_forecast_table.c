@@ -85,10 +85,7 @@ enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc
     if (c->table == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of a table");
     }
-    status = slc_csv_sample(&request, bytes, c->table, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_csv_sample(&request, bytes, c->table, err));
     for (unsigned m = 0; m < request.spec->order && request.old != NULL; m++) {
         add_old(request.old, request.spec, m, &c->table->modes[m]);
     }

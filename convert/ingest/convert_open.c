@@ -64,12 +64,9 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
 static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_piece *first = &c->job.pieces[0];
-    enum slc_status status =
-        slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err));
     c->complete = slc_input_at_end(c->input);
     status = slc_text_sniff(first->buffer.data, first->bytes, c->complete, c->options->dialect,
                             &c->header, err);

@@ -52,12 +52,9 @@ enum slc_status
 slc_parser_create(struct slc_parser *parser, unsigned order, bool symmetric, struct slc_error *err)
 {
     uint64_t *next;
-    enum slc_status status = slc_buffer_create(&parser->buffer, slc_parser_bytes(order, symmetric),
-                                               SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&parser->buffer, slc_parser_bytes(order, symmetric), SLC_PAGES_SMALL,
+                              err));
     next = parser->buffer.data;
     parser->rows.capacity = SLC_BATCH_ROWS;
     for (unsigned m = 0; m < order; m++) {

@@ -50,13 +50,10 @@ static enum slc_status take_sample(struct slc_conversion *c,
     *stretches = SAMPLE_RANGES;
     for (uint32_t r = 0; r < SAMPLE_RANGES; r++) {
         uint64_t low = span / SAMPLE_RANGES * r;
-        enum slc_status status = c->job.source->ops->sample(
-            c->job.source, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
-            SAMPLE_RANGE_BYTES, part, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(c->job.source->ops->sample(
+            c->job.source, low + slc_random_below(0, 0, r, span / SAMPLE_RANGES + 1),
+            SAMPLE_RANGE_BYTES, part, err));
         rows->capacity = capacity / SAMPLE_RANGES * (r + 1);
         *text_bytes += sample_rows(c, part, rows);
     }
@@ -105,7 +102,6 @@ enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
     unsigned order = c->header.order;
     uint32_t capacity = SLC_PIECE_BYTES / (uint32_t)sizeof(uint64_t) / (order + 1);
     uint64_t *next = c->job.pieces[2].buffer.data;
-    enum slc_status status;
 
     *sample =
         (struct slc_conversion_sample){.rows = {.capacity = capacity}, .entries = {.order = order}};
@@ -115,18 +111,16 @@ enum slc_status slc_conversion_sample(struct slc_conversion *conversion,
     }
     rows->values = (double *)next;
     slc_text_rows_clear(rows);
-    status = take_sample(c, rows, &sample->stretches, &sample->text_bytes, err);
-    if (status == SLC_OK) {
-        c->build.assumed_base = assumed_base(c, rows);
-        sample->read_bytes =
-            sample->stretches > 1
-                ? slc_min_u64((uint64_t)SAMPLE_RANGES * SAMPLE_RANGE_BYTES, c->info.stored_bytes)
-                : 0;
-        sample->entries.count = rows->count;
-        sample->entries.values = rows->values;
-        sample->expected = expect_entries(c, rows, sample->text_bytes);
-    }
-    return status;
+    SLC_TRY(take_sample(c, rows, &sample->stretches, &sample->text_bytes, err));
+    c->build.assumed_base = assumed_base(c, rows);
+    sample->read_bytes =
+        sample->stretches > 1
+            ? slc_min_u64((uint64_t)SAMPLE_RANGES * SAMPLE_RANGE_BYTES, c->info.stored_bytes)
+            : 0;
+    sample->entries.count = rows->count;
+    sample->entries.values = rows->values;
+    sample->expected = expect_entries(c, rows, sample->text_bytes);
+    return SLC_OK;
 }
 
 enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
@@ -135,15 +129,12 @@ enum slc_status slc_conversion_create_builder(struct slc_conversion *conversion,
     struct slc_conversion *c = conversion;
     struct slc_parse_job *job = &c->job;
     struct slc_conversion_sample sample;
-    enum slc_status status = slc_conversion_sample(c, &sample, err);
 
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(slc_conversion_sample(c, &sample, err));
+    SLC_TRY(slc_builder_create(&c->build, c->header.order, &job->builder, err));
+    if (sample.rows.count > 0 && slc_builder_resumed(job->builder) == NULL) {
+        SLC_TRY(slc_builder_sample(job->builder, &sample.entries, sample.stretches, sample.expected,
+                                   err));
     }
-    status = slc_builder_create(&c->build, c->header.order, &job->builder, err);
-    if (status == SLC_OK && sample.rows.count > 0 && slc_builder_resumed(job->builder) == NULL) {
-        status = slc_builder_sample(job->builder, &sample.entries, sample.stretches,
-                                    sample.expected, err);
-    }
-    return status;
+    return SLC_OK;
 }

@@ -272,13 +272,9 @@ static enum slc_status write_manifest(struct slc_relayout *layouts,
                                       const struct slc_manifest *manifest,
                                       struct slc_error *err)
 {
-    enum slc_status status =
-        slc_manifest_write(layouts->options.files, layouts->options.store, manifest, err);
-
-    if (status == SLC_OK) {
-        layouts->store.manifest = *manifest;
-    }
-    return status;
+    SLC_TRY(slc_manifest_write(layouts->options.files, layouts->options.store, manifest, err));
+    layouts->store.manifest = *manifest;
+    return SLC_OK;
 }
 
 /* Gives up a file that is not what it has to be, at all its names. */
@@ -334,10 +330,11 @@ static enum slc_status take_finished(const struct slc_sorted_options *options,
     enum slc_status status = slc_sorted_finished(options, names->path, report, finished, err);
 
     *in_place = *finished;
-    if (status == SLC_OK && !*finished) {
-        status = slc_sorted_finished(options, names->part, report, finished, err);
+    SLC_TRY(status);
+    if (!*finished) {
+        SLC_TRY(slc_sorted_finished(options, names->part, report, finished, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_relayout_add(struct slc_relayout *layouts,
@@ -349,11 +346,9 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
     struct slc_sorted_options options;
     struct names names = {.path = NULL};
     bool in_place = false, finished = false;
-    enum slc_status status = make_names(layouts->options.store, kind, mode, &names, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(make_names(layouts->options.store, kind, mode, &names, err));
     options = build_options(layouts, kind, mode, names.part);
     status = check_name(layouts, kind, mode, &names, err);
     if (status == SLC_OK) {

@@ -151,10 +151,11 @@ static enum slc_status finish_file(const struct slc_files *files,
         status = slc_fail_errno(err, -code, part->path, "syncing the file");
     }
     code = files->close(files->self, part->fd);
-    if (status == SLC_OK && code < 0) {
-        status = slc_fail_errno(err, -code, part->path, "closing the file");
+    SLC_TRY(status);
+    if (code < 0) {
+        return slc_fail_errno(err, -code, part->path, "closing the file");
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status write_list(const struct change *change,

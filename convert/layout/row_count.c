@@ -75,7 +75,6 @@ static enum slc_status count_within(const struct level *level,
     uint64_t *bins = counters + (at << level->bits);
     uint64_t base = tile->corner[level->mode] - level->large[at].first_row;
     struct slc_chunk_view chunk = {.nnz = 1};
-    enum slc_status status = SLC_OK;
 
     if (base >> level->shift == (base + tile->extent[level->mode]) >> level->shift) {
         bins[base >> level->shift] += tile->nnz;
@@ -84,10 +83,7 @@ static enum slc_status count_within(const struct level *level,
     while (chunk.nnz > 0) {
         const uint32_t *offset;
 
-        status = tile->next(tile, CHUNK_NNZ, &chunk, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
         offset = chunk.offset[level->mode];
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             bins[(base + offset[i]) >> level->shift]++;
@@ -107,11 +103,8 @@ static enum slc_status count_across(const struct level *level,
 
     while (chunk.nnz > 0) {
         const uint32_t *offset;
-        enum slc_status status = tile->next(tile, CHUNK_NNZ, &chunk, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
         offset = chunk.offset[level->mode];
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             uint64_t row = tile->corner[level->mode] + offset[i];

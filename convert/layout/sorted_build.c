@@ -300,28 +300,22 @@ static struct slc_key_columns columns_at(const struct build *build, uint64_t at)
 static enum slc_status take_memory(struct build *build, struct slc_error *err)
 {
     const struct slc_sorted_plan *plan = &build->plan;
-    enum slc_status status = slc_buffer_create(
-        &build->area, plan->area_bytes,
-        plan->area_bytes % (2 << 20) == 0 ? SLC_PAGES_HUGE : SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&build->area, plan->area_bytes,
+                              plan->area_bytes % (2 << 20) == 0 ? SLC_PAGES_HUGE : SLC_PAGES_SMALL,
+                              err));
     build->gathered = columns_at(build, 0);
     if (plan->sorts) {
         build->scratch = columns_at(build, plan->area_bytes / 2);
     }
     slc_tile_cutter_init(&build->cutter, &plan->keys, build->info->dims);
-    status = slc_sorted_plan_gather(plan, build->options, &build->gather, err);
-    if (status == SLC_OK) {
-        status = slc_tiles_create(&(struct slc_tiles_options){.layout = &plan->keys,
-                                                              .content = &build->info->content_keys,
-                                                              .codec = build->info->codec,
-                                                              .workers = plan->workers,
-                                                              .writer = build->writer},
-                                  &build->tiles, err);
-    }
-    return status;
+    SLC_TRY(slc_sorted_plan_gather(plan, build->options, &build->gather, err));
+    return slc_tiles_create(&(struct slc_tiles_options){.layout = &plan->keys,
+                                                        .content = &build->info->content_keys,
+                                                        .codec = build->info->codec,
+                                                        .workers = plan->workers,
+                                                        .writer = build->writer},
+                            &build->tiles, err);
 }
 
 /*

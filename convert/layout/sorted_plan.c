@@ -253,19 +253,16 @@ static enum slc_status cut_rows(const struct slc_sorted_options *options,
         status = slc_sorted_cut(&counts, part_nnz, &plan->cuts, err);
     }
     slc_row_counts_destroy(&counts);
-    if (status == SLC_OK) {
-        status =
-            slc_sorted_run_choose(&(struct slc_sorted_run_options){.files = options->files,
-                                                                   .reader = options->reader,
-                                                                   .workers = plan->workers,
-                                                                   .mode = options->mode,
-                                                                   .cuts = &plan->cuts,
-                                                                   .stop = options->stop,
-                                                                   .progress = options->progress,
-                                                                   .context = options->context},
-                                  run, &plan->count_scans, err);
-    }
-    return status;
+    SLC_TRY(status);
+    return slc_sorted_run_choose(&(struct slc_sorted_run_options){.files = options->files,
+                                                                  .reader = options->reader,
+                                                                  .workers = plan->workers,
+                                                                  .mode = options->mode,
+                                                                  .cuts = &plan->cuts,
+                                                                  .stop = options->stop,
+                                                                  .progress = options->progress,
+                                                                  .context = options->context},
+                                 run, &plan->count_scans, err);
 }
 
 /* Where the nonzeros go, and under which keys. */

@@ -320,18 +320,13 @@ take_store(struct slc_complete_left *left, const char *folder, bool *taken, stru
         return status;
     }
     /* A run that was killed may not have come to sync what is built upon here. */
-    status = slc_name_sync(files, folder, err);
-    if (status == SLC_OK) {
-        code = files->sync_folder(files->self, folder);
-        status = code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK;
+    SLC_TRY(slc_name_sync(files, folder, err));
+    code = files->sync_folder(files->self, folder);
+    SLC_TRY(code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK);
+    if (left->stage == SLC_COMPLETE_APART) {
+        SLC_TRY(slc_relabel_put(files, folder, err));
     }
-    if (status == SLC_OK && left->stage == SLC_COMPLETE_APART) {
-        status = slc_relabel_put(files, folder, err);
-    }
-    if (status == SLC_OK) {
-        status = is_whole(left->options, folder, hash, &left->report, taken, err);
-    }
-    return status;
+    return is_whole(left->options, folder, hash, &left->report, taken, err);
 }
 
 /* "OUTPUT.suffix" in fresh memory, or NULL without memory. */

@@ -221,7 +221,6 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
 {
     struct slc_builder_options build = *r->options;
     struct slc_entries sample = {.order = r->info->order, .count = (uint32_t)r->sampled};
-    enum slc_status status;
 
     r->builder = NULL; /* that of an earlier attempt is gone */
     build.output = path;
@@ -251,11 +250,8 @@ create_builder(struct relabelling *r, const char *path, struct slc_error *err)
         }
         build.max_temp -= r->report->summary.file_bytes;
     }
-    status = slc_builder_create(&build, r->info->order, &r->builder, err);
-    if (status == SLC_OK) {
-        status = slc_builder_sample(r->builder, &sample, sample.count, r->info->nnz, err);
-    }
-    return status;
+    SLC_TRY(slc_builder_create(&build, r->info->order, &r->builder, err));
+    return slc_builder_sample(r->builder, &sample, sample.count, r->info->nnz, err);
 }
 
 static enum slc_status build_relabelled(struct relabelling *r,
@@ -339,11 +335,8 @@ try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_e
 {
     struct slc_relabel_report *report = &r->report->relabel;
     struct slc_builder_report second;
-    enum slc_status status = build_relabelled(r, path, &second, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(build_relabelled(r, path, &second, err));
     assert(second.summary.nnz == r->info->nnz);
     report->tried_bytes = second.summary.file_bytes;
     report->tried_index_bytes = second.summary.index_bytes;

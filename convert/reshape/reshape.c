@@ -417,11 +417,9 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
     struct slc_store_sample sample = {.room = SLC_TILE_NNZ};
     struct slc_builder_options build;
     uint64_t *memory;
-    enum slc_status status = prepare_build(r, budget_bytes, &build, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(prepare_build(r, budget_bytes, &build, err));
     *f = (struct slc_reshape_forecast){
         .order = order,
         .nnz = r->report->nnz,

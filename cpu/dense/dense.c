@@ -173,10 +173,7 @@ enum slc_status slc_dense_create(unsigned workers,
                         rank_max, workers, SLC_MAX_RANK, SLC_MAX_THREADS);
     }
     (void)pthread_once(&once, silence_blas_threads);
-    status = find_blas_room(workers, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(find_blas_room(workers, err));
     made = slc_calloc(1, sizeof *made);
     if (made == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the dense algebra's record");

@@ -126,19 +126,13 @@ enum slc_status slc_dense_gram(struct slc_dense *dense,
     const uint64_t groups_max =
         slc_min_u64(slc_max_u64(SLC_GRAM_ELEMENTS / (rank * rank), 1), SLC_DENSE_GROUPS);
     struct gram_sweep sweep = {.dense = dense, .matrix = matrix, .gram = gram};
-    enum slc_status status = slc_dense_check(dense, matrix, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_dense_check(dense, matrix, err));
     sweep.cut = slc_row_cut(matrix->rows, SLC_GRAM_ROWS, groups_max);
     sweep.blocks = slc_div_up_u64(rank, SLC_GRAM_BLOCK);
     sweep.pairs = sweep.blocks * (sweep.blocks + 1) / 2;
-    status =
-        slc_team_for(dense->workers, sweep.cut.groups * sweep.pairs, 1, gram_pieces, &sweep, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(
+        slc_team_for(dense->workers, sweep.cut.groups * sweep.pairs, 1, gram_pieces, &sweep, err));
     if (rank < SLC_GRAM_BLOCK / 2) { /* microseconds: not worth waking the others */
         add_groups(&sweep, 0, rank, 0);
         return SLC_OK;

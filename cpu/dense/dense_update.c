@@ -339,20 +339,14 @@ static enum slc_status
 sweep(struct update *update, const struct slc_update_sums *sums, struct slc_error *err)
 {
     const bool by_blocks = update->solver->rank <= SLC_BLOCK_RANK;
-    enum slc_status status = check_shapes(update, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_shapes(update, err));
     update->cut = slc_row_cut(update->factor->rows,
                               by_blocks ? SLC_GRAM_ROWS : slc_panel_rows(update->factor->cols),
                               SLC_DENSE_GROUPS);
-    status =
-        slc_team_for(update->dense->workers, update->cut.groups, 1,
-                     by_blocks ? update_groups_by_blocks : update_groups_by_panels, update, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_team_for(update->dense->workers, update->cut.groups, 1,
+                         by_blocks ? update_groups_by_blocks : update_groups_by_panels, update,
+                         err));
     slc_dense_columns_join(update->factor->cols, update->dense->columns, update->cut.groups, sums);
     if (by_blocks) {
         combine_grams(update, sums->gram);
@@ -404,13 +398,11 @@ enum slc_status slc_dense_update_rows(struct slc_dense *dense,
                                       struct slc_error *err)
 {
     struct update update = update_of(dense, solver, mttkrp, factor);
-    const enum slc_status status = check_shapes(&update, err);
 
-    if (status == SLC_OK) {
-        update.sums = false;
-        update_range(&update, begin, end, worker, NULL);
-    }
-    return status;
+    SLC_TRY(check_shapes(&update, err));
+    update.sums = false;
+    update_range(&update, begin, end, worker, NULL);
+    return SLC_OK;
 }
 
 enum slc_status slc_dense_update_part(struct slc_dense *dense,
@@ -424,13 +416,11 @@ enum slc_status slc_dense_update_part(struct slc_dense *dense,
                                       struct slc_error *err)
 {
     struct update update = update_of(dense, solver, mttkrp, factor);
-    const enum slc_status status = check_shapes(&update, err);
 
-    if (status == SLC_OK) {
-        memset(columns, 0, slc_dense_columns_elements(solver->rank) * sizeof *columns);
-        update_range(&update, begin, end, worker, columns);
-    }
-    return status;
+    SLC_TRY(check_shapes(&update, err));
+    memset(columns, 0, slc_dense_columns_elements(solver->rank) * sizeof *columns);
+    update_range(&update, begin, end, worker, columns);
+    return SLC_OK;
 }
 
 enum slc_status slc_dense_update_sums(struct slc_dense *dense,
@@ -455,19 +445,14 @@ enum slc_status slc_dense_update_gram(struct slc_dense *dense,
                             .factor = factor,
                             .kernels = slc_kernels()->dense,
                             .width = slc_block_width(factor->cols)};
-    enum slc_status status = slc_dense_check(dense, factor, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_dense_check(dense, factor, err));
     if (factor->cols > SLC_BLOCK_RANK) {
         return slc_dense_gram(dense, factor, gram, err);
     }
     update.cut = slc_row_cut(factor->rows, SLC_GRAM_ROWS, SLC_DENSE_GROUPS);
-    status =
-        slc_team_for(dense->workers, update.cut.groups, 1, gram_groups_by_blocks, &update, err);
-    if (status == SLC_OK) {
-        combine_grams(&update, gram);
-    }
-    return status;
+    SLC_TRY(
+        slc_team_for(dense->workers, update.cut.groups, 1, gram_groups_by_blocks, &update, err));
+    combine_grams(&update, gram);
+    return SLC_OK;
 }

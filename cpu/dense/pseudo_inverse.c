@@ -50,12 +50,9 @@ uint64_t slc_pseudo_inverse_memory_bytes(uint32_t cols)
 static enum slc_status inverse_create(struct inverse *work, uint32_t cols, struct slc_error *err)
 {
     const uint64_t square = (uint64_t)cols * cols;
-    enum slc_status status =
-        slc_buffer_create(&work->memory, elements(cols) * sizeof(double), SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(
+        slc_buffer_create(&work->memory, elements(cols) * sizeof(double), SLC_PAGES_SMALL, err));
     work->cols = cols;
     work->height = stack_height(cols);
     work->stack = work->memory.data;

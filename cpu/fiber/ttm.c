@@ -65,7 +65,6 @@ enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
                                       struct slc_error *err)
 {
     struct parts parts;
-    enum slc_status status;
     unsigned char *at;
     unsigned other = 0;
 
@@ -76,10 +75,7 @@ enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
                         "%" PRIu64 " rows of %" PRIu32 " columns fit no memory", room,
                         job->matrix->cols);
     }
-    status = slc_buffer_create(&output->buffer, parts.bytes, SLC_PAGES_SMALL, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&output->buffer, parts.bytes, SLC_PAGES_SMALL, err));
     output->room = room;
     output->pitch = job->matrix->pitch;
     output->kernels = slc_kernels();
@@ -198,10 +194,7 @@ static enum slc_status next_runs(const struct slc_ttm_job *job,
         }
         return status;
     }
-    status = tile->next(tile, SLC_CHUNK_NNZ, &chunk, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(tile->next(tile, SLC_CHUNK_NNZ, &chunk, err));
     fibers->nnz = chunk.nnz;
     if (chunk.nnz > 0) {
         find_runs(job, &chunk, output, fibers);

@@ -155,17 +155,13 @@ enum slc_status slc_mttkrp_commit_end(struct slc_cpu_backend *cpu,
                                       uint64_t ordinal,
                                       struct slc_error *err)
 {
-    enum slc_status status;
-
     if (cpu->conflict != SLC_CONFLICT_ORDERED) {
         return SLC_OK;
     }
-    status = enter_stripe(cpu, worker, ordinal, SLC_ORDER_STRIPES - 1, err);
-    if (status == SLC_OK) {
-        (void)pthread_mutex_lock(&cpu->order_mutex);
-        pass_stripes(cpu, ordinal, SLC_ORDER_STRIPES - 1, SLC_ORDER_STRIPES);
-        cpu->workers[worker].holds_stripe = false;
-        (void)pthread_mutex_unlock(&cpu->order_mutex);
-    }
-    return status;
+    SLC_TRY(enter_stripe(cpu, worker, ordinal, SLC_ORDER_STRIPES - 1, err));
+    (void)pthread_mutex_lock(&cpu->order_mutex);
+    pass_stripes(cpu, ordinal, SLC_ORDER_STRIPES - 1, SLC_ORDER_STRIPES);
+    cpu->workers[worker].holds_stripe = false;
+    (void)pthread_mutex_unlock(&cpu->order_mutex);
+    return SLC_OK;
 }

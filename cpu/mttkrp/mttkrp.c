@@ -146,10 +146,7 @@ enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
     }
     slc_mttkrp_set_job(cpu, job);
     slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
-    status = slc_mttkrp_reserve(cpu, slc_mttkrp_total_bytes(&cpu->layout, job), err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_mttkrp_reserve(cpu, slc_mttkrp_total_bytes(&cpu->layout, job), err));
     cpu->sums = cpu->layout.wide_bytes > 0 ? cpu->scratch.data : job->output->buffer.data;
     if (job->order == 1) {
         set_ones(cpu);
@@ -327,7 +324,6 @@ static enum slc_status try_tile(struct slc_cpu_backend *cpu,
     struct slc_trial_turn *turn;
     const enum slc_conflict conflict = slc_trial_take(&cpu->trial, &turn);
     uint64_t start_ns;
-    enum slc_status status;
 
     if (turn == NULL) {
         return add_tile_as(cpu, conflict, worker, tile, err);
@@ -337,12 +333,10 @@ static enum slc_status try_tile(struct slc_cpu_backend *cpu,
                                tile); /* so that adding the tile finds its rows set up */
     }
     start_ns = cpu->trial.clock_ns();
-    status = add_tile_as(cpu, conflict, worker, tile, err);
-    if (status == SLC_OK) {
-        slc_trial_give(&cpu->trial, turn, tile->nnz, cpu->trial.clock_ns() - start_ns,
-                       cpu->workers[worker].copied_bytes - copied_before);
-    }
-    return status;
+    SLC_TRY(add_tile_as(cpu, conflict, worker, tile, err));
+    slc_trial_give(&cpu->trial, turn, tile->nnz, cpu->trial.clock_ns() - start_ns,
+                   cpu->workers[worker].copied_bytes - copied_before);
+    return SLC_OK;
 }
 
 enum slc_status slc_mttkrp_tile(struct slc_backend *backend,

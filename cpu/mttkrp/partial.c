@@ -220,13 +220,9 @@ static enum slc_status sum_sorted(struct slc_cpu_backend *cpu,
     uint64_t *pairs = (uint64_t *)(void *)slc_mttkrp_scratch(cpu, worker, cpu->layout.sort_at);
     struct staged staged;
     struct gather gather;
-    enum slc_status status;
 
     staged_init(cpu, worker, &staged);
-    status = stage_tile(cpu, tile, &staged, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(stage_tile(cpu, tile, &staged, err));
     for (uint32_t i = 0; i < staged.nnz; i++) {
         pairs[i] = (uint64_t)staged.offset[cpu->job.mode][i] << 32 | i;
     }
@@ -241,10 +237,7 @@ static enum slc_status sum_sorted(struct slc_cpu_backend *cpu,
         const uint32_t count = gather_rows(&gather, done);
 
         if (count == 0) { /* the window is full, and the next nonzero opens a new row */
-            status = gather_commit(&gather, err);
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(gather_commit(&gather, err));
             continue;
         }
         gather_nonzeros(&gather, done, count);
@@ -262,13 +255,9 @@ static enum slc_status sum_dense(struct slc_cpu_backend *cpu,
     const uint64_t rows = (uint64_t)tile->extent[cpu->job.mode] + 1;
     unsigned char *window = slc_mttkrp_scratch(cpu, worker, cpu->layout.window_at);
     const struct slc_partial partial = {tile->corner[cpu->job.mode], NULL, rows, window};
-    enum slc_status status;
 
     memset(window, 0, rows * cpu->sum_stride);
-    status = slc_mttkrp_add_tile(cpu, tile, window, slc_all_columns(cpu), err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_mttkrp_add_tile(cpu, tile, window, slc_all_columns(cpu), err));
     return slc_mttkrp_commit(cpu, worker, tile->ordinal, &partial, err);
 }
 
@@ -279,13 +268,9 @@ enum slc_status slc_mttkrp_partial_tile(struct slc_cpu_backend *cpu,
 {
     const uint64_t rows = (uint64_t)tile->extent[cpu->job.mode] + 1;
     const bool dense = slc_mttkrp_dense(rows, tile->nnz, cpu->layout.window_rows);
-    enum slc_status status;
 
     assert(tile->nnz <= cpu->layout.tile_nnz_max);
     cpu->workers[worker].holds_stripe = false;
-    status = dense ? sum_dense(cpu, worker, tile, err) : sum_sorted(cpu, worker, tile, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(dense ? sum_dense(cpu, worker, tile, err) : sum_sorted(cpu, worker, tile, err));
     return slc_mttkrp_commit_end(cpu, worker, tile->ordinal, err);
 }

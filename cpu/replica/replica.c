@@ -225,19 +225,11 @@ static enum slc_status build_mode(struct slc_replica *replica,
 {
     const uint64_t bytes =
         slc_replica_chunks_bytes_max(replica->shape.order, replica->type, replica->shape.nnz);
-    enum slc_status status =
-        slc_buffer_create(&replica->modes[mode].chunks, bytes, SLC_PAGES_HUGE, err);
 
-    if (status == SLC_OK) {
-        status = slc_replica_split(replica, mode, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_replica_choose_form(replica, mode, tried_by, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_replica_write_chunks(replica, mode, &replica->modes[mode], err);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&replica->modes[mode].chunks, bytes, SLC_PAGES_HUGE, err));
+    SLC_TRY(slc_replica_split(replica, mode, err));
+    SLC_TRY(slc_replica_choose_form(replica, mode, tried_by, err));
+    return slc_replica_write_chunks(replica, mode, &replica->modes[mode], err);
 }
 
 /* A mode may take seconds, which nobody who asked for the end should wait for more than once. */

@@ -251,10 +251,7 @@ static enum slc_status split_steps(struct split *split, struct slc_error *err)
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to count the rows of mode %u",
                         split->mode + 1);
     }
-    status = slc_team_run(workers, count_records, split, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_team_run(workers, count_records, split, err));
     cut_ranges(split);
     place_records(split);
     status = slc_team_run(workers, move_records, split, err);

@@ -50,11 +50,8 @@ enum slc_status slc_assign_largest_first(const uint64_t *weights,
                                          struct slc_error *err)
 {
     struct weighted *sorted;
-    enum slc_status status = check_devices(devices, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_devices(devices, err));
     sorted = slc_calloc(count, sizeof *sorted);
     if (sorted == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to assign %" PRIu64 " partitions", count);

@@ -20,14 +20,14 @@ static enum slc_status compute_mttkrp(struct slc_executor *executor,
     struct slc_backend *backend = setup->parts.backend;
     struct slc_matrix output = slc_executor_output(executor, pass->mode);
     const struct slc_mttkrp_job job = slc_executor_job(executor, pass, &output);
-    const enum slc_status status = slc_mttkrp_stream_parts(
-        setup->stream, setup->plan->mode_layout[pass->mode], backend, &job, pass->cuts, pass->stop,
-        pass->progress, pass->progress_context, err);
 
-    if (status == SLC_OK && job.rival != SLC_CONFLICT_AUTO) {
+    SLC_TRY(slc_mttkrp_stream_parts(setup->stream, setup->plan->mode_layout[pass->mode], backend,
+                                    &job, pass->cuts, pass->stop, pass->progress,
+                                    pass->progress_context, err));
+    if (job.rival != SLC_CONFLICT_AUTO) {
         (void)backend->ops->mttkrp_tried(backend, pass->choice);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status update_rows(struct slc_executor *executor,

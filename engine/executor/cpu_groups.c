@@ -163,22 +163,14 @@ static enum slc_status make_buffers(struct slc_cpu_groups *groups, struct slc_er
 {
     const struct slc_plan *plan = groups->setup.plan;
     struct buffer_sizes sizes;
-    enum slc_status status;
 
     if (!sizes_of(groups->setup.layouts, plan, &sizes)) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the sums of so many rows");
     }
-    status = slc_buffer_create(&groups->columns, (size_t)sizes.columns, SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&groups->staging, (size_t)sizes.staging, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&groups->split, (size_t)sizes.split, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_exchange_create(groups->count, row_bytes(plan), &groups->exchange, err);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&groups->columns, (size_t)sizes.columns, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_buffer_create(&groups->staging, (size_t)sizes.staging, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_buffer_create(&groups->split, (size_t)sizes.split, SLC_PAGES_SMALL, err));
+    return slc_exchange_create(groups->count, row_bytes(plan), &groups->exchange, err);
 }
 
 enum slc_status slc_cpu_groups_create(const struct slc_cpu_groups_setup *setup,

@@ -95,10 +95,7 @@ enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *
         return slc_fail(err, SLC_ERR_USAGE, "the plan has %u devices, but none are given",
                         setup->plan->cpu_groups);
     }
-    status = slc_executor_allocate(&groups_ops, setup, sizeof *made, &made, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_executor_allocate(&groups_ops, setup, sizeof *made, &made, err));
     status = slc_cpu_groups_create(&groups, &made->groups, err);
     if (status != SLC_OK) {
         slc_free(made);

@@ -134,11 +134,7 @@ enum slc_status slc_cpu_groups_update(struct slc_cpu_groups *groups,
                                       const struct slc_update_sums *sums,
                                       struct slc_error *err)
 {
-    enum slc_status status = finish_rows(groups, solver, mode, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(finish_rows(groups, solver, mode, err));
     slc_dense_columns_join(groups->setup.rank, groups->columns.data,
                            groups->division[mode].unit_count, sums);
     /* All copies are equal: it takes all threads to one of them. */

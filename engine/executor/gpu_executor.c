@@ -70,11 +70,9 @@ enum slc_status slc_gpu_executor_open(struct slc_device *device,
                                       struct slc_stream *stream,
                                       struct slc_error *err)
 {
-    enum slc_status status = slc_gpu_executor_open_device(device, layouts, plan, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_executor_open_device(device, layouts, plan, err));
     status = slc_stream_attach(stream, &device, 1, err);
     if (status != SLC_OK) {
         device->ops->memory.close(device);
@@ -131,11 +129,9 @@ static enum slc_status run_job(struct slc_device *device,
 {
     const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
     const struct slc_device_job job = slc_gpu_executor_job(reader, plan, pass->layout, mode);
-    enum slc_status status = device->ops->job.begin(device, &job, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(device->ops->job.begin(device, &job, err));
     status = slc_stream_pass(stream, pass, err);
     if (status != SLC_OK) {
         /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
@@ -223,10 +219,7 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
     pass.hybrid.consumer = (struct slc_tile_consumer){
         .tile = slc_mttkrp_stream_tile, .wake = slc_mttkrp_stream_abort, .context = backend};
     pass.hybrid.sharing = cpu->hybrid;
-    status = backend->ops->mttkrp_begin(backend, cpu->job, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(backend->ops->mttkrp_begin(backend, cpu->job, err));
     cost += slc_seconds_since(start_ns);
     status = run_job(device, stream, plan, &pass, cpu->job->mode, err);
     if (status != SLC_OK) {

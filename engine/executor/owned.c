@@ -44,10 +44,7 @@ enum slc_status slc_owned_load(struct slc_stream *stream,
     enum slc_status status;
 
     slc_owned_shape(info, &shape);
-    status = backend->ops->replica_begin(backend, &shape, type, workers, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(backend->ops->replica_begin(backend, &shape, type, workers, err));
     status = slc_stream_pass(stream, &pass, err);
     if (status == SLC_OK) {
         status = backend->ops->replica_end(backend, factors, stop, err);

@@ -80,12 +80,8 @@ static enum slc_status look_at_mode(const struct slc_layouts *layouts,
 {
     const uint64_t slots = request->slots != 0 ? request->slots : SLC_PLAN_SLOTS_MAX;
     struct slc_row_ranges ranges;
-    enum slc_status status;
 
-    status = slc_row_ranges_make(layouts->reader[layout], mode, true, &ranges, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_row_ranges_make(layouts->reader[layout], mode, true, &ranges, err));
     if (ranges.count > 0 && ranges.max_blocks <= slots) {
         fusion->modes |= UINT32_C(1) << mode;
         fusion->ranges[mode] = ranges.count;
@@ -223,11 +219,12 @@ static enum slc_status look_at_layouts(const struct slc_layouts *layouts,
         }
     }
     /* The cuts of blco depend on the size of its blocks, on which bits may not depend. */
-    if (status == SLC_OK && !request->deterministic && request->layouts != SLC_LAYOUTS_SORTED) {
+    SLC_TRY(status);
+    if (!request->deterministic && request->layouts != SLC_LAYOUTS_SORTED) {
         order_by_length(info, by_length);
-        status = look_at_mode(layouts, request, 0, by_length[0], &blco->fusion, err);
+        SLC_TRY(look_at_mode(layouts, request, 0, by_length[0], &blco->fusion, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Plans one more way, and keeps the plan if it reads less than the one there is. */

@@ -403,12 +403,9 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
 {
     const struct slc_tile_steps steps = {.context = c, .decode = sum_tile};
     uint64_t least, needs;
-    enum slc_status status =
-        slc_contract_fit_threads(c, bytes_for_number, NULL, &least, &needs, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_contract_fit_threads(c, bytes_for_number, NULL, &least, &needs, err));
     c->report->least_bytes = least + SLC_CONTRACT_MARGIN;
     if (needs > c->budget_bytes) {
         return slc_contract_fail_budget(c, least, err);
@@ -427,12 +424,13 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     for (uint64_t t = 0; t < c->info->tile_count && status == SLC_OK; t++) {
         c->report->scalar += ((const double *)c->sums.data)[t];
     }
-    if (status == SLC_OK && !isfinite(c->report->scalar)) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "the products add up to %g, beyond the range of f64: scale the vectors",
-                          c->report->scalar);
+    SLC_TRY(status);
+    if (!isfinite(c->report->scalar)) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "the products add up to %g, beyond the range of f64: scale the vectors",
+                        c->report->scalar);
     }
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -514,11 +512,9 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
 {
     struct slc_key_layout layout;
     bool keeps_order;
-    enum slc_status status = divide_modes(c, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(divide_modes(c, err));
     status = choose_layout(c, err);
     if (status != SLC_OK) {
         return status;

@@ -239,22 +239,17 @@ static enum slc_status open_output(struct ordering *ordering, struct slc_error *
                               &ordering->writer, err);
 
     slc_free(path);
-    if (status == SLC_OK) {
-        status = slc_tiles_create(&(struct slc_tiles_options){.layout = ordering->layout,
-                                                              .codec = options->codec,
-                                                              .workers = ordering->run->workers,
-                                                              .writer = ordering->writer},
-                                  &ordering->tiles, err);
-    }
-    if (status == SLC_OK) {
-        status =
-            slc_ordered_create(&(struct slc_ordered_options){.layout = ordering->layout,
-                                                             .dims = ordering->run->report->dims,
-                                                             .workers = ordering->run->workers,
-                                                             .tiles = ordering->tiles},
-                               &ordering->ordered, err);
-    }
-    return status;
+    SLC_TRY(status);
+    SLC_TRY(slc_tiles_create(&(struct slc_tiles_options){.layout = ordering->layout,
+                                                         .codec = options->codec,
+                                                         .workers = ordering->run->workers,
+                                                         .writer = ordering->writer},
+                             &ordering->tiles, err));
+    return slc_ordered_create(&(struct slc_ordered_options){.layout = ordering->layout,
+                                                            .dims = ordering->run->report->dims,
+                                                            .workers = ordering->run->workers,
+                                                            .tiles = ordering->tiles},
+                              &ordering->ordered, err);
 }
 
 static enum slc_status scan_tiles(struct ordering *ordering, struct slc_error *err)

@@ -98,15 +98,13 @@ static void multiply_terms(struct work *work, const struct terms *terms, unsigne
 static enum slc_status next_nonzeros(struct work *work, struct terms *terms, struct slc_error *err)
 {
     struct slc_chunk_view chunk;
-    const enum slc_status status = work->tile->next(work->tile, CHUNK_NNZ, &chunk, err);
 
-    if (status == SLC_OK) {
-        terms->count = chunk.nnz;
-        memcpy(terms->offset, chunk.offset, work->tile->order * sizeof *terms->offset);
-        memcpy(work->product, chunk.values, chunk.nnz * sizeof *work->product);
-        multiply_terms(work, terms, SLC_MAX_ORDER);
-    }
-    return status;
+    SLC_TRY(work->tile->next(work->tile, CHUNK_NNZ, &chunk, err));
+    terms->count = chunk.nnz;
+    memcpy(terms->offset, chunk.offset, work->tile->order * sizeof *terms->offset);
+    memcpy(work->product, chunk.values, chunk.nnz * sizeof *work->product);
+    multiply_terms(work, terms, SLC_MAX_ORDER);
+    return SLC_OK;
 }
 
 static enum slc_status next_runs(struct work *work, struct terms *terms, struct slc_error *err)
@@ -114,19 +112,17 @@ static enum slc_status next_runs(struct work *work, struct terms *terms, struct 
     const struct slc_contraction *contraction = work->contraction;
     const unsigned k = contraction->fiber_vector;
     struct slc_fiber_view fibers;
-    const enum slc_status status = work->tile->next_fibers(work->tile, CHUNK_NNZ, &fibers, err);
 
-    if (status == SLC_OK) {
-        terms->count = fibers.nnz > 0 ? fibers.runs : 0;
-        memcpy(terms->offset, fibers.offset, work->tile->order * sizeof *terms->offset);
-    }
-    if (status == SLC_OK && terms->count > 0) {
+    SLC_TRY(work->tile->next_fibers(work->tile, CHUNK_NNZ, &fibers, err));
+    terms->count = fibers.nnz > 0 ? fibers.runs : 0;
+    memcpy(terms->offset, fibers.offset, work->tile->order * sizeof *terms->offset);
+    if (terms->count > 0) {
         assert(fibers.mode == contraction->vector_mode[k]);
         slc_fiber_dots(&fibers, contraction->vector[k] + work->tile->corner[fibers.mode],
                        work->product);
         multiply_terms(work, terms, k);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status next_given(struct work *work, struct terms *terms, struct slc_error *err)

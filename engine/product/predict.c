@@ -136,10 +136,7 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
         return slc_fail(err, SLC_ERR_USAGE, "coordinates are read from a text, not from %s",
                         slc_dialect_name(options->dialect));
     }
-    status = slc_input_open(options->files, options->input, &predict->input, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_input_open(options->files, options->input, &predict->input, err));
     slc_input_info(predict->input, &predict->info);
     status =
         slc_input_next(predict->input, piece->buffer.data, SLC_PIECE_BYTES, &piece->bytes, err);
@@ -429,10 +426,11 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
         status = slc_text_output_write(&predict->output, predict->text + at * predict->row_bytes,
                                        predict->used[at / GRAIN_ROWS], err);
     }
-    if (status == SLC_OK && slc_stop_wanted(&stop)) {
-        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
+    SLC_TRY(status);
+    if (slc_stop_wanted(&stop)) {
+        return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
     }
-    return status;
+    return SLC_OK;
 }
 
 /* What comes before the rows. */
@@ -453,15 +451,16 @@ static enum slc_status begin_output(struct predict *predict, struct slc_error *e
 
         return slc_text_output_write(&predict->output, zeros, sizeof zeros, err);
     }
-    if (status == SLC_OK && options->form == SLC_PREDICT_CSV) {
+    SLC_TRY(status);
+    if (options->form == SLC_PREDICT_CSV) {
         for (unsigned n = 0; n < predict->model->order; n++) {
             used += (size_t)snprintf(text + used, sizeof text - used, "mode_%u,", n + 1);
         }
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\n",
                                  predict->report->has_values ? "value,model,residual" : "model");
-        status = slc_text_output_write(&predict->output, text, used, err);
+        SLC_TRY(slc_text_output_write(&predict->output, text, used, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status end_output(struct predict *predict, struct slc_error *err)

@@ -225,21 +225,16 @@ static enum slc_status multiply_tile(struct slc_products *products,
 {
     const uint64_t start_ns = slc_clock_ns();
     struct slc_encoded_block block;
-    enum slc_status status;
 
     if (tile->describe == NULL) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED, "a device takes whole tiles alone");
     }
-    status = tile->describe(tile, &block, err);
-    if (status == SLC_OK) {
-        status = products->device->ops->product.tile(products->device, worker->place.number, &block,
-                                                     fibers, err);
-    }
-    if (status == SLC_OK) {
-        slc_hybrid_tiles_computed(&products->queue, &worker->place, tile->nnz,
-                                  slc_clock_ns() - start_ns);
-    }
-    return status;
+    SLC_TRY(tile->describe(tile, &block, err));
+    SLC_TRY(products->device->ops->product.tile(products->device, worker->place.number, &block,
+                                                fibers, err));
+    slc_hybrid_tiles_computed(&products->queue, &worker->place, tile->nnz,
+                              slc_clock_ns() - start_ns);
+    return SLC_OK;
 }
 
 enum slc_status slc_products_take(struct slc_products *products,

@@ -479,14 +479,14 @@ multiply_layout(struct run *run, struct slc_stream *stream, struct slc_error *er
         .stop = options->stop,
         .progress = options->progress,
         .progress_context = options->progress_context};
-    enum slc_status status = slc_stream_pass(stream, &pass, err);
 
-    if (status == SLC_OK && run->carries) {
+    SLC_TRY(slc_stream_pass(stream, &pass, err));
+    if (run->carries) {
         run->carries = false;
-        status =
-            put_carried(run, &run->workers[0], run->fibers++, run->carry_coords, run->carry, err);
+        SLC_TRY(
+            put_carried(run, &run->workers[0], run->fibers++, run->carry_coords, run->carry, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_ttm_stream(struct slc_stream *stream,

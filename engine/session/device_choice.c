@@ -10,16 +10,11 @@ enum slc_status slc_device_wish_hybrid(const struct slc_device_wish *wish,
                                        struct slc_hybrid_wish *hybrid,
                                        struct slc_error *err)
 {
-    enum slc_status status;
-
     *hybrid = (struct slc_hybrid_wish){SLC_HYBRID_NONE, 0};
     if (wish->split == NULL || !slc_hybrid_known(wish->split)) {
         return SLC_OK;
     }
-    status = slc_hybrid_parse(wish->split, hybrid, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_hybrid_parse(wish->split, hybrid, err));
     if (wish->kind == SLC_DEVICE_CPU) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICE,
@@ -94,10 +89,7 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                                wish->count);
     }
     request->cpu_groups = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
-    status = slc_device_wish_hybrid(wish, request->deterministic, &request->hybrid, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_device_wish_hybrid(wish, request->deterministic, &request->hybrid, err));
     request->gpu_count = gpu && request->hybrid.kind == SLC_HYBRID_NONE ? wish->count : 0;
     if (wish->split != NULL && request->hybrid.kind == SLC_HYBRID_NONE &&
         !slc_split_parse(wish->split, &request->split)) {
@@ -170,15 +162,11 @@ static enum slc_status part_of_memory(const struct slc_device_maker *maker,
 {
     struct slc_device_info info;
     struct slc_device *device;
-    enum slc_status status;
 
     if (parts == 1) {
         return SLC_OK;
     }
-    status = make_device(maker, chip, ordinal, *bytes, &device, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(make_device(maker, chip, ordinal, *bytes, &device, err));
     device->ops->info(device, &info);
     device->ops->destroy(device);
     *bytes = slc_max_u64(info.free_bytes / parts, 1);

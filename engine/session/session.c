@@ -70,20 +70,13 @@ plan_wish(struct slc_session *session, uint64_t resident_bytes, struct slc_error
     struct slc_plan_request request = session->request;
     const uint32_t modes =
         request.operation == SLC_OP_CPD ? UINT32_MAX : UINT32_C(1) << request.mode;
-    enum slc_status status;
 
     request.resident_bytes = resident_bytes;
-    status = slc_device_wish_apply(&session->wish, &session->store, modes, &request, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_device_wish_apply(&session->wish, &session->store, modes, &request, err));
     slc_layouts_close(&session->layouts);
-    status = slc_layouts_open(&session->store, request.layouts, modes,
-                              request.memory_bytes != 0 ? request.memory_bytes : UINT64_MAX,
-                              &session->layouts, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_layouts_open(&session->store, request.layouts, modes,
+                             request.memory_bytes != 0 ? request.memory_bytes : UINT64_MAX,
+                             &session->layouts, err));
     session->resident_bytes = resident_bytes != 0 ? resident_bytes : slc_memory_resident();
     return plan_for_device(session, &request, err);
 }

@@ -13,19 +13,13 @@ run_pass(struct slc_executor *executor, struct slc_session_pass *pass, struct sl
                                              .progress = pass->progress,
                                              .progress_context = pass->progress_context};
     struct slc_executor_stats stats;
-    enum slc_status status = executor->ops->load(executor, err);
 
-    if (status == SLC_OK) {
-        status = executor->ops->mttkrp(executor, &mttkrp, err);
-    }
-    if (status == SLC_OK) {
-        status = executor->ops->read_output(executor, pass->mode, err);
-    }
-    if (status == SLC_OK) {
-        executor->ops->stats(executor, &stats);
-        memcpy(pass->devices, stats.member, stats.members * sizeof stats.member[0]);
-    }
-    return status;
+    SLC_TRY(executor->ops->load(executor, err));
+    SLC_TRY(executor->ops->mttkrp(executor, &mttkrp, err));
+    SLC_TRY(executor->ops->read_output(executor, pass->mode, err));
+    executor->ops->stats(executor, &stats);
+    memcpy(pass->devices, stats.member, stats.members * sizeof stats.member[0]);
+    return SLC_OK;
 }
 
 enum slc_status slc_session_mttkrp(struct slc_session *session,

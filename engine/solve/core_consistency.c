@@ -130,22 +130,19 @@ judge_core(const struct pass *pass, struct slc_core_report *report, struct slc_e
 static enum slc_status take_memory(struct pass *pass, unsigned workers, struct slc_error *err)
 {
     const uint64_t elements = pass_elements(pass->order, pass->rank, workers);
-    enum slc_status status;
 
     if (elements == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "the core of %u modes at rank %u has more numbers than memory can hold",
                         pass->order, pass->rank);
     }
-    status = slc_buffer_create(&pass->memory, elements * sizeof(double), SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        pass->elements = slc_core_elements(pass->order, pass->rank);
-        pass->scratch_elements = slc_core_scratch_elements(pass->order, pass->rank);
-        pass->total = pass->memory.data;
-        pass->cores = pass->total + pass->elements;
-        pass->scratch = pass->cores + workers * pass->elements;
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&pass->memory, elements * sizeof(double), SLC_PAGES_SMALL, err));
+    pass->elements = slc_core_elements(pass->order, pass->rank);
+    pass->scratch_elements = slc_core_scratch_elements(pass->order, pass->rank);
+    pass->total = pass->memory.data;
+    pass->cores = pass->total + pass->elements;
+    pass->scratch = pass->cores + workers * pass->elements;
+    return SLC_OK;
 }
 
 enum slc_status slc_core_consistency(const struct slc_store *store,

@@ -93,19 +93,17 @@ static enum slc_status take_mode_order(struct cp_state *state, struct slc_error 
 {
     const struct slc_cp_als_options *options = state->options;
     const struct slc_plan *plan = state->plan;
-    enum slc_status status;
 
     memcpy(state->mode_order, options->mode_order_set ? options->mode_order : plan->mode_order,
            state->order * sizeof state->mode_order[0]);
-    status = slc_plan_check_order(state->order, state->mode_order, err);
-    if (status == SLC_OK && plan->fusion.modes != 0 &&
-        memcmp(state->mode_order, plan->mode_order, state->order * sizeof state->mode_order[0]) !=
-            0) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "the plan has passes that update two modes in another order than asked "
-                          "for: plan with that order");
+    SLC_TRY(slc_plan_check_order(state->order, state->mode_order, err));
+    if (plan->fusion.modes != 0 && memcmp(state->mode_order, plan->mode_order,
+                                          state->order * sizeof state->mode_order[0]) != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan has passes that update two modes in another order than asked "
+                        "for: plan with that order");
     }
-    return status;
+    return SLC_OK;
 }
 
 bool cp_stop_requested(const struct cp_state *state)
@@ -180,10 +178,11 @@ static enum slc_status compute_mttkrp(struct cp_state *state, unsigned mode, str
 
         status = state->executor->ops->mttkrp(state->executor, &mttkrp, err);
     }
-    if (status == SLC_OK && !state->copies) {
+    SLC_TRY(status);
+    if (!state->copies) {
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Whether copies per mode are to be made before the next iteration. */
@@ -384,10 +383,7 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     result->fit = report.fit;
     state->fit = report.fit;
     result->iterations = state->iteration;
-    status = cp_checkpoint_past(state, &report, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(cp_checkpoint_past(state, &report, err));
     if (options->iteration != NULL) {
         options->iteration(options->context, &report);
     }
@@ -561,14 +557,8 @@ enum slc_status slc_cp_als(const struct slc_store *store,
     enum slc_status status;
 
     memset(result, 0, sizeof *result);
-    status = check_options(store, plan, options, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = take_mode_order(&state, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_options(store, plan, options, err));
+    SLC_TRY(take_mode_order(&state, err));
     state.norm_x = sqrt(store->manifest.sum_of_squares);
     result->order = state.order;
     result->rank = state.rank;

@@ -187,19 +187,11 @@ enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *er
 static enum slc_status write_all(struct cp_state *state, struct slc_error *err)
 {
     struct slc_checkpoint *checkpoint = state->options->checkpoint;
-    enum slc_status status;
 
     for (unsigned n = 0; n < state->order; n++) {
-        status = state->executor->ops->read_factor(state->executor, n, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(state->executor->ops->read_factor(state->executor, n, err));
     }
-    status = cp_part_gather(state, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(cp_part_gather(state, err));
     slc_checkpoint_begin(checkpoint);
     slc_checkpoint_section(checkpoint, "identity");
     slc_checkpoint_put(checkpoint, state->identity, strlen(state->identity));
@@ -230,11 +222,8 @@ enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err)
     struct slc_cp_result *result = state->result;
     const uint64_t start_ns = slc_clock_ns();
     const struct slc_cp_checkpointed *told;
-    enum slc_status status = write_all(state, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(write_all(state, err));
     state->saved_ns = slc_clock_ns();
     state->saving_seconds = (double)(state->saved_ns - start_ns) * 1e-9;
     state->unsaved = false;

@@ -129,10 +129,7 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
     jobs[0].conflict = SLC_CONFLICT_ROWS;
     jobs[1].conflict = choice->chosen;
     jobs[1].rival = choice->rival;
-    status = cp_pass_begin(state, strategies, 2, &pass, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(cp_pass_begin(state, strategies, 2, &pass, err));
     fused.cuts = pass.cuts;
     for (uint64_t i = 0; i < state->ranges[mode].count; i++) {
         state->turned[i] = pass.cuts != NULL && i < pass.cuts->first;

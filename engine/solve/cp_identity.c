@@ -59,18 +59,15 @@ put_start(struct identity *identity, const struct cp_state *state, struct slc_er
 {
     const struct slc_cp_als_options *options = state->options;
     uint64_t hash;
-    enum slc_status status;
 
     if (options->init_folder == NULL) {
         append_text(identity, "start=random, seed %" PRIu64 "\n", options->seed);
         return SLC_OK;
     }
-    status = slc_model_hash(options->files, options->init_folder, state->order, state->dims,
-                            state->rank, &hash, err);
-    if (status == SLC_OK) {
-        append_text(identity, "start=files with the checksum %016" PRIx64 "\n", hash);
-    }
-    return status;
+    SLC_TRY(slc_model_hash(options->files, options->init_folder, state->order, state->dims,
+                           state->rank, &hash, err));
+    append_text(identity, "start=files with the checksum %016" PRIx64 "\n", hash);
+    return SLC_OK;
 }
 
 /* The order of modes from 1; a decimal point whatever the locale's is. */
@@ -140,16 +137,17 @@ enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc
     if (state->options->holdout > 0.0) {
         put_holdout(&identity, state->options);
     }
-    if (status == SLC_OK && state->options->deterministic) {
+    SLC_TRY(status);
+    if (state->options->deterministic) {
         put_bits(&identity, state);
     }
-    if (status == SLC_OK && identity.used >= SLC_CP_IDENTITY_BYTES) {
-        status = slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_CHECKPOINT,
-                                "what decides the result takes more than the %d bytes that a "
-                                "checkpoint has for it: do without",
-                                SLC_CP_IDENTITY_BYTES);
+    if (identity.used >= SLC_CP_IDENTITY_BYTES) {
+        return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_CHECKPOINT,
+                              "what decides the result takes more than the %d bytes that a "
+                              "checkpoint has for it: do without",
+                              SLC_CP_IDENTITY_BYTES);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The value of the line that begins with the `length` bytes `name`; NULL where there is none. */

@@ -105,10 +105,11 @@ static enum slc_status end_part(void *context, uint64_t position, struct slc_err
     passing->left = cp_stop_due(state);
     status = passing->left ? cp_checkpoint_now(state, err) : cp_checkpoint_due(state, err);
     passing->position = 0;
-    if (status == SLC_OK && passing->left) {
-        status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped between two parts of a pass");
+    SLC_TRY(status);
+    if (passing->left) {
+        return slc_fail(err, SLC_ERR_INTERRUPTED, "stopped between two parts of a pass");
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The name of the section with region `region` of job `job`. */

@@ -87,17 +87,14 @@ static enum slc_status get_pending(struct cp_state *state,
                                    struct slc_error *err)
 {
     struct slc_matrix output;
-    enum slc_status status;
 
     if (mode == SLC_MAX_ORDER || (state->plan->fusion.seconds >> mode & 1U) == 0) {
         return SLC_OK;
     }
     output = cp_output_view(state, &state->second_output, mode);
-    status = get_matrix(reader, "pending", &output, err);
-    if (status == SLC_OK) {
-        state->pending = mode;
-    }
-    return status;
+    SLC_TRY(get_matrix(reader, "pending", &output, err));
+    state->pending = mode;
+    return SLC_OK;
 }
 
 /*
@@ -196,24 +193,13 @@ static enum slc_status load_checkpoint(struct cp_state *state,
                                        const struct slc_cp_saved *saved,
                                        struct slc_error *err)
 {
-    enum slc_status status = cp_part_check(state, saved, err);
-
-    if (status == SLC_OK) {
-        status = cp_factors_create(state, err);
-    }
-    if (status == SLC_OK) {
-        status = get_matrices(state, reader, err);
-    }
-    if (status == SLC_OK) {
-        status = get_pending(state, reader, saved->pending, err);
-    }
-    if (status == SLC_OK) {
-        status = get_past(state, reader, saved->past_count, err);
-    }
-    if (status == SLC_OK) {
-        take_numbers(state, saved);
-    }
-    return status;
+    SLC_TRY(cp_part_check(state, saved, err));
+    SLC_TRY(cp_factors_create(state, err));
+    SLC_TRY(get_matrices(state, reader, err));
+    SLC_TRY(get_pending(state, reader, saved->pending, err));
+    SLC_TRY(get_past(state, reader, saved->past_count, err));
+    take_numbers(state, saved);
+    return SLC_OK;
 }
 
 static void report_resume(const struct cp_state *state, const struct slc_cp_saved *saved)

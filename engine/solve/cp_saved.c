@@ -209,13 +209,13 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
         return SLC_ERR_UNSUPPORTED;
     }
     get_state(reader, version, saved, &sound);
-    status = slc_checkpoint_end(reader, err);
-    if (status == SLC_OK && (version == 0 || !sound || !is_state(saved))) {
+    SLC_TRY(slc_checkpoint_end(reader, err));
+    if ((version == 0 || !sound || !is_state(saved))) {
         (void)slc_fail(err, SLC_ERR_FORMAT, "the checkpoint's state is none that a run can have");
         slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
-        status = SLC_ERR_FORMAT;
+        SLC_TRY(SLC_ERR_FORMAT);
     }
-    return status;
+    return SLC_OK;
 }
 
 bool slc_cp_saved_order(const struct slc_checkpoint *checkpoint, unsigned order, unsigned *modes)

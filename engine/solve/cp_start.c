@@ -72,14 +72,8 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     struct slc_matrix output = {0};
     enum slc_status status;
 
-    status = slc_dense_create(state->plan->threads, state->rank, rows_max, &state->dense, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = slc_solver_create(&state->solver, state->rank, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_dense_create(state->plan->threads, state->rank, rows_max, &state->dense, err));
+    SLC_TRY(slc_solver_create(&state->solver, state->rank, err));
     status = slc_buffer_create(&state->squares,
                                squares_elements(state->order, state->rank) * sizeof(double),
                                SLC_PAGES_SMALL, err);

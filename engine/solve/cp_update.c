@@ -111,7 +111,6 @@ normalize_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     double *gram = state->gram[mode];
     double *scale = state->scale[mode];
-    enum slc_status status;
 
     for (uint32_t r = 0; r < state->rank; r++) {
         const double norm = column_norm(state, gram, r);
@@ -126,10 +125,7 @@ normalize_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
         state->norm[mode][r] = norm;
         scale[r] = norm == 0.0 ? 1.0 : 1.0 / (norm * state->right[r]);
     }
-    status = scale_far_columns(state, mode, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(scale_far_columns(state, mode, err));
     for (uint32_t r = 0; r < state->rank; r++) {
         for (uint32_t s = 0; s < state->rank; s++) {
             gram[(size_t)r * state->rank + s] *= scale[r] * scale[s];

@@ -239,16 +239,12 @@ enum slc_status slc_held_error(struct slc_held *held,
     struct judged judged = {
         .held = held, .model = {.order = held->order, .rank = factors[0].cols, .lambda = weights}};
     double squares = 0.0, magnitudes = 0.0;
-    enum slc_status status;
 
     for (unsigned n = 0; n < held->order; n++) {
         judged.model.factors[n] = &factors[n];
     }
     judged.sums = (double *)held->memory.data + held->room * record_words(held->order);
-    status = slc_team_for(workers, held->count, GRAIN, sum_errors, &judged, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_team_for(workers, held->count, GRAIN, sum_errors, &judged, err));
     for (uint64_t g = 0; g < slc_div_up_u64(held->count, GRAIN); g++) {
         squares += judged.sums[2 * g];
         magnitudes += judged.sums[2 * g + 1];

@@ -76,10 +76,7 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
 
     assert(jobs->second_job->conflict != SLC_CONFLICT_COLUMNS &&
            jobs->second_job->conflict != SLC_CONFLICT_REPLICA);
-    status = jobs->first->ops->mttkrp_begin(jobs->first, jobs->first_job, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(jobs->first->ops->mttkrp_begin(jobs->first, jobs->first_job, err));
     status = jobs->second->ops->mttkrp_begin(jobs->second, &second, err);
     if (status == SLC_OK) {
         status = slc_pass_in_parts(stream, &pass, jobs->ranges->count, jobs->cuts, err);

@@ -85,10 +85,7 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
     if (job->conflict == SLC_CONFLICT_REPLICA) {
         return backend->ops->mttkrp_replica(backend, job, err);
     }
-    status = backend->ops->mttkrp_begin(backend, &resumed, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(backend->ops->mttkrp_begin(backend, &resumed, err));
     status = slc_pass_in_parts(stream, &pass, blocks, cuts, err);
     if (status != SLC_OK) {
         /* The output is incomplete whatever the end says; the pass's fault is the one to report. */

@@ -175,13 +175,10 @@ make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_er
     for (unsigned l = 0; l < stream->layout_count && status == SLC_OK; l++) {
         status = place_blocks(&stream->layouts[l], &plan->layouts[l], &used, err);
     }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        slc_buffer_spread(&stream->cache);
-    }
-    return status;
+    SLC_TRY(status);
+    SLC_TRY(slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err));
+    slc_buffer_spread(&stream->cache);
+    return SLC_OK;
 }
 
 static enum slc_status open_parts(struct slc_stream *stream,
@@ -219,10 +216,8 @@ static enum slc_status open_parts(struct slc_stream *stream,
     for (unsigned l = 0; l < layouts->count; l++) {
         paths[l] = slc_reader_path(layouts->reader[l]);
     }
-    if (status == SLC_OK) {
-        status = slc_io_open(plan->request.io, &options, &stream->io, err);
-    }
-    return status;
+    SLC_TRY(status);
+    return slc_io_open(plan->request.io, &options, &stream->io, err);
 }
 
 /* Whether the plan is one for these layouts. */
@@ -252,11 +247,9 @@ enum slc_status slc_stream_open(const struct slc_files *files,
                                 struct slc_error *err)
 {
     struct slc_stream *stream;
-    enum slc_status status = check_plan(layouts, plan, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_plan(layouts, plan, err));
     stream = slc_calloc(1, sizeof *stream);
     if (stream == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a stream");

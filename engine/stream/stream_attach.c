@@ -42,16 +42,12 @@ uint64_t slc_stream_device_bytes(const struct slc_layouts *layouts, const struct
 static enum slc_status
 tell_device(struct slc_feed *feed, void *memory, uint64_t bytes, struct slc_error *err)
 {
-    enum slc_status status;
-
     if (bytes == 0) {
         return SLC_OK;
     }
-    status = feed->device->ops->memory.host_register(feed->device, memory, bytes, err);
-    if (status == SLC_OK) {
-        feed->registered[feed->registered_count++] = memory;
-    }
-    return status;
+    SLC_TRY(feed->device->ops->memory.host_register(feed->device, memory, bytes, err));
+    feed->registered[feed->registered_count++] = memory;
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -61,7 +57,6 @@ attach_device(struct slc_stream *stream, struct slc_device *device, struct slc_e
     const struct slc_copy_buffers *buffers = &stream->feeding->buffers;
     uint64_t bytes;
     void *slots = slc_io_slots(stream->io, &bytes);
-    enum slc_status status;
 
     feed->device = device;
     pthread_mutex_init(&feed->mutex, NULL);
@@ -70,14 +65,9 @@ attach_device(struct slc_stream *stream, struct slc_device *device, struct slc_e
     if (feed->copies == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u copies", feed->copy_most);
     }
-    status = tell_device(feed, slots, bytes, err);
-    if (status == SLC_OK) {
-        status = tell_device(feed, stream->cache.data, stream->cache.bytes, err);
-    }
-    if (status == SLC_OK) {
-        status = tell_device(feed, buffers->memory.data, buffers->memory.bytes, err);
-    }
-    return status;
+    SLC_TRY(tell_device(feed, slots, bytes, err));
+    SLC_TRY(tell_device(feed, stream->cache.data, stream->cache.bytes, err));
+    return tell_device(feed, buffers->memory.data, buffers->memory.bytes, err);
 }
 
 enum slc_status slc_stream_attach(struct slc_stream *stream,

@@ -97,13 +97,14 @@ static enum slc_status hand_over(struct slc_stream *stream,
         feed->device->ops->job.block(feed->device, block, keeps ? &keep : NULL, ticket, fault);
 
     feed->gathered = true;
-    if (status == SLC_OK && keep != SLC_NOT_RESIDENT) {
+    SLC_TRY(status);
+    if (keep != SLC_NOT_RESIDENT) {
         pthread_mutex_lock(&stream->mutex);
         stream->layout->keep[block->block] = keep;
         *state = SLC_CACHE_RESIDENT_NEW;
         pthread_mutex_unlock(&stream->mutex);
     }
-    return status;
+    return SLC_OK;
 }
 
 static void note_copy(struct slc_feed *feed, const struct slc_feed_copy *copy)
@@ -155,15 +156,9 @@ static enum slc_status check_mapped(struct slc_stream *stream,
         }
         return status;
     }
-    status = take_buffer(stream, number, &copy->buffer, fault);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(take_buffer(stream, number, &copy->buffer, fault));
     place = slc_copy_buffers_place(&stream->feeding->buffers, copy->buffer);
-    status = slc_stream_copy_arrived(stream, slot, block, place, fault);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_stream_copy_arrived(stream, slot, block, place, fault));
     record->slot = slot;
     slc_stream_block_release(stream, record);
     return slc_block_open(stream->layout->reader, block, place, false, view, fault);

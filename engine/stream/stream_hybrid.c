@@ -189,7 +189,6 @@ static enum slc_status look_for_work(struct slc_stream *stream,
 {
     struct slc_encoded_block size = {.bytes = 0};
     struct slc_block_entry entry;
-    enum slc_status status;
 
     if (candidate != NULL) {
         slc_reader_entry(stream->layout->reader, candidate->block, &entry);
@@ -199,14 +198,12 @@ static enum slc_status look_for_work(struct slc_stream *stream,
             size.expanded_bytes = slc_describe_expanded_bound(stream->layout->info, &entry);
         }
     }
-    status = feed->device->ops->job.poll(feed->device, candidate != NULL ? &size : NULL, progress,
-                                         fault);
-    if (status == SLC_OK) {
-        pthread_mutex_lock(&stream->mutex);
-        slc_hybrid_blocks_done(&stream->sharing, SLC_HYBRID_GPU, progress->nnz, slc_clock_ns());
-        pthread_mutex_unlock(&stream->mutex);
-    }
-    return status;
+    SLC_TRY(feed->device->ops->job.poll(feed->device, candidate != NULL ? &size : NULL, progress,
+                                        fault));
+    pthread_mutex_lock(&stream->mutex);
+    slc_hybrid_blocks_done(&stream->sharing, SLC_HYBRID_GPU, progress->nnz, slc_clock_ns());
+    pthread_mutex_unlock(&stream->mutex);
+    return SLC_OK;
 }
 
 /*
@@ -278,18 +275,14 @@ compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct sl
     struct slc_stream_worker *worker = &stream->workers[number];
     struct slc_hybrid_blocks *sharing = &stream->sharing;
     struct slc_open_block *block;
-    enum slc_status status;
     uint32_t tile;
 
     *worked = slc_stream_take_open(stream, worker, &block, &tile);
     if (!*worked) {
         return SLC_OK;
     }
-    status =
-        slc_stream_tile_compute(stream, number, block, tile, NULL, stream->consumer->tile, fault);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(
+        slc_stream_tile_compute(stream, number, block, tile, NULL, stream->consumer->tile, fault));
     pthread_mutex_lock(&stream->mutex);
     slc_hybrid_blocks_done(sharing, SLC_HYBRID_CPU,
                            sharing->done[SLC_HYBRID_CPU] + worker->inner.nnz, slc_clock_ns());
@@ -348,21 +341,20 @@ step(struct slc_stream *stream, unsigned number, bool *end, struct slc_error *fa
 {
     struct slc_stream_worker *worker = &stream->workers[number];
     const uint64_t news = slc_ring_news(stream->ring);
-    enum slc_status status;
     bool worked;
 
     if (sort_arrived(stream, &worker->wait_ns) == SLC_RING_END) {
         *end = true;
         return SLC_OK;
     }
-    status = serve_device(stream, number, &worked, fault);
-    if (status == SLC_OK && !worked) {
-        status = compute_tile(stream, number, &worked, fault);
+    SLC_TRY(serve_device(stream, number, &worked, fault));
+    if (!worked) {
+        SLC_TRY(compute_tile(stream, number, &worked, fault));
     }
-    if (status == SLC_OK && !worked && !open_block(stream, worker)) {
+    if (!worked && !open_block(stream, worker)) {
         rest_until_news(stream, worker, news);
     }
-    return status;
+    return SLC_OK;
 }
 
 void slc_stream_hybrid_run(struct slc_stream *stream, unsigned number)

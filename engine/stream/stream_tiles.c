@@ -321,13 +321,13 @@ enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
         }
         data = slc_stream_cache_place(stream, block);
     }
-    status = slc_block_open(stream->layout->reader, block, data, false, &record->view, fault);
-    if (status == SLC_OK && wanted) {
+    SLC_TRY(slc_block_open(stream->layout->reader, block, data, false, &record->view, fault));
+    if (wanted) {
         pthread_mutex_lock(&stream->mutex);
         stream->layout->cached[block] = SLC_CACHE_NEW;
         pthread_mutex_unlock(&stream->mutex);
     }
-    return status;
+    return SLC_OK;
 }
 
 void slc_stream_open_arrived(struct slc_stream *stream, unsigned slot, uint64_t block)

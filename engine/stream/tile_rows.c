@@ -28,14 +28,10 @@ slc_tile_rows_create(struct slc_tile_rows *rows, unsigned order, struct slc_erro
 {
     const uint64_t array_bytes = CUT_NNZ * sizeof(uint32_t) + SLACK_BYTES;
     unsigned char *next;
-    enum slc_status status;
 
     memset(rows, 0, sizeof *rows);
-    status =
-        slc_buffer_create(&rows->buffer, slc_tile_rows_memory_bytes(order), SLC_PAGES_SMALL, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(
+        slc_buffer_create(&rows->buffer, slc_tile_rows_memory_bytes(order), SLC_PAGES_SMALL, err));
     next = rows->buffer.data;
     rows->values = next;
     next += CUT_NNZ * sizeof(double) + SLACK_BYTES;

@@ -124,11 +124,9 @@ static enum slc_status take_tiles(struct slc_tile_stream *tiles,
         .stop = tiles->stop};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_stream *stream = NULL;
-    enum slc_status status = slc_stream_open(tiles->files, layouts, plan, &stream, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_stream_open(tiles->files, layouts, plan, &stream, err));
     status = slc_stream_pass(stream, &pass, &fault);
     slc_stream_stats(stream, &tiles->stats);
     slc_stream_close(stream);

@@ -11,14 +11,13 @@
 
 static enum slc_status enter(const struct slc_gpu *gpu, unsigned mode, struct slc_error *err)
 {
-    const enum slc_status status = slc_gpu_enter(gpu, err);
-
-    if (status == SLC_OK && (mode >= gpu->problem.order || gpu->job.active)) {
+    SLC_TRY(slc_gpu_enter(gpu, err));
+    if ((mode >= gpu->problem.order || gpu->job.active)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "there is no factor of mode %u on device %d, or an MTTKRP is under way",
                         mode, gpu->ordinal);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* From the registered place for small matrices; what is there stays until the stream has been
@@ -86,17 +85,16 @@ static enum slc_status enter_update(const struct slc_gpu *gpu,
                                     const struct slc_solver *solver,
                                     struct slc_error *err)
 {
-    const enum slc_status status = enter(gpu, mode, err);
-
-    if (status == SLC_OK && (!gpu->job.has_output || gpu->job.mttkrp.mode != mode ||
-                             solver->rank != gpu->problem.rank)) {
+    SLC_TRY(enter(gpu, mode, err));
+    if ((!gpu->job.has_output || gpu->job.mttkrp.mode != mode ||
+         solver->rank != gpu->problem.rank)) {
         return slc_fail(
             err, SLC_ERR_USAGE,
             "device %d has no output of an MTTKRP of mode %u, or the solver's rank %" PRIu32
             " is not %" PRIu32,
             gpu->ordinal, mode, solver->rank, gpu->problem.rank);
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_gpu_update(struct slc_device *device,
@@ -108,19 +106,14 @@ enum slc_status slc_gpu_update(struct slc_device *device,
     struct slc_gpu *gpu = slc_gpu_of(device);
     const uint64_t rank = gpu->problem.rank;
     const double *const found = gpu->memory.host_solver;
-    enum slc_status status = enter_update(gpu, mode, solver, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(enter_update(gpu, mode, solver, err));
     gpu->largest_known[mode] = false;
-    status = settled(gpu, update(gpu, mode, solver, err));
-    if (status == SLC_OK) {
-        memcpy(sums->largest, found, rank * sizeof *found);
-        memcpy(sums->inner, found + rank, rank * sizeof *found);
-        memcpy(sums->gram, found + 2 * rank, rank * rank * sizeof *found);
-    }
-    return status;
+    SLC_TRY(settled(gpu, update(gpu, mode, solver, err)));
+    memcpy(sums->largest, found, rank * sizeof *found);
+    memcpy(sums->inner, found + rank, rank * sizeof *found);
+    memcpy(sums->gram, found + 2 * rank, rank * rank * sizeof *found);
+    return SLC_OK;
 }
 
 static enum slc_status update_units(struct slc_gpu *gpu,
@@ -151,11 +144,8 @@ static enum slc_status update_units(struct slc_gpu *gpu,
                                            gpu->memory.unit_columns, gpu->memory.scratch,
                                            gpu->main),
                 err);
-    status = slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
-                                  2 * solver->rank * sizeof *columns, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_rows_receive(gpu, columns, gpu->memory.unit_columns, units->count,
+                                 2 * solver->rank * sizeof *columns, err));
     /* The place of the solver is used again, also where there were no units to wait for. */
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
@@ -199,28 +189,20 @@ slc_gpu_gram(struct slc_device *device, unsigned mode, double *gram, struct slc_
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
     const uint64_t rank = gpu->problem.rank;
-    enum slc_status status = enter(gpu, mode, err);
 
-    if (status == SLC_OK) {
-        status = settled(gpu, gram_of(gpu, mode, err));
-    }
-    if (status == SLC_OK) {
-        memcpy(gram, gpu->memory.host_solver, rank * rank * sizeof *gram);
-    }
-    return status;
+    SLC_TRY(enter(gpu, mode, err));
+    SLC_TRY(settled(gpu, gram_of(gpu, mode, err)));
+    memcpy(gram, gpu->memory.host_solver, rank * rank * sizeof *gram);
+    return SLC_OK;
 }
 
 static enum slc_status
 scale_by(struct slc_gpu *gpu, unsigned mode, const double *scale, struct slc_error *err)
 {
     const uint64_t bytes = gpu->problem.rank * sizeof *scale;
-    enum slc_status status;
 
     memcpy(gpu->memory.host_solver, scale, bytes);
-    status = send_doubles(gpu, gpu->memory.sums, bytes, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(send_doubles(gpu, gpu->memory.sums, bytes, err));
     SLC_GPU_TRY(slc_gpu_dense_scale(&gpu->memory.factor[mode], gpu->problem.precision,
                                     gpu->memory.sums, gpu->main),
                 err);
@@ -233,11 +215,8 @@ enum slc_status
 slc_gpu_scale(struct slc_device *device, unsigned mode, const double *scale, struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
-    enum slc_status status = enter(gpu, mode, err);
 
-    if (status == SLC_OK) {
-        gpu->largest_known[mode] = false;
-        status = settled(gpu, scale_by(gpu, mode, scale, err));
-    }
-    return status;
+    SLC_TRY(enter(gpu, mode, err));
+    gpu->largest_known[mode] = false;
+    return settled(gpu, scale_by(gpu, mode, scale, err));
 }

@@ -91,18 +91,12 @@ static enum slc_status add_block(struct slc_gpu *gpu,
 {
     const struct slc_device_problem *problem = &gpu->problem;
     const bool kept = keep != nullptr;
-    enum slc_status status = slc_gpu_slot_copy(gpu, slot, data, block->data, block->bytes, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_slot_copy(gpu, slot, data, block->data, block->bytes, err));
     add_tiles(slot, block, data, expanded);
     if (kept) {
-        status = slc_gpu_resident_keep(gpu, slot, block, slot->memory.host_tiles + slot->tile_count,
-                                       keep, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_gpu_resident_keep(gpu, slot, block, slot->memory.host_tiles + slot->tile_count,
+                                      keep, err));
     } else {
         slot->data_used = behind(slot->data_used, block->bytes, problem->slot_bytes);
         slot->expanded_used =
@@ -141,11 +135,9 @@ static enum slc_status enqueue_block(struct slc_gpu *gpu,
         data = slot->memory.data + slot->data_used;
         expanded = slot->memory.expanded + slot->expanded_used;
     }
-    status = add_block(gpu, slot, block, data, expanded, kept ? keep : nullptr, err);
-    if (status == SLC_OK) {
-        *ticket = ticket_of(gpu, slot);
-    }
-    return status;
+    SLC_TRY(add_block(gpu, slot, block, data, expanded, kept ? keep : nullptr, err));
+    *ticket = ticket_of(gpu, slot);
+    return SLC_OK;
 }
 
 enum slc_status slc_gpu_block(struct slc_device *device,

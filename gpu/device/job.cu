@@ -84,13 +84,9 @@ static enum slc_status begin_output(struct slc_gpu *gpu, double magnitude, struc
 {
     const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
     const uint64_t element = sizeof(double);
-    enum slc_status status = SLC_OK;
 
     if (gpu->problem.deterministic) {
-        status = begin_exact(gpu, magnitude, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(begin_exact(gpu, magnitude, err));
     } else {
         SLC_GPU_TRY(
             cudaMemsetAsync(output->data, 0, output->rows * output->pitch * element, gpu->main),

@@ -121,11 +121,9 @@ enum slc_status slc_gpu_factor_copy(struct slc_device *device,
                                     struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
-    enum slc_status status = enter(gpu, from, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(enter(gpu, from, err));
     if (mode >= gpu->problem.order) {
         return slc_fail(err, SLC_ERR_USAGE, "there is no factor of mode %u on device %d", mode,
                         gpu->ordinal);
@@ -244,11 +242,9 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
     const struct slc_gpu *other = slc_gpu_of(from);
-    enum slc_status status = enter(gpu, from, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(enter(gpu, from, err));
     if (!gpu->job.has_output || !other->job.has_output ||
         gpu->job.mttkrp.mode != other->job.mttkrp.mode ||
         gpu->job.unfinished != gpu->problem.deterministic ||

@@ -333,8 +333,7 @@ enum slc_status slc_gpu_residents_launch(struct slc_gpu *gpu, struct slc_error *
             end++;
         }
     }
-    if (status == SLC_OK) {
-        residents->wanted_begin = residents->wanted_end = 0;
-    }
-    return status;
+    SLC_TRY(status);
+    residents->wanted_begin = residents->wanted_end = 0;
+    return SLC_OK;
 }

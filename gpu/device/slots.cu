@@ -64,18 +64,12 @@ time_copies(struct slc_gpu *gpu, struct slc_gpu_slot *slot, uint32_t count, stru
 enum slc_status
 slc_gpu_slot_retire(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
 {
-    enum slc_status status;
-
     SLC_PLANT(slot_overwritten, SLC_GPU_TRY(cudaEventSynchronize(slot->computing.end), err));
-    status = time_copies(gpu, slot, slot->copy_count, err);
-    if (status == SLC_OK) {
-        status = slc_gpu_add_span(gpu, &gpu->times.compute, &slot->computing, err);
-    }
-    if (status == SLC_OK) {
-        slot->state = SLC_GPU_SLOT_FREE;
-        gpu->job.nnz_done += slot->nnz;
-    }
-    return status;
+    SLC_TRY(time_copies(gpu, slot, slot->copy_count, err));
+    SLC_TRY(slc_gpu_add_span(gpu, &gpu->times.compute, &slot->computing, err));
+    slot->state = SLC_GPU_SLOT_FREE;
+    gpu->job.nnz_done += slot->nnz;
+    return SLC_OK;
 }
 
 void slc_gpu_wait(struct slc_gpu *gpu)
@@ -200,14 +194,11 @@ enum slc_status slc_gpu_slot_copy(struct slc_gpu *gpu,
     if (slot->copy_count >= SLC_GPU_COPIES) {
         status = time_copies(gpu, slot, slot->copy_count - SLC_GPU_COPIES + 1, err);
     }
-    if (status == SLC_OK) {
-        status = copy(slot, &slot->copies[slot->copy_count % SLC_GPU_COPIES], to, from, bytes, err);
-    }
-    if (status == SLC_OK) {
-        slot->copy_count++;
-        gpu->stats.block_bytes += bytes;
-    }
-    return status;
+    SLC_TRY(status);
+    SLC_TRY(copy(slot, &slot->copies[slot->copy_count % SLC_GPU_COPIES], to, from, bytes, err));
+    slot->copy_count++;
+    gpu->stats.block_bytes += bytes;
+    return SLC_OK;
 }
 
 /* ---- launching a batch */
@@ -246,16 +237,12 @@ copy_tables(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *er
 static enum slc_status launch(struct slc_gpu *gpu, struct slc_gpu_slot *slot, struct slc_error *err)
 {
     struct slc_gpu_batch batch = slc_gpu_batch_of(gpu);
-    enum slc_status status;
 
     batch.tiles = slot->memory.tiles;
     batch.chunk_begin = slot->memory.chunk_begin;
     batch.tile_count = slot->tile_count;
     batch.chunk_count = cut_chunks(gpu, slot);
-    status = copy_tables(gpu, slot, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(copy_tables(gpu, slot, err));
     /* The output's zeros, and whatever the factors come from. */
     SLC_PLANT(batch_before_begun,
               SLC_GPU_TRY(cudaStreamWaitEvent(slot->stream, gpu->begun, 0), err));

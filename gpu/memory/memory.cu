@@ -41,10 +41,7 @@ enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_gpu_device_memory_take(memory->device_bytes, &memory->device, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_device_memory_take(memory->device_bytes, &memory->device, err));
     SLC_GPU_TRY(cudaHostRegister(memory->registered.data, memory->registered.bytes,
                                  cudaHostRegisterPortable),
                 err);

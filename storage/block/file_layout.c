@@ -197,7 +197,6 @@ static enum slc_status check_content_run(const uint8_t *page,
                                          struct slc_error *err)
 {
     const struct slc_fiber_run run = {page[SLC_HEADER_CONTENT_MODE], page[SLC_HEADER_CONTENT_BITS]};
-    enum slc_status status;
 
     if ((slc_load_u64(page + SLC_HEADER_RESERVED_BITS) & SLC_CONTENT_RUN_BIT) == 0) {
         info->content_keys = info->keys;
@@ -209,10 +208,7 @@ static enum slc_status check_content_run(const uint8_t *page,
                               "for that is not set",
                               run.bits, run.mode + 1);
     }
-    status = check_run(page, info, SLC_HEADER_CONTENT_MODE, SLC_FIBER_BITS_MAX, at, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_run(page, info, SLC_HEADER_CONTENT_MODE, SLC_FIBER_BITS_MAX, at, err));
     *at = SLC_HEADER_CONTENT_MODE;
     if (slc_fiber_run_same(run, info->keys.run)) {
         return slc_fail(err, SLC_ERR_FORMAT,
@@ -228,17 +224,11 @@ check_keys(const uint8_t *page, struct slc_layout_info *info, uint64_t *at, stru
 {
     const struct slc_fiber_run run = {page[SLC_HEADER_RUN_MODE], page[SLC_HEADER_RUN_BITS]};
     const bool whole = info->layout == SLC_LAYOUT_FIBER;
-    enum slc_status status = check_run(page, info, SLC_HEADER_RUN_MODE,
-                                       whole ? SLC_MAX_KEY_BITS : SLC_FIBER_BITS_MAX, at, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_run(page, info, SLC_HEADER_RUN_MODE,
+                      whole ? SLC_MAX_KEY_BITS : SLC_FIBER_BITS_MAX, at, err));
     *at = SLC_HEADER_DIMS;
-    status = slc_key_layout_init_run(&info->keys, info->order, info->dims, run, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_key_layout_init_run(&info->keys, info->order, info->dims, run, err));
     *at = SLC_HEADER_RUN_MODE;
     if (whole && !slc_key_layout_fibers(&info->keys, info->layout_mode)) {
         return slc_fail(err, SLC_ERR_FORMAT,

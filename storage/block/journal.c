@@ -75,7 +75,6 @@ static enum slc_status count_records(struct slc_journal *journal, struct slc_err
     struct slc_file_stat stat;
     uint8_t head[HEAD_BYTES];
     int rc = journal->files->stat_fd(journal->files->self, journal->fd, &stat);
-    enum slc_status status;
 
     if (rc < 0) {
         return slc_fail_errno(err, -rc, journal->path, "asking for the journal's size");
@@ -83,12 +82,12 @@ static enum slc_status count_records(struct slc_journal *journal, struct slc_err
     if (stat.bytes < HEAD_BYTES) {
         return SLC_OK;
     }
-    status =
-        slc_file_read_at(journal->files, journal->fd, journal->path, head, sizeof head, 0, err);
-    if (status == SLC_OK && memcmp(head, journal->head, sizeof head) == 0) {
+    SLC_TRY(
+        slc_file_read_at(journal->files, journal->fd, journal->path, head, sizeof head, 0, err));
+    if (memcmp(head, journal->head, sizeof head) == 0) {
         journal->found = (stat.bytes - HEAD_BYTES) / record_bytes(journal);
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_journal_open(const struct slc_files *files,
@@ -138,17 +137,13 @@ enum slc_status slc_journal_next(struct slc_journal *journal,
     uint8_t bytes[RECORD_BYTES_MAX];
     uint64_t hash_at = record_bytes(journal) - 8;
     uint64_t flags;
-    enum slc_status status;
 
     *found = false;
     if (journal->next >= journal->found) {
         return SLC_OK;
     }
-    status = slc_file_read_at(journal->files, journal->fd, journal->path, bytes,
-                              record_bytes(journal), record_offset(journal, journal->next), err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_file_read_at(journal->files, journal->fd, journal->path, bytes,
+                             record_bytes(journal), record_offset(journal, journal->next), err));
     if (slc_load_u64(bytes + hash_at) != slc_hash64(bytes, hash_at) ||
         slc_load_u64(bytes + RECORD_BEFORE) != journal->hash) {
         journal->found = journal->next;
@@ -222,15 +217,11 @@ enum slc_status slc_journal_add(struct slc_journal *journal,
 
 enum slc_status slc_journal_commit(struct slc_journal *journal, struct slc_error *err)
 {
-    enum slc_status status =
-        slc_file_write_at(journal->files, journal->fd, journal->path, journal->pending,
-                          journal->pending_bytes, journal->written, err);
-
-    if (status == SLC_OK) {
-        journal->written += journal->pending_bytes;
-        journal->pending_bytes = 0;
-    }
-    return status;
+    SLC_TRY(slc_file_write_at(journal->files, journal->fd, journal->path, journal->pending,
+                              journal->pending_bytes, journal->written, err));
+    journal->written += journal->pending_bytes;
+    journal->pending_bytes = 0;
+    return SLC_OK;
 }
 
 enum slc_status slc_journal_sync(struct slc_journal *journal, struct slc_error *err)

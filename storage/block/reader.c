@@ -39,11 +39,9 @@ static enum slc_status open_header(const struct slc_files *files,
                                    struct slc_error *err)
 {
     uint8_t page[SLC_PAGE_BYTES] = {0};
-    enum slc_status status = slc_block_file_open(files, path, "opening a block file", file, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_block_file_open(files, path, "opening a block file", file, err));
     status = slc_block_file_read(file, page, slc_min_u64(file->bytes, sizeof page), 0, err);
     if (status != SLC_OK) {
         goto fail;

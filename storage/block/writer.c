@@ -239,18 +239,14 @@ append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_e
                         "a tile of %" PRIu32 " bytes does not fit into a block of %" PRIu64,
                         tile->data_bytes, SLC_MAX_BLOCK_BYTES);
     }
-    status = slc_writer_reserve(&writer->directory, &writer->directory_room,
-                                ((uint64_t)writer->entry.tile_count + 1) * entry_bytes, err);
-    if (status == SLC_OK) {
-        status = slc_writer_reserve_block(writer, payload, err);
-    }
-    if (status == SLC_OK) {
-        memcpy((uint8_t *)writer->block.data + writer->data_bytes, tile->data, tile->data_bytes);
-        add_to_block(writer, tile);
-        slc_writer_add_rows(writer, tile->min, tile->max);
-        writer->data_bytes += tile->data_bytes;
-    }
-    return status;
+    SLC_TRY(slc_writer_reserve(&writer->directory, &writer->directory_room,
+                               ((uint64_t)writer->entry.tile_count + 1) * entry_bytes, err));
+    SLC_TRY(slc_writer_reserve_block(writer, payload, err));
+    memcpy((uint8_t *)writer->block.data + writer->data_bytes, tile->data, tile->data_bytes);
+    add_to_block(writer, tile);
+    slc_writer_add_rows(writer, tile->min, tile->max);
+    writer->data_bytes += tile->data_bytes;
+    return SLC_OK;
 }
 
 static enum slc_status fail_again(const struct slc_writer *writer, struct slc_error *err)
@@ -306,10 +302,7 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     enum slc_status status;
 
     header->index_bytes = slc_pad_to_page(used);
-    status = slc_writer_reserve(&writer->index, &writer->index_room, header->index_bytes, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_room, header->index_bytes, err));
     if (header->index_bytes > used) {
         memset(writer->index + used, 0, header->index_bytes - used);
     }

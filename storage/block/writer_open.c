@@ -38,20 +38,17 @@ enum slc_status
 slc_writer_reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_error *err)
 {
     struct slc_buffer grown = SLC_BUFFER_INIT;
-    enum slc_status status;
 
     if (slc_pad_to_page(bytes) <= writer->block.bytes) {
         return SLC_OK;
     }
-    status = slc_buffer_create(&grown, slc_pad_to_page(bytes), SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        if (writer->data_bytes > 0) {
-            memcpy(grown.data, writer->block.data, writer->data_bytes);
-        }
-        slc_buffer_destroy(&writer->block);
-        writer->block = grown;
+    SLC_TRY(slc_buffer_create(&grown, slc_pad_to_page(bytes), SLC_PAGES_SMALL, err));
+    if (writer->data_bytes > 0) {
+        memcpy(grown.data, writer->block.data, writer->data_bytes);
     }
-    return status;
+    slc_buffer_destroy(&writer->block);
+    writer->block = grown;
+    return SLC_OK;
 }
 
 enum slc_status slc_writer_note_block(struct slc_writer *writer,
@@ -61,12 +58,8 @@ enum slc_status slc_writer_note_block(struct slc_writer *writer,
     struct slc_layout_info *info = &writer->header.info;
     uint64_t entry_bytes = slc_index_entry_bytes(info->order);
     uint64_t used = info->block_count * entry_bytes;
-    enum slc_status status =
-        slc_writer_reserve(&writer->index, &writer->index_room, used + entry_bytes, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_room, used + entry_bytes, err));
     slc_index_entry_encode(entry, info->order, writer->index + used);
     writer->header.index_offset += entry->padded_bytes;
     info->block_count++;
@@ -220,10 +213,9 @@ enum slc_status slc_writer_open(const struct slc_writer_options *options,
         }
         slc_writer_destroy(opened);
     }
-    if (status == SLC_OK) {
-        *writer = opened;
-    }
-    return status;
+    SLC_TRY(status);
+    *writer = opened;
+    return SLC_OK;
 }
 
 /* What of a writer's state a partition that is complete leaves behind. */

@@ -132,21 +132,17 @@ enum slc_status slc_checkpoint_take_folder(struct slc_checkpoint *checkpoint,
     const struct slc_files *files = checkpoint->files;
     int rc = files->make_folder(files->self, folder);
     struct slc_file_stat stat;
-    enum slc_status status;
     bool taken;
 
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, folder, "making the folder of the checkpoint");
     }
     checkpoint->made_folder = rc >= 0;
-    status = slc_folder_lock(
+    SLC_TRY(slc_folder_lock(
         files, folder,
         "another sluice computes what this run would, and keeps its "
         "checkpoint here: wait for it, or name another output or folder of checkpoints",
-        &checkpoint->lock_fd, &taken, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+        &checkpoint->lock_fd, &taken, err));
     rc = files->stat_fd(files->self, checkpoint->lock_fd, &stat);
     if (rc < 0) {
         return slc_fail_errno(err, -rc, folder, "looking at the folder of the checkpoint");

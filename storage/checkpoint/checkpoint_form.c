@@ -220,12 +220,13 @@ enum slc_status slc_checkpoint_table_decode(const uint8_t *header,
     for (unsigned s = 0; s < info->section_count && status == SLC_OK; s++) {
         status = decode_entry(table + (size_t)s * ENTRY_BYTES, s, &next, path, info, err);
     }
-    if (status == SLC_OK && next != info->file_bytes) {
-        status = foreign(err, path, HEADER_FILE_BYTES, "a checkpoint longer than its sections");
+    SLC_TRY(status);
+    if (next != info->file_bytes) {
+        SLC_TRY(foreign(err, path, HEADER_FILE_BYTES, "a checkpoint longer than its sections"));
     }
-    if (status == SLC_OK && !all_zero(table + used, SLC_PAGE_BYTES - used)) {
-        status = foreign(err, path, SLC_CHECKPOINT_TABLE_OFFSET + used,
-                         "a checkpoint with sections that it does not count");
+    if (!all_zero(table + used, SLC_PAGE_BYTES - used)) {
+        SLC_TRY(foreign(err, path, SLC_CHECKPOINT_TABLE_OFFSET + used,
+                        "a checkpoint with sections that it does not count"));
     }
-    return status;
+    return SLC_OK;
 }

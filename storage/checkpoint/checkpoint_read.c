@@ -85,11 +85,12 @@ static enum slc_status finish_section(struct slc_checkpoint_reader *reader, stru
     while (reader->loaded < padded(section->bytes) && status == SLC_OK) {
         status = load_buffer(reader, err);
     }
-    if (status == SLC_OK && slc_hash_stream_end(reader->stream) != section->hash) {
-        status = slc_checkpoint_damaged(err, reader->path, section->offset,
-                                        "a section is not that of its checksum");
+    SLC_TRY(status);
+    if (slc_hash_stream_end(reader->stream) != section->hash) {
+        SLC_TRY(slc_checkpoint_damaged(err, reader->path, section->offset,
+                                       "a section is not that of its checksum"));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Header, table and every section of an open file. *empty: there is no generation in it. */

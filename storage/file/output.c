@@ -169,11 +169,9 @@ enum slc_status slc_file_replace(const struct slc_files *files,
                                  struct slc_error *err)
 {
     struct slc_output output;
-    enum slc_status status = slc_output_open(&output, files, path, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_output_open(&output, files, path, err));
     /* In one piece, past the buffer. */
     status = slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
     if (status != SLC_OK) {

@@ -75,14 +75,14 @@ static enum slc_status write_buffer(const struct slc_output_ring *ring,
     const struct slc_files *files = ring->files;
     const uint64_t offset = buffer * ring->buffer_bytes;
     const uint64_t pages = bytes - bytes % SLC_PAGE_BYTES;
-    enum slc_status status = slc_file_write_pages(files, ring->direct_fd, ring->fd, ring->temporary,
-                                                  slot_of(ring, buffer), pages, offset, err);
 
-    if (status == SLC_OK && pages < bytes) {
-        status = slc_file_write_at(files, ring->fd, ring->temporary, slot_of(ring, buffer) + pages,
-                                   bytes - pages, offset + pages, err);
+    SLC_TRY(slc_file_write_pages(files, ring->direct_fd, ring->fd, ring->temporary,
+                                 slot_of(ring, buffer), pages, offset, err));
+    if (pages < bytes) {
+        SLC_TRY(slc_file_write_at(files, ring->fd, ring->temporary, slot_of(ring, buffer) + pages,
+                                  bytes - pages, offset + pages, err));
     }
-    if (status == SLC_OK && ring->direct_fd < 0) {
+    if (ring->direct_fd < 0) {
         /* Advice: nothing is lost where it is not taken. */
         (void)files->advise_file(files->self, ring->fd, offset, bytes, POSIX_FADV_DONTNEED);
         if (buffer >= DROP_BEHIND) {
@@ -91,7 +91,7 @@ static enum slc_status write_buffer(const struct slc_output_ring *ring,
                                      ring->buffer_bytes, POSIX_FADV_DONTNEED);
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Writes the first buffer of the window. The lock is held on entry and exit, not meanwhile. */

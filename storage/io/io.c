@@ -368,8 +368,6 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
 enum slc_status
 slc_io_submit(struct slc_io *io, struct slc_io_request *request, struct slc_error *err)
 {
-    enum slc_status status;
-
     if (request->file >= io->source_count || request->slot >= io->slot_count ||
         request->bytes == 0 || request->bytes > io->slot_bytes ||
         request->bytes % SLC_PAGE_BYTES != 0 || request->offset % SLC_PAGE_BYTES != 0 ||
@@ -384,25 +382,18 @@ slc_io_submit(struct slc_io *io, struct slc_io_request *request, struct slc_erro
     request->data = NULL;
     request->status = SLC_OK;
     slc_error_clear(&request->error);
-    status = io->ops->submit(io, request, err);
-    if (status == SLC_OK) {
-        io->in_flight++;
-    }
-    return status;
+    SLC_TRY(io->ops->submit(io, request, err));
+    io->in_flight++;
+    return SLC_OK;
 }
 
 enum slc_status
 slc_io_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error *err)
 {
-    enum slc_status status;
-
     if (io->in_flight == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "waiting for a read while none is in flight");
     }
-    status = io->ops->wait(io, request, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(io->ops->wait(io, request, err));
     io->in_flight--;
     if ((*request)->status == SLC_OK) {
         io->stats.reads++;

@@ -171,11 +171,9 @@ enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err)
     }
     threads = (unsigned)slc_min_u64(threads, slc_min_u64(io->slot_count, MAX_THREADS));
     while (pread->thread_count < threads) {
-        enum slc_status status = slc_thread_start(&pread->threads[pread->thread_count], worker_run,
-                                                  pread, "a thread that reads blocks", err);
-        if (status != SLC_OK) {
-            return status;
-        }
+
+        SLC_TRY(slc_thread_start(&pread->threads[pread->thread_count], worker_run, pread,
+                                 "a thread that reads blocks", err));
         pread->thread_count++;
     }
     return SLC_OK;

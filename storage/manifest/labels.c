@@ -71,15 +71,11 @@ uint64_t slc_labels_file_bytes(uint64_t length)
 
 enum slc_status slc_labels_create(struct slc_labels *labels, uint64_t length, struct slc_error *err)
 {
-    enum slc_status status;
-
     assert(is_possible(length));
     *labels = (struct slc_labels){.length = length};
-    status = slc_buffer_create(&labels->buffer, room_bytes(length), pages_for(length), err);
-    if (status == SLC_OK) {
-        labels->label = (uint32_t *)((char *)labels->buffer.data + HEADER_BYTES);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&labels->buffer, room_bytes(length), pages_for(length), err));
+    labels->label = (uint32_t *)((char *)labels->buffer.data + HEADER_BYTES);
+    return SLC_OK;
 }
 
 void slc_labels_destroy(struct slc_labels *labels)
@@ -241,11 +237,9 @@ static enum slc_status load_file(const struct slc_files *files,
                                  struct slc_error *err)
 {
     int fd;
-    enum slc_status status = open_file(files, path, &fd, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(open_file(files, path, &fd, err));
     status = load_open(files, fd, path, bytes, file_bytes, err);
     (void)files->close(files->self, fd);
     return status;

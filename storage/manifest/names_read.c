@@ -208,11 +208,8 @@ static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struc
         return damaged(names, "a piece does not lie within the file", err);
     }
     names->bytes = end - begin;
-    status = slc_file_read_at(names->files, names->fd, names->path, names->piece, names->bytes,
-                              begin, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_file_read_at(names->files, names->fd, names->path, names->piece, names->bytes,
+                             begin, err));
     if (slc_hash64(names->piece, names->bytes) != slc_load_u64(entries + SLC_NAMES_ENTRY_HASH)) {
         return damaged(names, "the checksum of a piece does not hold", err);
     }
@@ -278,10 +275,11 @@ static enum slc_status check_hash(const struct slc_names *names,
         slc_hash_stream_add(&hash, bytes, status == SLC_OK ? now : 0);
     }
     slc_free(bytes);
-    if (status == SLC_OK && slc_hash_stream_end(&hash) != listed->hash) {
-        status = damaged(names, "the file's checksum is not that of the manifest", err);
+    SLC_TRY(status);
+    if (slc_hash_stream_end(&hash) != listed->hash) {
+        SLC_TRY(damaged(names, "the file's checksum is not that of the manifest", err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_names_verify(const struct slc_files *files,
@@ -290,11 +288,9 @@ enum slc_status slc_names_verify(const struct slc_files *files,
                                  struct slc_error *err)
 {
     struct slc_names *names;
-    enum slc_status status = slc_names_open(files, folder, listed, &names, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_names_open(files, folder, listed, &names, err));
     status = check_hash(names, listed, err);
     for (uint64_t piece = 0; piece < names->pieces && status == SLC_OK; piece++) {
         status = load_piece(names, piece, err);

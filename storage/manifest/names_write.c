@@ -158,10 +158,7 @@ static enum slc_status end_piece(struct slc_names_writer *writer, struct slc_err
     if (writer->in_piece == 0) {
         return SLC_OK;
     }
-    status = grow_table(writer, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(grow_table(writer, err));
     slc_hash_stream_begin(&hash);
     slc_hash_stream_add(&hash, writer->ends, ends_bytes);
     slc_hash_stream_add(&hash, writer->bytes, writer->used);
@@ -203,8 +200,6 @@ enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
                                      size_t bytes,
                                      struct slc_error *err)
 {
-    enum slc_status status;
-
     if (bytes > SLC_NAME_BYTES_MAX) {
         return slc_fail(err, SLC_ERR_INPUT, "a name of %zu bytes: at most %d are possible", bytes,
                         (int)SLC_NAME_BYTES_MAX);
@@ -212,10 +207,7 @@ enum slc_status slc_names_writer_add(struct slc_names_writer *writer,
     if (bytes > 0 && memchr(name, '\0', bytes) != NULL) {
         return slc_fail(err, SLC_ERR_INPUT, "a name has a byte 0, which no name may have");
     }
-    status = grow_bytes(writer, (uint32_t)bytes, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(grow_bytes(writer, (uint32_t)bytes, err));
     if (bytes > 0) {
         memcpy(writer->bytes + writer->used, name, bytes);
     }

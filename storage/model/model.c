@@ -174,13 +174,8 @@ enum slc_status slc_model_write(const struct slc_files *files,
                                 const struct slc_model_view *model,
                                 struct slc_error *err)
 {
-    enum slc_status status;
-
     files = slc_files_or_system(files);
-    status = check_place(files, form, path, model->order, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_place(files, form, path, model->order, err));
     if (form == SLC_MODEL_NPY) {
         return write_npy(files, path, model, err);
     }

@@ -51,12 +51,10 @@ static enum slc_status
 begin_array(struct slc_output *output, const struct slc_mat5_array *array, struct slc_error *err)
 {
     uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, SLC_MAT5_ARRAY_MAX, &room, err);
 
-    if (status == SLC_OK) {
-        output->used += slc_mat5_begin(array, room);
-    }
-    return status;
+    SLC_TRY(slc_output_reserve(output, SLC_MAT5_ARRAY_MAX, &room, err));
+    output->used += slc_mat5_begin(array, room);
+    return SLC_OK;
 }
 
 static enum slc_status

@@ -27,12 +27,10 @@ static enum slc_status
 put_number(struct slc_output *output, double value, char follows, struct slc_error *err)
 {
     uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, NUMBER_ROOM, &room, err);
 
-    if (status == SLC_OK) {
-        output->used += (size_t)snprintf((char *)room, NUMBER_ROOM, "%.16e%c", value, follows);
-    }
-    return status;
+    SLC_TRY(slc_output_reserve(output, NUMBER_ROOM, &room, err));
+    output->used += (size_t)snprintf((char *)room, NUMBER_ROOM, "%.16e%c", value, follows);
+    return SLC_OK;
 }
 
 static enum slc_status put_row(struct slc_output *output,

@@ -35,13 +35,11 @@ static enum slc_status write_header(struct slc_output *output,
                                           .dimensions = dimensions,
                                           .shape = {rows, cols}};
     uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, SLC_NPY_STORED_BYTES, &room, err);
 
-    if (status == SLC_OK) {
-        slc_npy_header_store(&header, room);
-        output->used += SLC_NPY_STORED_BYTES;
-    }
-    return status;
+    SLC_TRY(slc_output_reserve(output, SLC_NPY_STORED_BYTES, &room, err));
+    slc_npy_header_store(&header, room);
+    output->used += SLC_NPY_STORED_BYTES;
+    return SLC_OK;
 }
 
 /* Appends `count` consecutive elements at `values`, little-endian. */
@@ -57,11 +55,8 @@ static enum slc_status write_values(struct slc_output *output,
     while (count > 0) {
         size_t items = (size_t)slc_min_u64(count, SLC_OUTPUT_BUFFER_BYTES / 8);
         uint8_t *room;
-        enum slc_status status = slc_output_reserve(output, items * item, &room, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_output_reserve(output, items * item, &room, err));
         for (size_t i = 0; i < items; i++, at += item, room += item) {
             if (type == SLC_F32) {
                 float value;
@@ -89,10 +84,7 @@ enum slc_status slc_npy_write(const struct slc_files *files,
     struct slc_output output;
     enum slc_status status;
 
-    status = slc_output_open(&output, files, path, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_output_open(&output, files, path, err));
     status = write_header(&output, matrix->type, 2, matrix->rows, matrix->cols, err);
     for (uint64_t row = 0; row < matrix->rows && status == SLC_OK; row++) {
         status = write_values(&output, matrix->type, data + row * pitch_bytes, matrix->cols, err);
@@ -113,10 +105,7 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
     struct slc_output output;
     enum slc_status status;
 
-    status = slc_output_open(&output, files, path, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_output_open(&output, files, path, err));
     status = write_header(&output, SLC_F64, 1, count, 1, err);
     if (status == SLC_OK) {
         status = write_values(&output, SLC_F64, values, count, err);
@@ -387,11 +376,10 @@ enum slc_status slc_npy_shape(const struct slc_files *files,
     enum slc_status status = open_source(&source, expect_rows, 0, &scratch, err);
 
     close_source(&source, scratch, status, err);
-    if (status == SLC_OK) {
-        *rows = source.header.shape[0];
-        *cols = (uint32_t)source.header.shape[1];
-    }
-    return status;
+    SLC_TRY(status);
+    *rows = source.header.shape[0];
+    *cols = (uint32_t)source.header.shape[1];
+    return SLC_OK;
 }
 
 struct slc_npy_rows {

@@ -125,11 +125,8 @@ static bool is_type(const struct scanner *scanner, const char text[32])
 static enum slc_status take_type(struct scanner *scanner, struct slc_npy_header *header)
 {
     char text[32] = "";
-    enum slc_status status = take_string(scanner, text);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(take_string(scanner, text));
     if (!is_type(scanner, text)) {
         return slc_fail(scanner->err, SLC_ERR_UNSUPPORTED,
                         "a .npy array of type '%s'; %s can be read", text,
@@ -191,11 +188,8 @@ take_member(struct scanner *scanner, struct slc_npy_header *header, unsigned *se
     static const char *const names[] = {"descr", "fortran_order", "shape"};
     char name[32];
     unsigned member = 0;
-    enum slc_status status = take_string(scanner, name);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(take_string(scanner, name));
     while (member < 3 && strcmp(name, names[member]) != 0) {
         member++;
     }

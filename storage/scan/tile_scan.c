@@ -93,13 +93,10 @@ static enum slc_status read_block(const struct scan *scan,
                                   struct slc_error *err)
 {
     const struct slc_reader *reader = scan->options->reader;
-    enum slc_status status = slc_block_file_read(&scan->file, slot->memory.data,
-                                                 entry->padded_bytes, entry->offset, err);
 
-    if (status == SLC_OK) {
-        status = slc_block_open(reader, block, slot->memory.data, false, &slot->view, err);
-    }
-    return status;
+    SLC_TRY(slc_block_file_read(&scan->file, slot->memory.data, entry->padded_bytes, entry->offset,
+                                err));
+    return slc_block_open(reader, block, slot->memory.data, false, &slot->view, err);
 }
 
 /* Fills the next slot, if it is free and there is a block for it. The lock is held. */

@@ -289,15 +289,9 @@ check_blocks(struct verifier *verifier, const struct slc_reader *reader, struct 
     if (blocks == 0) {
         return SLC_OK;
     }
-    status = choose_workers(&check, &workers, err);
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = slc_block_file_open(verifier->files, slc_reader_path(reader), "opening a block file",
-                                 &check.file, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(choose_workers(&check, &workers, err));
+    SLC_TRY(slc_block_file_open(verifier->files, slc_reader_path(reader), "opening a block file",
+                                &check.file, err));
     status = create_workers(&check, workers, err);
     if (status == SLC_OK) {
         status = slc_team_for(workers, blocks, 1, check_range, &check, err);

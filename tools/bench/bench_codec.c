@@ -159,15 +159,14 @@ static enum slc_status measure_cell(
     start_ns = slc_clock_ns();
     status = bench_image_encode(&bench->images[codec], &bench->sample, err);
     encode_seconds = slc_seconds_since(start_ns);
-    if (status == SLC_OK) {
-        start_ns = slc_clock_ns();
-        status = bench_image_decode(&bench->images[codec], err);
-    }
-    if (status == SLC_OK && counts) {
+    SLC_TRY(status);
+    start_ns = slc_clock_ns();
+    SLC_TRY(bench_image_decode(&bench->images[codec], err));
+    if (counts) {
         bench_samples_add(&bench->decode[codec][set], slc_seconds_since(start_ns));
         bench_samples_add(&bench->encode[codec][set], encode_seconds);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* One round: everything once. */

@@ -421,10 +421,9 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
             status = decompose(bench, &wanted, run, err);
         }
     }
-    if (status == SLC_OK) {
-        finish_runs(record, runs);
-    }
-    return status;
+    SLC_TRY(status);
+    finish_runs(record, runs);
+    return SLC_OK;
 }
 
 static void print_copies(const json_t *run)

@@ -353,10 +353,7 @@ static enum slc_status measure_group(struct mttkrp_bench *bench,
     group->rank = rank;
     group->threads = threads > 0 ? (unsigned)threads : slc_team_default_workers();
     group->precision = precision;
-    status = bench_mttkrp_variants(&wanted, &bench->session.store, group, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(bench_mttkrp_variants(&wanted, &bench->session.store, group, err));
     bench->cells = slc_calloc(group->variant_count, sizeof *bench->cells);
     if (bench->cells == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
@@ -423,13 +420,13 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     bench->ceilings.memory_set_bytes = args->memory_set;
     group->mode_begin = args->mode > 0 ? (unsigned)args->mode - 1 : 0;
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
-    status = measure_all(bench, err);
-    if (status == SLC_OK && json_array_size(bench->totals) == 1) {
+    SLC_TRY(measure_all(bench, err));
+    if (json_array_size(bench->totals) == 1) {
         /* The figure that scripts compare stands at the top where there is only one. */
         (void)json_object_set(record, "all_modes_ms",
                               json_object_get(json_array_get(bench->totals, 0), "all_modes_ms"));
     }
-    return status;
+    return SLC_OK;
 }
 
 static void print_tables(const json_t *record)

@@ -113,25 +113,15 @@ open_parts(struct pass_bench *bench, uint32_t rank, unsigned mode, struct slc_er
     request.slots = SLOTS_IN_MEMORY;
     bench->memory.layouts = slc_layouts_one(bench->memory.store.reader);
     bench->drive.layouts = slc_layouts_one(bench->drive.store.reader);
-    if (status == SLC_OK) {
-        status = bench_resident_plan(&bench->memory.layouts, &request, &beside, &bench->memory.plan,
-                                     &bench->drive.plan, err);
-    }
-    if (status == SLC_OK) {
-        status = bench_resident_load(&bench->memory, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_session_start(&bench->drive, err);
-    }
-    if (status == SLC_OK) {
-        status = bench_raw_open(slc_reader_path(bench->drive.store.reader), plan->slot_bytes,
-                                plan->slot_count, &bench->raw, err);
-    }
-    if (status == SLC_OK) {
-        status = bench_factors_create(&bench->factors, &bench->drive.store.manifest,
-                                      request.precision, rank, plan->threads, err);
-    }
-    return status;
+    SLC_TRY(status);
+    SLC_TRY(bench_resident_plan(&bench->memory.layouts, &request, &beside, &bench->memory.plan,
+                                &bench->drive.plan, err));
+    SLC_TRY(bench_resident_load(&bench->memory, err));
+    SLC_TRY(slc_session_start(&bench->drive, err));
+    SLC_TRY(bench_raw_open(slc_reader_path(bench->drive.store.reader), plan->slot_bytes,
+                           plan->slot_count, &bench->raw, err));
+    return bench_factors_create(&bench->factors, &bench->drive.store.manifest, request.precision,
+                                rank, plan->threads, err);
 }
 
 static void close_parts(struct pass_bench *bench)

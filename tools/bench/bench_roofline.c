@@ -322,12 +322,9 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     struct roofline_bound bound = {.nnz = 0};
     unsigned order;
     json_t *tensor;
-    enum slc_status status =
-        session_open(&bench->session, bench->operands.text[which], args->memory, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(session_open(&bench->session, bench->operands.text[which], args->memory, err));
     roofline_name_tensor(&bench->operands, which, bench->name, sizeof bench->name);
     order = manifest->order;
     tensor = bench_tensor_to_json(&bench->session.store);
@@ -349,10 +346,9 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     for (unsigned c = ROOFLINE_BEST; c < ROOFLINE_CASES && status == SLC_OK && bound.nnz > 0; c++) {
         status = measure_bound(bench, &bound, (enum roofline_case)c, tensor, err);
     }
-    if (status == SLC_OK) {
-        add_tensor_rows(bench, order, bound.nnz > 0);
-    }
-    return status;
+    SLC_TRY(status);
+    add_tensor_rows(bench, order, bound.nnz > 0);
+    return SLC_OK;
 }
 
 /* The roofs over rows, when all are measured. */
@@ -387,13 +383,14 @@ static enum slc_status check_all(struct roofline_bench *bench, struct slc_error 
         status = session_open(&bench->session, bench->operands.text[i], args->memory, err);
         session_close(&bench->session);
     }
-    if (status == SLC_OK && args->svg != NULL) {
-        status = roofline_svg_try(args->svg, err);
+    SLC_TRY(status);
+    if (args->svg != NULL) {
+        SLC_TRY(roofline_svg_try(args->svg, err));
     }
-    if (status == SLC_OK && args->bounds) {
-        status = bench_temp_folder(args->temp_dir, &bench->folder, err);
+    if (args->bounds) {
+        SLC_TRY(bench_temp_folder(args->temp_dir, &bench->folder, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Looks for the device, if one is asked for, and chooses the kernels. */
@@ -402,7 +399,6 @@ choose_device(struct roofline_bench *bench, json_t *record, struct slc_error *er
 {
     const struct arguments *args = bench->args;
     struct slc_device_info info;
-    enum slc_status status;
 
     bench->kernels = roofline_kernels;
     bench->kernel_count = roofline_kernel_count;
@@ -422,14 +418,12 @@ choose_device(struct roofline_bench *bench, json_t *record, struct slc_error *er
     }
     bench->kernels = roofline_device_kernels;
     bench->kernel_count = roofline_device_kernel_count;
-    status = bench_device_find(args->device_memory, &info, err);
-    if (status == SLC_OK) {
-        bench->device = (struct bench_roofs_device){
-            .free_bytes = info.free_bytes,
-            .row_bytes = largest_rank(args) * (uint32_t)slc_value_bytes(bench->precision)};
-        bench_set_device(record, &info);
-    }
-    return status;
+    SLC_TRY(bench_device_find(args->device_memory, &info, err));
+    bench->device = (struct bench_roofs_device){
+        .free_bytes = info.free_bytes,
+        .row_bytes = largest_rank(args) * (uint32_t)slc_value_bytes(bench->precision)};
+    bench_set_device(record, &info);
+    return SLC_OK;
 }
 
 static enum slc_status measure_roofs(struct roofline_bench *bench, struct slc_error *err)
@@ -476,24 +470,20 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
         status = measure_tensor(bench, i, err);
     }
-    if (status == SLC_OK) {
-        status = bench_roofs_raise(&bench->roofs, err);
+    SLC_TRY(status);
+    SLC_TRY(bench_roofs_raise(&bench->roofs, err));
+    bench_roofs_to_json(&bench->roofs, record);
+    set_roofs(bench, bench->rows);
+    set_roofs(bench, bench->bounds);
+    if (json_array_size(bench->rows) == 0 && json_array_size(bench->left_out) > 0) {
+        return slc_fail(
+            err, SLC_ERR_BUDGET, "%s",
+            json_string_value(json_object_get(json_array_get(bench->left_out, 0), "why")));
     }
-    if (status == SLC_OK) {
-        bench_roofs_to_json(&bench->roofs, record);
-        set_roofs(bench, bench->rows);
-        set_roofs(bench, bench->bounds);
+    if (args->svg != NULL) {
+        SLC_TRY(roofline_svg_write(record, args->svg, err));
     }
-    if (status == SLC_OK && json_array_size(bench->rows) == 0 &&
-        json_array_size(bench->left_out) > 0) {
-        status =
-            slc_fail(err, SLC_ERR_BUDGET, "%s",
-                     json_string_value(json_object_get(json_array_get(bench->left_out, 0), "why")));
-    }
-    if (status == SLC_OK && args->svg != NULL) {
-        status = roofline_svg_write(record, args->svg, err);
-    }
-    return status;
+    return SLC_OK;
 }
 
 static void print_tables(const json_t *record)

@@ -144,13 +144,13 @@ static enum slc_status make_loop(struct ttm_bench *bench, struct slc_error *err)
     const struct slc_plan *plan = &bench->mode.plan;
     const uint64_t held = slc_memory_resident();
     const uint64_t room = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
-    enum slc_status status = ttm_loop_create(&bench->loop, &bench->mode, room, &bench->looped, err);
 
-    if (status == SLC_OK && !bench->looped) {
+    SLC_TRY(ttm_loop_create(&bench->loop, &bench->mode, room, &bench->looped, err));
+    if (!bench->looped) {
         console_note("mode %u, %u columns: no loop, which would hold all nonzeros and rows",
                      bench->mode.options.mode + 1, bench->mode.matrix.cols);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status measure_mode(struct ttm_bench *bench, unsigned n, struct slc_error *err)

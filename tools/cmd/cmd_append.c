@@ -190,16 +190,12 @@ perform(const struct arguments *args, struct slc_convert_options *append, struct
 {
     struct slc_convert_report report = {.order = 0};
     struct forecast_ahead ahead;
-    enum slc_status status;
 
     if (args->forecast.dry_run) {
         return forecast_convert(&args->forecast, append, err);
     }
     forecast_convert_ahead(append, args->build.quiet, &ahead);
-    status = slc_convert(append, &report, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_convert(append, &report, err));
     console_settle();
     report_append(&report, args, append);
     if (!report.appended_before && !report.build.completed) {

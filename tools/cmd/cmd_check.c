@@ -115,7 +115,8 @@ static enum slc_status forecast_check(const struct arguments *args,
             slc_store_trial(NULL, store->reader, forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS,
                             NULL, &trial, err);
     }
-    if (status == SLC_OK && !args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
+    SLC_TRY(status);
+    if (!args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
         forecast_try_drives(forecast, slc_reader_path(store->reader));
         forecast_phase(forecast, "begin");
         forecast_part(forecast, "opening", FORECAST_START_SECONDS);
@@ -127,7 +128,7 @@ static enum slc_status forecast_check(const struct arguments *args,
                       (args->fast ? CHECKSUM_SHARE : CHECKED_DECODING) * trial.decode_seconds *
                           nnz / (double)workers);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* What is checked, and how. */

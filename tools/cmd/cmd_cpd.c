@@ -342,10 +342,11 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
         status = tell_sweep(cpd, err);
     }
     /* What went into it is in the results now, if the run is through. */
-    if (status == SLC_OK && stop_code(cpd->result.reason) == 0) {
-        status = cpd_checkpoint_remove(&cpd->checkpoint, err);
+    SLC_TRY(status);
+    if (stop_code(cpd->result.reason) == 0) {
+        SLC_TRY(cpd_checkpoint_remove(&cpd->checkpoint, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static void print_end(const struct cpd *cpd)

@@ -100,11 +100,9 @@ static enum slc_status choose_form(const struct arguments *args,
                                    struct slc_error *err)
 {
     const bool by_name = strcmp(args->format, "auto") == 0;
-    enum slc_status status = by_name && !run ? check_promise(output, err) : SLC_OK;
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(by_name && !run ? check_promise(output, err) : SLC_OK);
     status =
         slc_export_form_choose(run ? SLC_EXPORT_MODEL : SLC_EXPORT_TENSOR,
                                by_name ? NULL : args->format, output, form, by_name ? NULL : err);

@@ -83,15 +83,14 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
     }
     status = slc_relayout_add(layouts, kind, mode, &report, err);
     console_settle();
-    if (status == SLC_OK) {
-        expected->made_bytes += report.summary.file_bytes;
-        expected->resumed = expected->resumed || report.kept_nnz > 0;
-    }
-    if (status == SLC_OK && !args->quiet) {
+    SLC_TRY(status);
+    expected->made_bytes += report.summary.file_bytes;
+    expected->resumed = expected->resumed || report.kept_nnz > 0;
+    if (!args->quiet) {
         layout_print_report(layouts, kind, mode, &report, args->verbose);
         (void)fflush(stdout);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status drop_layout(struct slc_relayout *layouts,
@@ -100,13 +99,12 @@ static enum slc_status drop_layout(struct slc_relayout *layouts,
                                    unsigned mode,
                                    struct slc_error *err)
 {
-    enum slc_status status = args->dry_run ? SLC_OK : slc_relayout_drop(layouts, kind, mode, err);
-
-    if (status == SLC_OK && !args->quiet) {
+    SLC_TRY(args->dry_run ? SLC_OK : slc_relayout_drop(layouts, kind, mode, err));
+    if (!args->quiet) {
         printf("%s-%u: %s\n", slc_layout_name(kind), mode + 1,
                args->dry_run ? "would be dropped" : "dropped");
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Folders as they are to be listed: absolute. At most SLC_MAX_STRIPES. Errors: SLC_ERR_USAGE. */
@@ -156,7 +154,8 @@ static enum slc_status move_layout(struct slc_relayout *layouts,
                                       (const char *const *)folders, count, &changed, err);
     }
     console_settle();
-    if (status == SLC_OK && !args->quiet) {
+    SLC_TRY(status);
+    if (!args->quiet) {
         printf("%s: %s%s", file,
                !changed        ? "is already "
                : args->dry_run ? "would be moved "
@@ -167,7 +166,7 @@ static enum slc_status move_layout(struct slc_relayout *layouts,
         }
         (void)fflush(stdout);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Stripes or gathers what is asked for. */
@@ -218,10 +217,11 @@ static enum slc_status change(struct slc_relayout *layouts,
             status = add_layout(layouts, args, expected, layout_kinds[i / order], i % order, err);
         }
     }
-    if (status == SLC_OK && (args->lists.stripe != NULL || args->lists.gather)) {
-        status = move_layouts(layouts, args, &wish, err);
+    SLC_TRY(status);
+    if ((args->lists.stripe != NULL || args->lists.gather)) {
+        SLC_TRY(move_layouts(layouts, args, &wish, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Opens the store, and adds and drops. */

@@ -166,10 +166,9 @@ print_mode_json(struct told *told, uint32_t component, unsigned i, struct slc_er
         printf(k > 0 ? ",\n" : "\n");
         status = print_value(row, err);
     }
-    if (status == SLC_OK) {
-        printf("]}");
-    }
-    return status;
+    SLC_TRY(status);
+    printf("]}");
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -185,10 +184,9 @@ print_component_json(struct told *told, uint32_t component, struct slc_error *er
         printf(i > 0 ? ",\n" : "\n");
         status = print_mode_json(told, component, i, err);
     }
-    if (status == SLC_OK) {
-        printf("]}");
-    }
-    return status;
+    SLC_TRY(status);
+    printf("]}");
+    return SLC_OK;
 }
 
 static enum slc_status print_json(struct told *told, struct slc_error *err)
@@ -207,10 +205,9 @@ static enum slc_status print_json(struct told *told, struct slc_error *err)
         printf(c > 0 ? ",\n" : "\n");
         status = print_component_json(told, c, err);
     }
-    if (status == SLC_OK) {
-        printf("]}\n");
-    }
-    return status;
+    SLC_TRY(status);
+    printf("]}\n");
+    return SLC_OK;
 }
 
 static enum slc_status print_top(struct told *told, struct slc_error *err)

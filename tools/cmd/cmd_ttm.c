@@ -137,18 +137,11 @@ static enum slc_status read_operands(struct ttm_product *product, struct slc_err
 {
     const struct slc_store *store = numbering(product);
     const struct slc_manifest *manifest = &store->manifest;
-    enum slc_status status =
-        slc_npy_read(slc_files_system(), product->args->matrix, product->plan.request.precision,
-                     manifest->dims[product->mode], product->cols, &product->matrix, err);
 
-    if (status == SLC_OK) {
-        status = slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err);
-    }
-    if (status == SLC_OK) {
-        status =
-            slc_relabel_names(store, product->mode, product->labels, product->options.index, err);
-    }
-    return status;
+    SLC_TRY(slc_npy_read(slc_files_system(), product->args->matrix, product->plan.request.precision,
+                         manifest->dims[product->mode], product->cols, &product->matrix, err));
+    SLC_TRY(slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err));
+    return slc_relabel_names(store, product->mode, product->labels, product->options.index, err);
 }
 
 static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t bytes_read)
@@ -307,14 +300,10 @@ static enum slc_status plan_only(struct ttm_product *product, struct slc_error *
 {
     const uint64_t room =
         product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX;
-    enum slc_status status;
 
     product->order.store = &product->store;
-    status =
-        slc_store_open_fibers(&product->store, product->mode, room, &product->order.reader, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(
+        slc_store_open_fibers(&product->store, product->mode, room, &product->order.reader, err));
     return product->order.reader != NULL
                ? make_plan(product, product->order.reader, err)
                : slc_fiber_order_check(&product->store, product->mode, err);

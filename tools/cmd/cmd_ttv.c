@@ -98,11 +98,12 @@ static enum slc_status fill_products(struct product *product, struct slc_error *
                                                    .streams = (unsigned)session->streams,
                                                    .optional = choice->optional,
                                                    .why = choice->refused};
-    if (status == SLC_OK && choice->device != NULL) {
+    SLC_TRY(status);
+    if (choice->device != NULL) {
         product->products = slc_device_products_table(&product->device);
         product->contract.products = &product->products;
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -110,7 +111,6 @@ fill_options(struct product *product, const struct operands *operands, struct sl
 {
     const struct arguments *args = &product->args;
     struct slc_contract_options *out = &product->contract;
-    enum slc_status status;
 
     if (args->modes.count != args->vectors.count) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -121,10 +121,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
         return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
                         args->build.codec);
     }
-    status = fill_tiles(product, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(fill_tiles(product, err));
     out->store = operands->text[0];
     out->output = operands->count > 1 ? operands->text[1] : NULL;
     out->vector_count = args->modes.count;

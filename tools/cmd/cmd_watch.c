@@ -132,11 +132,12 @@ static enum slc_status look_at_folder(struct watch *watch, struct slc_error *err
         watch_folder_look(watch->path, &watch->folder, &watch->state, &news, err);
 
     watch->is_folder = true;
-    if (status == SLC_OK && news != RUN_NEWS_NONE) {
+    SLC_TRY(status);
+    if (news != RUN_NEWS_NONE) {
         watch->heard_ns = slc_clock_ns();
-        status = report_news(watch, news, err);
+        SLC_TRY(report_news(watch, news, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* All that has been written since the last look. A file that is another, or was cut, begins anew.

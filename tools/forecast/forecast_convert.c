@@ -185,24 +185,23 @@ static enum slc_status check_limits(const struct slc_convert_forecast *found,
 {
     const uint64_t temp_most = slc_max_u64(forecast->temp_bytes, forecast->temp_most_bytes);
     struct format_text a;
-    enum slc_status status = forecast_check_room(forecast, err);
 
-    if (status == SLC_OK && convert->max_temp > 0 && temp_most > convert->max_temp) {
-        status = slc_fail(err, SLC_ERR_BUDGET, "%s of about %s %s: raise --max-temp%s",
-                          found->table ? "temporary files" : "a temporary file",
-                          format_data(&a, (double)temp_most),
-                          forecast->temp_bytes > convert->max_temp ? "are needed" : "may be needed",
-                          found->spill_bytes > 0 ? ", or give more --memory" : "");
+    SLC_TRY(forecast_check_room(forecast, err));
+    if (convert->max_temp > 0 && temp_most > convert->max_temp) {
+        return slc_fail(err, SLC_ERR_BUDGET, "%s of about %s %s: raise --max-temp%s",
+                        found->table ? "temporary files" : "a temporary file",
+                        format_data(&a, (double)temp_most),
+                        forecast->temp_bytes > convert->max_temp ? "are needed" : "may be needed",
+                        found->spill_bytes > 0 ? ", or give more --memory" : "");
     }
-    if (status == SLC_OK && found->tight) {
-        status =
-            slc_fail(err, SLC_ERR_BUDGET,
-                     "the different strings of the columns %s into %s: --memory %" PRIu64
-                     "MiB is enough for as many as there may be",
-                     found->too_small ? "will not fit" : "may not fit",
-                     format_memory(&a, convert->memory_bytes), (found->enough_bytes >> 20) + 1);
+    if (found->tight) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "the different strings of the columns %s into %s: --memory %" PRIu64
+                        "MiB is enough for as many as there may be",
+                        found->too_small ? "will not fit" : "may not fit",
+                        format_memory(&a, convert->memory_bytes), (found->enough_bytes >> 20) + 1);
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status forecast_convert(const struct forecast_options *options,
@@ -211,11 +210,9 @@ enum slc_status forecast_convert(const struct forecast_options *options,
 {
     struct slc_convert_forecast found;
     struct forecast forecast;
-    enum slc_status status = make_forecast(options, convert, &found, &forecast, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(make_forecast(options, convert, &found, &forecast, err));
     if (!options->json) {
         print_input(&found, convert);
     }

@@ -75,9 +75,7 @@ enum slc_status forecast_product(const struct forecast_product *product, struct 
     if (status != SLC_OK || forecast.phases == 0) {
         return status;
     }
-    status = forecast_check_room(&forecast, err);
-    if (status == SLC_OK) {
-        forecast_print_time(&forecast);
-    }
-    return status;
+    SLC_TRY(forecast_check_room(&forecast, err));
+    forecast_print_time(&forecast);
+    return SLC_OK;
 }

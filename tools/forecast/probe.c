@@ -335,11 +335,9 @@ static enum slc_status run(struct slc_session *session,
     struct probe probe = {.seconds = seconds};
     struct slc_stream_stats stats;
     bool in_time;
-    enum slc_status status = check_session(session, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_session(session, err));
     estimator_start(&probe.estimator);
     probe.estimator.plan = &session->plan;
     estimator_estimate(&probe.estimator, iterations, estimate);

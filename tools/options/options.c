@@ -402,10 +402,8 @@ parse_letters(struct parse_state *state, const char *text, bool *help, struct sl
         if (option->kind != OPTION_FLAG) {
             return take_value(state, option, text[1] != '\0' ? text + 1 : NULL, err);
         }
-        enum slc_status status = take_value(state, option, "true", err);
-        if (status != SLC_OK) {
-            return status;
-        }
+
+        SLC_TRY(take_value(state, option, "true", err));
     }
     return SLC_OK;
 }
@@ -415,11 +413,8 @@ set_defaults(const struct command *command, void *values, struct slc_error *err)
 {
     for (const struct option *option = command->options; option->name != NULL; option++) {
         if (option->fallback != NULL) {
-            enum slc_status status = store_value(option, option->fallback, values, err);
 
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(store_value(option, option->fallback, values, err));
         }
     }
     return SLC_OK;
@@ -482,8 +477,9 @@ enum slc_status options_parse(const struct command *command,
             operands->text[operands->count++] = text;
         }
     }
-    if (status == SLC_OK && !*help) {
-        status = check_complete(&state, operands, err);
+    SLC_TRY(status);
+    if (!*help) {
+        SLC_TRY(check_complete(&state, operands, err));
     }
-    return status;
+    return SLC_OK;
 }

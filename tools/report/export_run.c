@@ -147,19 +147,16 @@ enum slc_status export_run(const struct export_run_options *options, struct slc_
     const struct job job = {options, &export_options};
     struct slc_export_run_report report;
     struct forecast_ahead ahead;
-    enum slc_status status;
 
     if (options->forecast.dry_run) {
         return tell_forecast(&job, err);
     }
     forecast_ahead(&ahead, options->quiet, options->run, judge_ahead, &job);
-    status = slc_export_run(&export_options, &report, err);
-    if (status == SLC_OK && !options->quiet) {
+    SLC_TRY(slc_export_run(&export_options, &report, err));
+    if (!options->quiet) {
         printf("Exported %u factors of rank %" PRIu32 " to %s\n", report.order, report.rank,
                report.first);
     }
-    if (status == SLC_OK) {
-        forecast_compare(&ahead, options->quiet, output_of(options));
-    }
-    return status;
+    forecast_compare(&ahead, options->quiet, output_of(options));
+    return SLC_OK;
 }

@@ -84,11 +84,8 @@ enum slc_status layout_judge(const struct slc_relayout *layouts,
     struct forecast forecast = {.command = "layout", .output = slc_reader_path(reader)};
     struct slc_store_trial trial;
     struct format_text a;
-    enum slc_status status = slc_store_trial(NULL, reader, TRIAL_SECONDS, NULL, &trial, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_store_trial(NULL, reader, TRIAL_SECONDS, NULL, &trial, err));
     forecast.final_bytes = (uint64_t)disk_bytes(info, plan);
     if (trial.nnz > 0) {
         forecast_try_drives(&forecast, slc_reader_path(reader));
@@ -105,12 +102,12 @@ enum slc_status layout_judge(const struct slc_relayout *layouts,
                       forecast.write_rate > 0 ? (double)forecast.final_bytes / forecast.write_rate
                                               : 0);
     }
-    status = forecast_check_room(&forecast, err);
-    if (status == SLC_OK && !quiet) {
+    SLC_TRY(forecast_check_room(&forecast, err));
+    if (!quiet) {
         printf("  %-12s %s read\n", "bytes", format_data(&a, scans * (double)info->file_bytes));
         forecast_print_time(&forecast);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Of memory for encoders and the writer, that is touched (measured: 0.21 to 0.45). */

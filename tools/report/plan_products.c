@@ -84,11 +84,9 @@ static enum slc_status plan_ttm(const struct slc_store *store,
     struct slc_layouts layouts;
     struct slc_ttm_division share;
     struct slc_plan plan;
-    enum slc_status status = slc_store_open_fibers(store, mode, options->memory, &reader, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_store_open_fibers(store, mode, options->memory, &reader, err));
     product->ttm_needs_layout =
         reader == NULL && slc_fiber_order_check(store, mode, NULL) != SLC_OK;
     product->ttm_sorts = reader == NULL && !product->ttm_needs_layout;

@@ -100,7 +100,6 @@ enum slc_status session_plan(struct slc_session *session,
             session->store.manifest.order, session->store.manifest.nnz, options->holdout,
             options->threads != 0 ? (unsigned)options->threads : slc_team_default_workers()),
     };
-    enum slc_status status;
 
     if (!slc_io_parse(options->io, &request.io) ||
         !slc_schedule_parse(options->schedule, &request.schedule) ||
@@ -118,10 +117,7 @@ enum slc_status session_plan(struct slc_session *session,
             options->copies != NULL ? options->copies : "never",
             options->passes != NULL ? options->passes : "plain");
     }
-    status = take_mode_order(&options->mode_order, session->store.manifest.order, &request, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(take_mode_order(&options->mode_order, session->store.manifest.order, &request, err));
     session->maker = slc_gpu_maker();
     return slc_session_plan(session, &request, &wish, err);
 }

@@ -391,7 +391,6 @@ static enum slc_status name_place(struct slc_build_folder *folder,
                                   struct slc_error *err)
 {
     size_t length = strlen(output);
-    enum slc_status status;
 
     while (length > 1 && output[length - 1] == '/') {
         length--;
@@ -407,14 +406,12 @@ static enum slc_status name_place(struct slc_build_folder *folder,
     if (length == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "the name of the output is empty");
     }
-    status = check_output(folder, err);
-    if (status == SLC_OK) {
-        status = refuse_link(folder, err);
+    SLC_TRY(check_output(folder, err));
+    SLC_TRY(refuse_link(folder, err));
+    if (!is_relabelled(folder->output)) {
+        SLC_TRY(slc_check_parent_outside_stores(files, folder->output, err));
     }
-    if (status == SLC_OK && !is_relabelled(folder->output)) {
-        status = slc_check_parent_outside_stores(files, folder->output, err);
-    }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_build_folder_check(const struct slc_files *files,

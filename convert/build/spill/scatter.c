@@ -187,11 +187,8 @@ enum slc_status slc_scatter_frame(struct slc_scatter *scatter,
     }
     for (uint32_t bucket = 0; bucket < scatter->shape.buckets; bucket++) {
         struct slc_scatter_fill *fill = &w->fills[bucket];
-        enum slc_status status = flush_buffer(scatter, worker, bucket, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(flush_buffer(scatter, worker, bucket, err));
         fill->range = ranges[bucket];
         fill->row_words = slc_chunk_row_words(&fill->range);
         empty_buffer(scatter, worker, bucket);
@@ -248,11 +245,8 @@ enum slc_status slc_scatter_add(struct slc_scatter *scatter,
             row[2] = value;
         }
         if (fill->next == fill->end) {
-            enum slc_status status = flush_buffer(scatter, worker, batch->buckets[i], err);
 
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(flush_buffer(scatter, worker, batch->buckets[i], err));
         }
     }
     return SLC_OK;
@@ -265,11 +259,8 @@ enum slc_status slc_scatter_flush_all(struct slc_scatter *scatter, struct slc_er
 
     for (bucket = 0; bucket < scatter->shape.buckets; bucket++) {
         for (worker = 0; worker < scatter->shape.workers; worker++) {
-            enum slc_status status = flush_buffer(scatter, worker, bucket, err);
 
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(flush_buffer(scatter, worker, bucket, err));
         }
     }
     return SLC_OK;

@@ -181,10 +181,11 @@ static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
     if (!spill->keep) {
         code = files->unlink(files->self, spill->path);
     }
-    if (status == SLC_OK && code < 0 && code != -ENOENT) {
+    SLC_TRY(status);
+    if (code < 0 && code != -ENOENT) {
         return slc_fail_errno(err, -code, spill->path, "unlinking the open spill file");
     }
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -215,14 +216,15 @@ write_segment(struct slc_spill *spill, uint32_t segment, uint32_t bytes, struct 
         status = slc_file_write_pages(files, spill->direct_fd, spill->fd, spill->path, data,
                                       page_end(bytes), offset, err);
     }
-    if (status == SLC_OK && spill->direct_fd < 0 && files->advise_file != NULL) {
+    SLC_TRY(status);
+    if (spill->direct_fd < 0 && files->advise_file != NULL) {
         files->advise_file(files->self, spill->fd, offset, bytes, POSIX_FADV_DONTNEED);
         if (segment >= 4) {
             files->advise_file(files->self, spill->fd, offset - UINT64_C(4) * spill->segment_bytes,
                                spill->segment_bytes, POSIX_FADV_DONTNEED);
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Writes segment `written`, giving up the lock while it does. The lock is held on entry and exit.
@@ -390,10 +392,9 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
         *err = spill->fault;
     }
     pthread_mutex_unlock(&spill->mutex);
-    if (status == SLC_OK) {
-        copy_chunk(spill, place, chunk, previous);
-    }
-    return status;
+    SLC_TRY(status);
+    copy_chunk(spill, place, chunk, previous);
+    return SLC_OK;
 }
 
 void slc_spill_freeze(struct slc_spill *spill, bool frozen)
@@ -513,13 +514,14 @@ slc_spill_commit(struct slc_spill *spill, struct slc_spill_extent *extent, struc
                                         .file_bytes = spill->file_bytes,
                                         .end_bytes = spill->end_bytes};
     pthread_mutex_unlock(&spill->mutex);
-    if (status == SLC_OK && spill->fd >= 0) {
+    SLC_TRY(status);
+    if (spill->fd >= 0) {
         code = spill->files->sync(spill->files->self, spill->fd);
         if (code < 0) {
             return slc_fail_errno(err, -code, spill->path, "syncing the spill file");
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)

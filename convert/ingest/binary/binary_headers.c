@@ -126,7 +126,6 @@ splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error
 {
     const unsigned char *head = reader->at;
     unsigned index_bytes, value_bytes;
-    enum slc_status status;
 
     if (!is_splatt(head, (size_t)(reader->end - head))) {
         return slc_fail(
@@ -138,15 +137,11 @@ splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     value_bytes = (unsigned)slc_load_u64(head + 12);
     reader->at += SPLATT_START_BYTES;
     reader->bytes = index_bytes;
-    status = take_order(reader, read_number(reader), &binary->order, err);
-    if (status == SLC_OK) {
-        status = take_dims(reader, binary, err);
-    }
-    if (status == SLC_OK) {
-        binary->nnz = read_number(reader);
-        lay_columns(binary, index_bytes, value_bytes);
-    }
-    return status;
+    SLC_TRY(take_order(reader, read_number(reader), &binary->order, err));
+    SLC_TRY(take_dims(reader, binary, err));
+    binary->nnz = read_number(reader);
+    lay_columns(binary, index_bytes, value_bytes);
+    return SLC_OK;
 }
 
 /* Bits of an index or a value to bytes. */

@@ -44,7 +44,6 @@ static enum slc_status view_input(struct opening *opening,
                                   struct slc_error *err)
 {
     struct slc_input_info info;
-    enum slc_status status;
 
     slc_input_info(input, &info);
     *view = (struct slc_bytes_view){.files = slc_files_or_system(opening->request->spool->files),
@@ -54,16 +53,12 @@ static enum slc_status view_input(struct opening *opening,
         view->bytes = info.stored_bytes;
         return SLC_OK;
     }
-    status = need_spool(opening, err);
-    if (status == SLC_OK) {
-        view->fd = slc_spool_fd(opening->spool);
-        view->begin = slc_spool_bytes(opening->spool);
-        status = fill_spool(opening, input, err);
-    }
-    if (status == SLC_OK) {
-        view->bytes = slc_spool_bytes(opening->spool) - view->begin;
-    }
-    return status;
+    SLC_TRY(need_spool(opening, err));
+    view->fd = slc_spool_fd(opening->spool);
+    view->begin = slc_spool_bytes(opening->spool);
+    SLC_TRY(fill_spool(opening, input, err));
+    view->bytes = slc_spool_bytes(opening->spool) - view->begin;
+    return SLC_OK;
 }
 
 /* One whose header says all. */

@@ -130,20 +130,14 @@ static enum slc_status open_array(const struct slc_bytes_view *view,
 {
     unsigned char head[SLC_NPY_HEAD_BYTES];
     size_t head_bytes = (size_t)slc_min_u64(view->bytes, sizeof head);
-    enum slc_status status = slc_bytes_read(view, head, head_bytes, 0, err);
 
-    if (status == SLC_OK) {
-        status = slc_npy_array_parse(head, head_bytes, view->bytes, view->name, array, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_npy_check_use(array, use, view->name, err);
-    }
-    if (status == SLC_OK) {
-        array->data = *view;
-        array->data.begin += array->header_bytes;
-        array->data.bytes -= array->header_bytes;
-    }
-    return status;
+    SLC_TRY(slc_bytes_read(view, head, head_bytes, 0, err));
+    SLC_TRY(slc_npy_array_parse(head, head_bytes, view->bytes, view->name, array, err));
+    SLC_TRY(slc_npy_check_use(array, use, view->name, err));
+    array->data = *view;
+    array->data.begin += array->header_bytes;
+    array->data.bytes -= array->header_bytes;
+    return SLC_OK;
 }
 
 /* Whether nonzeros are the rows of the array of coordinates, or its columns. */

@@ -66,13 +66,9 @@ static enum slc_status begin_array(const struct npz *npz,
         status = slc_npy_array_parse(head, got, bytes, where, array, err);
     }
     /* Once more, up to the items. */
-    if (status == SLC_OK) {
-        status = slc_zip_begin(npz->zip, member, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_zip_next(npz->zip, head, (size_t)array->header_bytes, &got, err);
-    }
-    return status;
+    SLC_TRY(status);
+    SLC_TRY(slc_zip_begin(npz->zip, member, err));
+    return slc_zip_next(npz->zip, head, (size_t)array->header_bytes, &got, err);
 }
 
 static bool has_member(const struct npz *npz, const char *member)
@@ -93,15 +89,13 @@ static enum slc_status read_small(const struct npz *npz,
     enum slc_status status = begin_array(npz, name, array, err);
     size_t got;
 
-    if (status == SLC_OK && slc_npy_items(array) * array->header.item_bytes > bytes) {
-        status =
-            refuse_member(npz, SLC_ERR_UNSUPPORTED,
-                          "more modes than can be read, or a description of another kind", err);
+    SLC_TRY(status);
+    if (slc_npy_items(array) * array->header.item_bytes > bytes) {
+        SLC_TRY(refuse_member(npz, SLC_ERR_UNSUPPORTED,
+                              "more modes than can be read, or a description of another kind",
+                              err));
     }
-    if (status == SLC_OK) {
-        status = slc_zip_next(npz->zip, items, bytes, &got, err);
-    }
-    return status;
+    return slc_zip_next(npz->zip, items, bytes, &got, err);
 }
 
 /* Integers of a small array, as u64; negative ones become larger than any length. */
@@ -211,10 +205,11 @@ static enum slc_status copy_array(const struct npz *npz,
             status = slc_spool_append(npz->spool, npz->room, got, err);
         }
     }
-    if (status == SLC_OK && done != want) {
-        status = refuse_member(npz, SLC_ERR_INPUT, "a member is shorter than its header says", err);
+    SLC_TRY(status);
+    if (done != want) {
+        SLC_TRY(refuse_member(npz, SLC_ERR_INPUT, "a member is shorter than its header says", err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The header of an array of `nnz` numbers, or, for the first of them, however many there are. */
@@ -273,17 +268,12 @@ static enum slc_status read_sparse(const struct npz *npz,
         slc_error_locate_file(err, npz->name);
         return SLC_ERR_INPUT;
     }
-    if (status == SLC_OK) {
-        status = copy_array(npz, file, "coords", &coords, err);
-    }
-    if (status == SLC_OK) {
-        status = copy_array(npz, file, "data", &values, err);
-    }
-    if (status == SLC_OK) {
-        slc_npy_lay_coords(binary, &coords, false);
-        slc_npy_lay_vector(binary, binary->order, &values);
-    }
-    return status;
+    SLC_TRY(status);
+    SLC_TRY(copy_array(npz, file, "coords", &coords, err));
+    SLC_TRY(copy_array(npz, file, "data", &values, err));
+    slc_npy_lay_coords(binary, &coords, false);
+    slc_npy_lay_vector(binary, binary->order, &values);
+    return SLC_OK;
 }
 
 /* Numbers of 8 bytes on their way to the spool, in the second half of the room. */
@@ -373,29 +363,17 @@ static enum slc_status read_compressed(const struct npz *npz,
 {
     struct slc_npy_array lines, others, values;
     uint64_t starts = binary->dims[mode] + 1;
-    enum slc_status status = check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err);
 
-    if (status == SLC_OK) {
-        status = check_vector(npz, "indices", SLC_NPY_COORDS, false, &binary->nnz, err);
-    }
-    if (status == SLC_OK) {
-        status = check_vector(npz, "indptr", SLC_NPY_COORDS, false, &starts, err);
-    }
-    if (status == SLC_OK) {
-        status = expand_lines(npz, file, binary->dims[mode], binary->nnz, &lines, err);
-    }
-    if (status == SLC_OK) {
-        status = copy_array(npz, file, "indices", &others, err);
-    }
-    if (status == SLC_OK) {
-        status = copy_array(npz, file, "data", &values, err);
-    }
-    if (status == SLC_OK) {
-        slc_npy_lay_vector(binary, mode, &lines);
-        slc_npy_lay_vector(binary, 1 - mode, &others);
-        slc_npy_lay_vector(binary, 2, &values);
-    }
-    return status;
+    SLC_TRY(check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err));
+    SLC_TRY(check_vector(npz, "indices", SLC_NPY_COORDS, false, &binary->nnz, err));
+    SLC_TRY(check_vector(npz, "indptr", SLC_NPY_COORDS, false, &starts, err));
+    SLC_TRY(expand_lines(npz, file, binary->dims[mode], binary->nnz, &lines, err));
+    SLC_TRY(copy_array(npz, file, "indices", &others, err));
+    SLC_TRY(copy_array(npz, file, "data", &values, err));
+    slc_npy_lay_vector(binary, mode, &lines);
+    slc_npy_lay_vector(binary, 1 - mode, &others);
+    slc_npy_lay_vector(binary, 2, &values);
+    return SLC_OK;
 }
 
 static enum slc_status read_coo(const struct npz *npz,
@@ -427,11 +405,8 @@ static enum slc_status read_scipy(const struct npz *npz,
 {
     struct slc_npy_array array;
     uint8_t format[9] = {0};
-    enum slc_status status = read_small(npz, "format", &array, format, sizeof format - 1, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(read_small(npz, "format", &array, format, sizeof format - 1, err));
     if (array.header.kind != 'S' || binary->order != 2) {
         return refuse_member(npz, SLC_ERR_INPUT, "not a matrix of scipy.sparse", err);
     }

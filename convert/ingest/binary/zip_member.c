@@ -109,15 +109,11 @@ static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc
 static enum slc_status check_end(struct slc_zip *zip, struct slc_error *err)
 {
     unsigned char end[END_BYTES];
-    enum slc_status status;
 
     if (zip->file.bytes < END_BYTES) {
         return fault(zip, "it ends early", err);
     }
-    status = slc_bytes_read(&zip->file, end, END_BYTES, zip->file.bytes - END_BYTES, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_bytes_read(&zip->file, end, END_BYTES, zip->file.bytes - END_BYTES, err));
     if (slc_load_u32(end) != 0x06054b50 || slc_load_u16(end + 20) != 0) {
         return fault(zip, "it does not end as one does", err);
     }

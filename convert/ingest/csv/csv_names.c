@@ -156,11 +156,8 @@ static enum slc_status grow_table(struct slc_dictionary *self, struct slc_error 
     struct slc_buffer larger = SLC_BUFFER_INIT;
     const struct slot *old = self->table.data;
     struct slot *slots;
-    enum slc_status status = take_room(self, &larger, 2 * self->slots * sizeof(struct slot), err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(take_room(self, &larger, 2 * self->slots * sizeof(struct slot), err));
     slots = larger.data;
     for (uint64_t i = 0; i < self->slots; i++) {
         uint64_t at = old[i].hash & (2 * self->slots - 1);
@@ -192,11 +189,8 @@ static enum slc_status add_string(struct slc_dictionary *self,
     uint8_t *to;
 
     if (self->bytes - self->written + HEAD_BYTES + bytes > TAIL_BYTES) {
-        enum slc_status status = flush_text(self, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(flush_text(self, err));
     }
     to = self->tail + (self->bytes - self->written);
     slc_store_u64(to, self->count);

@@ -17,20 +17,16 @@ enum slc_status slc_csv_part_create(const struct slc_csv_table *table,
                                     struct slc_csv_part *part,
                                     struct slc_error *err)
 {
-    const enum slc_status status =
-        slc_buffer_create(&part->memory, slc_csv_part_bytes(text_bytes), SLC_PAGES_SMALL, err);
-
-    if (status == SLC_OK) {
-        part->table = table;
-        part->keys = part->memory.data;
-        part->fields = (struct slc_csv_field *)(part->keys + SLC_CSV_KEYS);
-        part->strings = (struct slc_dictionary_key *)(part->fields + SLC_CSV_COLUMNS_MAX);
-        part->starts = (uint32_t *)(part->strings + SLC_MAX_ORDER * SLC_CSV_BATCH);
-        part->rows = (uint8_t *)(part->starts + SLC_CSV_STARTS);
-        part->text = (char *)part->rows + SLC_CSV_ROWS_BYTES;
-        slc_csv_part_clear(part);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&part->memory, slc_csv_part_bytes(text_bytes), SLC_PAGES_SMALL, err));
+    part->table = table;
+    part->keys = part->memory.data;
+    part->fields = (struct slc_csv_field *)(part->keys + SLC_CSV_KEYS);
+    part->strings = (struct slc_dictionary_key *)(part->fields + SLC_CSV_COLUMNS_MAX);
+    part->starts = (uint32_t *)(part->strings + SLC_MAX_ORDER * SLC_CSV_BATCH);
+    part->rows = (uint8_t *)(part->starts + SLC_CSV_STARTS);
+    part->text = (char *)part->rows + SLC_CSV_ROWS_BYTES;
+    slc_csv_part_clear(part);
+    return SLC_OK;
 }
 
 void slc_csv_part_destroy(struct slc_csv_part *part)

@@ -293,10 +293,9 @@ static enum slc_status create_parts(struct crew *crew, struct slc_error *err)
         status =
             slc_csv_part_create(&reading->table, w == 0 ? 0 : ROOM_BYTES, &crew->parts[w], err);
     }
-    if (status == SLC_OK) {
-        crew->parts[0].text = reading->request->room;
-    }
-    return status;
+    SLC_TRY(status);
+    crew->parts[0].text = reading->request->room;
+    return SLC_OK;
 }
 
 enum slc_status slc_csv_read(struct slc_csv_reading *reading,

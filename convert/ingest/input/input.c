@@ -389,12 +389,8 @@ enum slc_status slc_input_sample(struct slc_input *input,
     at.head_used = at.head_bytes;
     while (filled < capacity && !at_end) {
         size_t got;
-        enum slc_status status =
-            slc_input_source_read(&at, text + filled, capacity - filled, &got, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_input_source_read(&at, text + filled, capacity - filled, &got, err));
         at_end = got == 0;
         filled += got;
     }
@@ -493,12 +489,8 @@ slc_input_identity(struct slc_input *input, uint64_t *identity, struct slc_error
         char bytes[IDENTITY_RANGE_BYTES];
         uint64_t length = slc_min_u64(stat.bytes, sizeof bytes);
         uint64_t offset = (stat.bytes - length) / (IDENTITY_RANGES - 1) * r;
-        enum slc_status status =
-            slc_file_read_at(files, source->fd, source->name, bytes, length, offset, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_file_read_at(files, source->fd, source->name, bytes, length, offset, err));
         numbers[4 + r] = slc_hash64(bytes, length);
     }
     *identity = slc_max_u64(slc_hash64(numbers, sizeof numbers), 1);

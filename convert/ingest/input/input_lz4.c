@@ -121,13 +121,14 @@ static enum slc_status read_lz4(
     const enum slc_status status = next_block(in, err);
 
     *got = 0;
-    if (status == SLC_OK && in->block_bytes > 0) {
+    SLC_TRY(status);
+    if (in->block_bytes > 0) {
         *got = bytes < in->block_bytes ? bytes : in->block_bytes;
         memcpy(data, in->block, *got);
         in->block += *got;
         in->block_bytes -= *got;
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Starts the stream: libarchive reads the first bytes here. */

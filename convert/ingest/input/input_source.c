@@ -44,12 +44,8 @@ enum slc_status slc_input_source_peek(struct slc_input_source *source, struct sl
 
     while (filled < sizeof head) {
         size_t got;
-        enum slc_status status =
-            slc_input_source_read(source, head + filled, sizeof head - filled, &got, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_input_source_read(source, head + filled, sizeof head - filled, &got, err));
         if (got == 0) {
             break;
         }

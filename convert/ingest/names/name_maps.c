@@ -58,11 +58,9 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     struct slc_input *input;
     uint64_t numbers[4] = {maps->identity, mode, 0, 0};
     uint64_t names_most;
-    enum slc_status status = slc_input_open(maps->files, maps->path[mode], &input, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_input_open(maps->files, maps->path[mode], &input, err));
     slc_input_info(input, &info);
     /* Each byte may be a name, and a compressed one some dozen. */
     names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
@@ -223,19 +221,18 @@ static enum slc_status check_old(const struct reading *reading,
 {
     const char *old = NULL;
     size_t old_bytes = 0;
-    enum slc_status status = SLC_OK;
 
     if (reading->old == NULL || index >= slc_names_count(reading->old)) {
         return SLC_OK;
     }
-    status = slc_names_get(reading->old, index, &old, &old_bytes, err);
-    if (status == SLC_OK && old != NULL && (old_bytes != bytes || memcmp(old, name, bytes) != 0)) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "index %" PRIu64 " of mode %u is called '%.*s' here and '%.60s' in the "
-                          "store: names that the store has stay",
-                          index + 1, reading->mode + 1, (int)slc_min_u64(bytes, 60), name, old);
+    SLC_TRY(slc_names_get(reading->old, index, &old, &old_bytes, err));
+    if (old != NULL && (old_bytes != bytes || memcmp(old, name, bytes) != 0)) {
+        return slc_fail(err, SLC_ERR_INPUT,
+                        "index %" PRIu64 " of mode %u is called '%.*s' here and '%.60s' in the "
+                        "store: names that the store has stay",
+                        index + 1, reading->mode + 1, (int)slc_min_u64(bytes, 60), name, old);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Adds the names of whole lines. */
@@ -306,11 +303,9 @@ enum slc_status slc_name_maps_attach_mode(const struct slc_name_maps *maps,
     struct reading reading = {
         .path = maps->path[mode], .count = manifest->dims[mode], .mode = mode, .old = old};
     struct slc_input *input;
-    enum slc_status status = slc_input_open(maps->files, reading.path, &input, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_input_open(maps->files, reading.path, &input, err));
     status = slc_names_writer_open(maps->files, folder, mode, &reading.writer, err);
     if (status == SLC_OK) {
         status = read_lines(&reading, input, err);
@@ -322,11 +317,10 @@ enum slc_status slc_name_maps_attach_mode(const struct slc_name_maps *maps,
         }
     }
     slc_input_close(input);
-    if (status == SLC_OK) {
-        manifest->names_count++;
-        memcpy(manifest->titles[mode], maps->title[mode], SLC_TITLE_BYTES);
-    }
-    return status;
+    SLC_TRY(status);
+    manifest->names_count++;
+    memcpy(manifest->titles[mode], maps->title[mode], SLC_TITLE_BYTES);
+    return SLC_OK;
 }
 
 enum slc_status slc_name_maps_attach(void *maps,

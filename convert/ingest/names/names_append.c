@@ -21,10 +21,11 @@ static enum slc_status read_map(const struct slc_names_append *append,
         status = slc_name_maps_attach_mode(append->maps, mode, names, folder, manifest, err);
     }
     slc_names_close(names);
-    if (status == SLC_OK && manifest->titles[mode][0] == '\0') {
+    SLC_TRY(status);
+    if (manifest->titles[mode][0] == '\0') {
         memcpy(manifest->titles[mode], old->titles[mode], sizeof manifest->titles[mode]);
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_names_append(void *context,

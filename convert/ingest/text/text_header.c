@@ -127,11 +127,8 @@ static enum slc_status
 read_dims(struct cursor *c, const char **p, struct slc_text_header *h, struct slc_error *err)
 {
     for (unsigned m = 0; m < h->order; m++) {
-        enum slc_status status = header_number(c, p, "the length of a mode", 1, &h->dims[m], err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(header_number(c, p, "the length of a mode", 1, &h->dims[m], err));
     }
     h->has_dims = true;
     return SLC_OK;
@@ -370,27 +367,17 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
     static const int signs[] = {0, 1, -1};
     const char *p = c->line.begin + strlen(matrix_market_magic);
     unsigned object = 0, format = 0, field = 0, symmetry = 0;
-    enum slc_status status = banner_word(c, &p, "object", objects, 2, &object, err);
 
-    if (status == SLC_OK) {
-        status = banner_word(c, &p, "format", formats, 1, &format, err);
-    }
-    if (status == SLC_OK) {
-        status = banner_word(c, &p, "field", fields, 3, &field, err);
-    }
-    if (status == SLC_OK) {
-        /* Symmetry of a tensor has more than one meaning; taco's files are always general. */
-        status = banner_word(c, &p, "symmetry", symmetries, object == 0 ? 3 : 1, &symmetry, err);
-    }
-    if (status == SLC_OK) {
-        status = end_of_header_line(c, p, err);
-    }
-    if (status == SLC_OK) {
-        h->dialect = object == 0 ? SLC_DIALECT_MATRIXMARKET : SLC_DIALECT_TACO;
-        h->has_values = field != 2;
-        h->symmetry = signs[symmetry];
-    }
-    return status;
+    SLC_TRY(banner_word(c, &p, "object", objects, 2, &object, err));
+    SLC_TRY(banner_word(c, &p, "format", formats, 1, &format, err));
+    SLC_TRY(banner_word(c, &p, "field", fields, 3, &field, err));
+    /* Symmetry of a tensor has more than one meaning; taco's files are always general. */
+    SLC_TRY(banner_word(c, &p, "symmetry", symmetries, object == 0 ? 3 : 1, &symmetry, err));
+    SLC_TRY(end_of_header_line(c, p, err));
+    h->dialect = object == 0 ? SLC_DIALECT_MATRIXMARKET : SLC_DIALECT_TACO;
+    h->has_values = field != 2;
+    h->symmetry = signs[symmetry];
+    return SLC_OK;
 }
 
 /* Banner, comments, then "dims.. nnz" on one line. */
@@ -521,8 +508,7 @@ enum slc_status slc_text_sniff(const char *text,
         status = slc_fail(err, SLC_ERR_INPUT,
                           "the first %zu bytes hold only comments and empty lines", bytes);
     }
-    if (status == SLC_OK) {
-        *header = h;
-    }
-    return status;
+    SLC_TRY(status);
+    *header = h;
+    return SLC_OK;
 }

@@ -40,11 +40,9 @@ static enum slc_status write_file(struct bench_image *image,
                                                .codec = image->codec};
     struct slc_writer_summary summary;
     struct slc_writer *writer;
-    enum slc_status status = slc_writer_open(&options, &writer, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_writer_open(&options, &writer, err));
     status = encode_tiles(image, sample, writer, err);
     if (status != SLC_OK) {
         slc_writer_abandon(writer);
@@ -113,10 +111,8 @@ enum slc_status bench_image_make(const struct bench_sample *sample,
     }
     (void)unlink(path);
     slc_free(path);
-    if (status == SLC_OK) {
-        status = slc_decoder_create(slc_reader_info(image->reader), SLC_F64, &image->decoder, err);
-    }
-    return status;
+    SLC_TRY(status);
+    return slc_decoder_create(slc_reader_info(image->reader), SLC_F64, &image->decoder, err);
 }
 
 void bench_image_destroy(struct bench_image *image)

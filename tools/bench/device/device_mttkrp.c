@@ -58,12 +58,8 @@ static enum slc_status start_baselines(struct sides *sides, struct slc_error *er
 {
     const struct device_mttkrp *of = sides->of;
     struct slc_gpu_lists_source source;
-    enum slc_status status =
-        device_list_load(of->path, &of->session, of->precision, &sides->coo, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(device_list_load(of->path, &of->session, of->precision, &sides->coo, err));
     source = (struct slc_gpu_lists_source){sides->coo.shape.nnz, sides->coo.coords.data,
                                            sides->coo.type, sides->coo.values.data};
     return slc_gpu_lists_create(sides->session.gpu, &source, &of->lists, &sides->lists, err);

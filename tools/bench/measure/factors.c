@@ -45,10 +45,8 @@ enum slc_status bench_factors_create(struct bench_factors *factors,
             status = slc_team_for(threads, manifest->dims[n], FILL_ROWS, fill_rows, &fill, err);
         }
     }
-    if (status == SLC_OK) {
-        status = slc_matrix_create(&factors->output, precision, rows_max, rank, err);
-    }
-    return status;
+    SLC_TRY(status);
+    return slc_matrix_create(&factors->output, precision, rows_max, rank, err);
 }
 
 struct slc_mttkrp_job bench_factors_job(const struct bench_factors *factors,

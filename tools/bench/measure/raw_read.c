@@ -131,10 +131,11 @@ enum slc_status bench_raw_sweep(struct bench_raw *raw, bool look, struct slc_err
         /* Or the next sweep would measure the page cache. Advice: a refusal shows in the rate. */
         (void)posix_fadvise(raw->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
-    if (status == SLC_OK && atomic_load(&raw->failed) != 0) {
-        status = slc_fail_errno(err, atomic_load(&raw->failed), raw->path, "reading the file raw");
+    SLC_TRY(status);
+    if (atomic_load(&raw->failed) != 0) {
+        return slc_fail_errno(err, atomic_load(&raw->failed), raw->path, "reading the file raw");
     }
-    return status;
+    return SLC_OK;
 }
 
 uint64_t bench_raw_file_bytes(const struct bench_raw *raw)

@@ -22,20 +22,19 @@ static enum slc_status try_budget(const struct wanted *wanted,
                                   struct slc_error *err)
 {
     struct slc_plan_request request = *wanted->request;
-    enum slc_status status;
 
     request.memory_bytes = budget_bytes;
-    status = slc_plan_make(wanted->layouts, &request, plan, err);
-    if (status == SLC_OK && plan->iteration_read_bytes > 0) {
-        status = slc_fail(err, SLC_ERR_BUDGET, "the store does not fit the budget");
+    SLC_TRY(slc_plan_make(wanted->layouts, &request, plan, err));
+    if (plan->iteration_read_bytes > 0) {
+        return slc_fail(err, SLC_ERR_BUDGET, "the store does not fit the budget");
     }
-    if (status == SLC_OK && wanted->beside != NULL) {
+    if (wanted->beside != NULL) {
         request = *wanted->beside;
         request.memory_bytes = budget_bytes;
         request.resident_bytes = plan->total_bytes;
-        status = slc_plan_make(wanted->layouts, &request, beside, err);
+        SLC_TRY(slc_plan_make(wanted->layouts, &request, beside, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The least budget that serves, in whole MiB as messages name it; UINT64_MAX: there is none. */

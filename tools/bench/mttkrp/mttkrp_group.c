@@ -107,12 +107,12 @@ static enum slc_status measure_listed(const struct group_run *run,
                                       struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    const enum slc_status status = slc_coo_mttkrp(&run->list, variant->kernel, job, err);
 
-    if (status == SLC_OK && counts) {
+    SLC_TRY(slc_coo_mttkrp(&run->list, variant->kernel, job, err));
+    if (counts) {
         add_sample(slc_seconds_since(start_ns), 0, cell);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -142,10 +142,11 @@ static enum slc_status measure_fibers(const struct group_run *run,
         status = slc_stream_pass(stream, &pass, err);
     }
     slc_fiber_mttkrp_end(&product);
-    if (status == SLC_OK && counts) {
+    SLC_TRY(status);
+    if (counts) {
         add_sample(slc_seconds_since(start_ns), decoded_seconds(stream) - decoded, cell);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* One MTTKRP of sluice's own, timed into its cell where it `counts`. */
@@ -159,7 +160,6 @@ static enum slc_status measure_own(const struct group_run *run,
     const struct source source = source_of(run, variant);
     struct slc_backend *backend = run->session->backend;
     uint64_t needed_bytes, start_ns;
-    enum slc_status status;
     double decoded;
 
     job->partitions = source.plan->partitions[job->mode];
@@ -176,16 +176,16 @@ static enum slc_status measure_own(const struct group_run *run,
     }
     decoded = decoded_seconds(source.stream);
     start_ns = slc_clock_ns();
-    status = slc_mttkrp_stream(source.stream, source.plan->mode_layout[job->mode], backend, job,
-                               NULL, NULL, NULL, err);
-    if (status == SLC_OK && job->rival != SLC_CONFLICT_AUTO) {
+    SLC_TRY(slc_mttkrp_stream(source.stream, source.plan->mode_layout[job->mode], backend, job,
+                              NULL, NULL, NULL, err));
+    if (job->rival != SLC_CONFLICT_AUTO) {
         (void)backend->ops->mttkrp_tried(backend, &cell->choice);
         cell->choice.rival = SLC_CONFLICT_AUTO;
     }
-    if (status == SLC_OK && counts) {
+    if (counts) {
         add_sample(slc_seconds_since(start_ns), decoded_seconds(source.stream) - decoded, cell);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* One MTTKRP of one variant, which counts after the rounds that warm up. */
@@ -210,10 +210,11 @@ static enum slc_status measure_once(const struct group_run *run,
     } else {
         status = measure_own(run, variant, &job, counts, cell, err);
     }
-    if (status == SLC_OK && run->group->check && !cell->left_out) {
+    SLC_TRY(status);
+    if (run->group->check && !cell->left_out) {
         cell->error = fmax(cell->error, bench_mttkrp_oracle_error(&run->oracle, mode, &output));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status measure_rounds(struct group_run *run,

@@ -56,23 +56,18 @@ enum slc_status bench_list_load(struct slc_session *session,
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = add_tile, .context = coo}}};
     const bool permuted = any_permuted(group);
     struct slc_tensor_shape shape;
-    enum slc_status status;
     char what[100];
 
     slc_owned_shape(slc_reader_info(session->store.reader), &shape);
     (void)snprintf(what, sizeof what,
                    "the list of %" PRIu64 " nonzeros that the kernels of --kernel compute from",
                    shape.nnz);
-    status = bench_mttkrp_hold(
-        group, plan, slc_coo_bytes(&shape, group->precision, permuted, plan->threads), what, err);
-    if (status == SLC_OK) {
-        status = slc_coo_create(coo, &shape, group->precision, err);
+    SLC_TRY(bench_mttkrp_hold(
+        group, plan, slc_coo_bytes(&shape, group->precision, permuted, plan->threads), what, err));
+    SLC_TRY(slc_coo_create(coo, &shape, group->precision, err));
+    SLC_TRY(slc_stream_pass(session->stream, &pass, err));
+    if (permuted) {
+        SLC_TRY(permute(session, group, coo, err));
     }
-    if (status == SLC_OK) {
-        status = slc_stream_pass(session->stream, &pass, err);
-    }
-    if (status == SLC_OK && permuted) {
-        status = permute(session, group, coo, err);
-    }
-    return status;
+    return SLC_OK;
 }

@@ -107,11 +107,12 @@ enum slc_status ttm_loop_create(
         loop->fibers = base[t + 1];
     }
     *fits = status != SLC_OK || loop->fibers <= (room - list_bytes) / sizeof(double) / loop->cols;
-    if (status == SLC_OK && *fits) {
-        status = slc_buffer_create(&loop->rows, loop->fibers * loop->cols * sizeof(double),
-                                   SLC_PAGES_HUGE, err);
+    SLC_TRY(status);
+    if (*fits) {
+        SLC_TRY(slc_buffer_create(&loop->rows, loop->fibers * loop->cols * sizeof(double),
+                                  SLC_PAGES_HUGE, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 void ttm_loop_destroy(struct ttm_loop *loop)

@@ -25,10 +25,7 @@ enum slc_status ttm_mode_open(struct ttm_mode *mode,
 
     memset(mode, 0, sizeof *mode);
     mode->options = *options;
-    status = bench_temp_folder(options->temp_dir, &mode->folder, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(bench_temp_folder(options->temp_dir, &mode->folder, err));
     path = slc_path_join(mode->folder, "ttm");
     if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");

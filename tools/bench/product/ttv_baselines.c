@@ -99,17 +99,15 @@ enum slc_status
 ttv_csr_create(struct ttv_csr *csr, const struct ttv_fibers *fibers, struct slc_error *err)
 {
     const uint64_t rows = fibers->count + 1;
-    enum slc_status status = slc_buffer_create(
-        &csr->memory,
-        rows * sizeof(uint64_t) + (fibers->nnz + 1) * (sizeof(double) + sizeof(uint32_t)),
-        SLC_PAGES_SMALL, err);
 
-    if (status == SLC_OK) {
-        csr->begin = csr->memory.data;
-        csr->values = (double *)(void *)(csr->begin + rows);
-        csr->index = (uint32_t *)(void *)(csr->values + fibers->nnz + 1);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&csr->memory,
+                              rows * sizeof(uint64_t) +
+                                  (fibers->nnz + 1) * (sizeof(double) + sizeof(uint32_t)),
+                              SLC_PAGES_SMALL, err));
+    csr->begin = csr->memory.data;
+    csr->values = (double *)(void *)(csr->begin + rows);
+    csr->index = (uint32_t *)(void *)(csr->values + fibers->nnz + 1);
+    return SLC_OK;
 }
 
 void ttv_csr_destroy(struct ttv_csr *csr)

@@ -94,12 +94,8 @@ static enum slc_status make_vectors(struct ttv_job *job, struct slc_error *err)
     const uint64_t sums =
         job->dense_source.fibers > fibers->count ? job->dense_source.fibers : fibers->count;
     const uint64_t numbers = fibers->length + sums + 2 * fibers->count + 4;
-    enum slc_status status =
-        slc_buffer_create(&job->memory, numbers * sizeof(double), SLC_PAGES_HUGE, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&job->memory, numbers * sizeof(double), SLC_PAGES_HUGE, err));
     job->vector = job->memory.data;
     job->sums = job->vector + fibers->length + 1;
     job->want = job->sums + sums + 1;

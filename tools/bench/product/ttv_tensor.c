@@ -129,10 +129,9 @@ static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
         key = others > 0 ? slc_key_encode(&layout, coords) : 0;
         items[i] = (struct item){(uint64_t)(key >> 64), (uint64_t)key, i};
     }
-    if (status == SLC_OK) {
-        qsort(items, tensor->nnz, sizeof *items, compare_items);
-    }
-    return status;
+    SLC_TRY(status);
+    qsort(items, tensor->nnz, sizeof *items, compare_items);
+    return SLC_OK;
 }
 
 /* The number of nonzero i's fiber among all fibers of the mode. */

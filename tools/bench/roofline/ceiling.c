@@ -172,11 +172,11 @@ static enum slc_status prepare(struct sweep *sweep,
     }
     sweep->set = set->data;
     sweep->index = index->data;
-    status = slc_team_run(traffic->threads, touch, sweep, err);
-    if (status == SLC_OK && traffic->access == BENCH_GATHER) {
-        status = slc_team_run(traffic->threads, shuffle, sweep, err);
+    SLC_TRY(slc_team_run(traffic->threads, touch, sweep, err));
+    if (traffic->access == BENCH_GATHER) {
+        SLC_TRY(slc_team_run(traffic->threads, shuffle, sweep, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Finds how many rounds make a sample, the last of which warms up, then takes samples. */
@@ -269,7 +269,6 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
     struct bench_traffic traffic = {.access = access, .row_bytes = row_bytes, .threads = threads};
     struct bench_rate rate = {0};
     unsigned samples = CEILING_SAMPLES_MAX;
-    enum slc_status status;
 
     if (ceilings->repeats > 0 && ceilings->repeats < CEILING_SAMPLES_MAX / CEILING_SAMPLES) {
         samples = CEILING_SAMPLES * ceilings->repeats;
@@ -284,13 +283,11 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
             return SLC_OK;
         }
     }
-    status = bench_traffic_measure(&traffic, 0, samples, &rate, err);
-    if (status == SLC_OK) {
-        *bytes_per_second = rate.best;
-    }
-    if (status == SLC_OK && ceilings->count < BENCH_CEILINGS_MAX) {
+    SLC_TRY(bench_traffic_measure(&traffic, 0, samples, &rate, err));
+    *bytes_per_second = rate.best;
+    if (ceilings->count < BENCH_CEILINGS_MAX) {
         ceilings->known[ceilings->count].traffic = traffic;
         ceilings->known[ceilings->count++].bytes_per_second = rate.best;
     }
-    return status;
+    return SLC_OK;
 }

@@ -108,14 +108,10 @@ enum slc_status bench_cpd_ceilings_measure(const struct slc_session *session,
 
     ceilings->decode = passes > 0 ? passes * ceilings->pass : NAN;
     ceilings->read = NAN;
-    if (status == SLC_OK && read_bytes > 0) {
-        status = read_floor(session, read_bytes, &ceilings->read, err);
+    SLC_TRY(status);
+    if (read_bytes > 0) {
+        SLC_TRY(read_floor(session, read_bytes, &ceilings->read, err));
     }
-    if (status == SLC_OK) {
-        status = gather_floor(session, &known, &ceilings->multiply, err);
-    }
-    if (status == SLC_OK) {
-        status = copy_floor(session, &known, &ceilings->update, err);
-    }
-    return status;
+    SLC_TRY(gather_floor(session, &known, &ceilings->multiply, err));
+    return copy_floor(session, &known, &ceilings->update, err);
 }

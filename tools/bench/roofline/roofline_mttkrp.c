@@ -130,11 +130,10 @@ count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *
         nnz += counting->nnz[i];
     }
     slc_free(counting);
-    if (status == SLC_OK) {
-        runs->varying = UINT32_C(1) << info->keys.run.mode;
-        runs->nnz_per_run = (double)nnz / (double)run_count;
-    }
-    return status;
+    SLC_TRY(status);
+    runs->varying = UINT32_C(1) << info->keys.run.mode;
+    runs->nnz_per_run = (double)nnz / (double)run_count;
+    return SLC_OK;
 }
 
 /* One variant in all modes. */

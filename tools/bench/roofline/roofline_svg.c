@@ -496,15 +496,11 @@ static void put_legend(const struct picture *picture)
 enum slc_status roofline_svg_try(const char *path, struct slc_error *err)
 {
     struct slc_output output;
-    enum slc_status status = slc_check_outside_stores(NULL, path, err);
 
-    if (status == SLC_OK) {
-        status = slc_output_open(&output, NULL, path, err);
-    }
-    if (status == SLC_OK) {
-        slc_output_abandon(&output);
-    }
-    return status;
+    SLC_TRY(slc_check_outside_stores(NULL, path, err));
+    SLC_TRY(slc_output_open(&output, NULL, path, err));
+    slc_output_abandon(&output);
+    return SLC_OK;
 }
 
 enum slc_status roofline_svg_write(const json_t *record, const char *path, struct slc_error *err)

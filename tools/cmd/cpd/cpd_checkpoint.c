@@ -37,15 +37,11 @@ enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
                                     struct slc_error *err)
 {
     const struct slc_error *fault;
-    enum slc_status status;
 
     if (folder == NULL || folder[0] == '\0') {
         return SLC_OK;
     }
-    status = slc_checkpoint_open(slc_files_system(), folder, restart, &checkpoint->file, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_checkpoint_open(slc_files_system(), folder, restart, &checkpoint->file, err));
     checkpoint->folder = folder;
     checkpoint->own_folder = own_folder;
     fault = slc_checkpoint_fault(checkpoint->file);
@@ -70,17 +66,16 @@ void cpd_checkpoint_close(struct cpd_checkpoint *checkpoint)
 enum slc_status cpd_checkpoint_remove(struct cpd_checkpoint *checkpoint, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    enum slc_status status;
 
     if (checkpoint->file == NULL) {
         return SLC_OK;
     }
-    status = slc_checkpoint_remove(checkpoint->file, err);
+    SLC_TRY(slc_checkpoint_remove(checkpoint->file, err));
     /* What somebody has put there stays, as the system sees to. */
-    if (status == SLC_OK && checkpoint->own_folder) {
+    if (checkpoint->own_folder) {
         (void)files->remove_folder(files->self, checkpoint->folder);
     }
-    return status;
+    return SLC_OK;
 }
 
 void cpd_checkpoint_resumed(struct cpd_checkpoint *checkpoint,

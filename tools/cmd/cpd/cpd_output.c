@@ -40,11 +40,8 @@ static enum slc_status check_writable(const char *path, bool folder, struct slc_
 {
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
-    enum slc_status status = slc_check_outside_stores(files, path, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_check_outside_stores(files, path, err));
     if (files->stat_path(files->self, path, &stat) < 0) {
         return check_new(path, folder, err);
     }

@@ -37,9 +37,10 @@ enum slc_status slc_atomic_job_begin(const struct slc_mttkrp_job *job,
     if (job->order == 1) {
         status = create_ones(job, ones, err);
     }
-    if (status == SLC_OK && bytes > 0) {
-        status = slc_team_for(job->workers, bytes, ZERO_BYTES, zero_bytes, job->output->buffer.data,
-                              err);
+    SLC_TRY(status);
+    if (bytes > 0) {
+        SLC_TRY(slc_team_for(job->workers, bytes, ZERO_BYTES, zero_bytes, job->output->buffer.data,
+                             err));
     }
-    return status;
+    return SLC_OK;
 }

@@ -75,21 +75,13 @@ enum slc_status slc_coo_create(struct slc_coo *coo,
                                enum slc_value_type type,
                                struct slc_error *err)
 {
-    enum slc_status status = check_shape(shape, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_shape(shape, err));
     coo->shape = *shape;
     coo->type = type;
     atomic_store(&coo->loaded, 0);
-    status = slc_buffer_create(&coo->coords, shape->nnz * shape->order * sizeof(uint32_t),
-                               SLC_PAGES_HUGE, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&coo->values, shape->nnz * slc_value_bytes(type), SLC_PAGES_HUGE,
-                                   err);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&coo->coords, shape->nnz * shape->order * sizeof(uint32_t),
+                              SLC_PAGES_HUGE, err));
+    return slc_buffer_create(&coo->values, shape->nnz * slc_value_bytes(type), SLC_PAGES_HUGE, err);
 }
 
 static void add_chunk(const struct slc_coo *coo,

@@ -132,11 +132,7 @@ static void move_share(void *context, unsigned worker, unsigned workers)
 
 static enum slc_status run_sweep(struct sweep *sweep, unsigned workers, struct slc_error *err)
 {
-    enum slc_status status = slc_team_run(workers, count_share, sweep, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_team_run(workers, count_share, sweep, err));
     add_up(sweep, workers);
     return slc_team_run(workers, move_share, sweep, err);
 }
@@ -166,11 +162,9 @@ enum slc_status
 slc_coo_permute(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
 {
     struct slc_buffer scratch = SLC_BUFFER_INIT;
-    enum slc_status status = slc_coo_check_complete(coo, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_coo_check_complete(coo, err));
     if (mode >= coo->shape.order || workers < 1 || workers > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "no permutation can be made of mode %u of %u by %u threads: modes count "

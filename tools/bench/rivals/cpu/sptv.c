@@ -354,7 +354,6 @@ static enum slc_status take_memory(struct making *making, struct slc_error *err)
     struct slc_sptv *sptv = making->sptv;
     uint64_t classes = 0;
     uint64_t elements;
-    enum slc_status status;
 
     sptv->block_count = cut_blocks(making->source, NULL);
     sptv->blocks = slc_calloc(sptv->block_count + 1, sizeof *sptv->blocks);
@@ -373,20 +372,13 @@ static enum slc_status take_memory(struct making *making, struct slc_error *err)
     }
     /* A step more, so that none of the sizes is zero. */
     elements = (sptv->steps + 1) * SLC_SPTV_LANES;
-    status = slc_buffer_create(&sptv->index, elements * sptv->index_bytes, SLC_PAGES_HUGE, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&sptv->values, elements * slc_value_bytes(sptv->value_type),
-                                   SLC_PAGES_HUGE, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&sptv->place, (sptv->fibers + 1) * sizeof(uint16_t),
-                                   SLC_PAGES_HUGE, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&sptv->classes, (classes + 1) * sizeof(struct slc_sptv_class),
-                                   SLC_PAGES_SMALL, err);
-    }
-    return status;
+    SLC_TRY(slc_buffer_create(&sptv->index, elements * sptv->index_bytes, SLC_PAGES_HUGE, err));
+    SLC_TRY(slc_buffer_create(&sptv->values, elements * slc_value_bytes(sptv->value_type),
+                              SLC_PAGES_HUGE, err));
+    SLC_TRY(slc_buffer_create(&sptv->place, (sptv->fibers + 1) * sizeof(uint16_t), SLC_PAGES_HUGE,
+                              err));
+    return slc_buffer_create(&sptv->classes, (classes + 1) * sizeof(struct slc_sptv_class),
+                             SLC_PAGES_SMALL, err);
 }
 
 static enum slc_status

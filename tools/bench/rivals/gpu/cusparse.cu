@@ -134,24 +134,18 @@ static enum slc_status make_operands(struct slc_cusparse *cusparse,
                                      struct slc_error *err)
 {
     const struct cusparse_functions *of = &cusparse->of;
-    enum slc_status status =
-        check(of->create_csr(&cusparse->matrix, static_cast<int64_t>(fibers->count),
-                             static_cast<int64_t>(length), static_cast<int64_t>(fibers->nnz),
-                             fibers->begin, fibers->index, const_cast<void *>(fibers->values),
-                             INDEX_32I, INDEX_32I, BASE_ZERO, REAL_64F),
-              "cusparseCreateCsr", err);
 
-    if (status == SLC_OK) {
-        status = check(
-            of->create_vector(&cusparse->vector, static_cast<int64_t>(length), vector, REAL_64F),
-            "cusparseCreateDnVec", err);
-    }
-    if (status == SLC_OK) {
-        status = check(
-            of->create_vector(&cusparse->sums, static_cast<int64_t>(fibers->count), sums, REAL_64F),
-            "cusparseCreateDnVec", err);
-    }
-    return status;
+    SLC_TRY(check(of->create_csr(&cusparse->matrix, static_cast<int64_t>(fibers->count),
+                                 static_cast<int64_t>(length), static_cast<int64_t>(fibers->nnz),
+                                 fibers->begin, fibers->index, const_cast<void *>(fibers->values),
+                                 INDEX_32I, INDEX_32I, BASE_ZERO, REAL_64F),
+                  "cusparseCreateCsr", err));
+    SLC_TRY(
+        check(of->create_vector(&cusparse->vector, static_cast<int64_t>(length), vector, REAL_64F),
+              "cusparseCreateDnVec", err));
+    return check(
+        of->create_vector(&cusparse->sums, static_cast<int64_t>(fibers->count), sums, REAL_64F),
+        "cusparseCreateDnVec", err);
 }
 
 /* The library's scratch, and what it finds out of a matrix beforehand. */

@@ -175,16 +175,12 @@ static enum slc_status move(const struct slc_gpu_matrix *device,
     const uint32_t element = slc_value_bytes(host->type);
     const uint64_t bytes = device->rows * device->pitch * element;
     struct slc_buffer packed = SLC_BUFFER_INIT;
-    enum slc_status status = SLC_OK;
     cudaError_t error;
 
     if (bytes == 0) {
         return SLC_OK;
     }
-    status = slc_buffer_create(&packed, bytes, SLC_PAGES_HUGE, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&packed, bytes, SLC_PAGES_HUGE, err));
     if (to_device) {
         repack(packed.data, device->pitch * element, host->buffer.data, host->pitch * element,
                host->rows, host->cols * element);
@@ -276,13 +272,9 @@ static enum slc_status time_one(struct slc_gpu_fiber_list *list,
                                 struct slc_error *err)
 {
     float milliseconds = 0;
-    enum slc_status status;
 
     SLC_GPU_TRY(cudaEventRecord(list->begin, list->stream), err);
-    status = enqueue(list, product, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(enqueue(list, product, err));
     SLC_GPU_TRY(cudaEventRecord(list->end, list->stream), err);
     SLC_GPU_TRY(cudaEventSynchronize(list->end), err);
     SLC_GPU_TRY(cudaEventElapsedTime(&milliseconds, list->begin, list->end), err);
@@ -349,11 +341,9 @@ extern "C" enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list
                                                        struct slc_error *err)
 {
     struct product product = {};
-    enum slc_status status = check(list, run, err);
+    enum slc_status status;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check(list, run, err));
     SLC_GPU_TRY(cudaSetDevice(list->ordinal), err);
     product.kind = run->product;
     status = multiply(list, &product, run, seconds, err);

@@ -44,11 +44,8 @@ static enum slc_status check_options(const struct slc_gpu_lists_options *options
 static enum slc_status create_events(struct slc_gpu_lists *lists, struct slc_error *err)
 {
     const struct slc_gpu *gpu = lists->gpu;
-    enum slc_status status = slc_gpu_enter(gpu, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_enter(gpu, err));
     if (gpu->problem.deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "kernels over lists add in any order, but device %d was opened to be "
@@ -185,10 +182,7 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
     if (kernel >= SLC_GPU_KERNELS) {
         return slc_fail(err, SLC_ERR_USAGE, "there is no kernel %u over lists", kernel);
     }
-    status = device->ops->job.begin(device, &job, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(device->ops->job.begin(device, &job, err));
     status = prepare(lists, named, err);
     if (status == SLC_OK) {
         status = slc_gpu_leave_job(lists->gpu, compute(lists, named, err));
