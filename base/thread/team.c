@@ -1,8 +1,5 @@
-/*
- * Ranges shared out over a team, and how large a team is by default. The team itself is
- * team_pool.c, or team_openmp.c where built with -Dopenmp=enabled.
- */
-#include "base/thread/team.h"
+/* Chooses the kind of a team, shares ranges out over it, and says how large one is by default. */
+#include "base/thread/team_kinds.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
@@ -10,6 +7,72 @@
 #include "base/topology/placement.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Set in workers: teams that they run are nested. */
+static _Thread_local bool in_team;
+
+struct job {
+    slc_team_fn *fn;
+    void *context;
+};
+
+static void run_worker(void *context, unsigned worker, unsigned workers)
+{
+    const struct job *job = context;
+    const bool nested = in_team;
+
+    in_team = true;
+    job->fn(job->context, worker, workers);
+    in_team = nested;
+}
+
+/* Whether the team that the calling thread is about to run is of OpenMP's threads. */
+static enum slc_status choose_openmp(bool *openmp, struct slc_error *err)
+{
+#ifdef SLC_HAVE_OPENMP
+    const char *wanted = getenv(SLC_TEAM_VARIABLE);
+
+    *openmp = !slc_placement_entered();
+    if (wanted != NULL && strcmp(wanted, "openmp") == 0) {
+        *openmp = true;
+    } else if (wanted != NULL && strcmp(wanted, "pool") == 0) {
+        *openmp = false;
+    } else if (wanted != NULL && wanted[0] != '\0') {
+        return slc_fail(err, SLC_ERR_USAGE, SLC_TEAM_VARIABLE " is '%s', not openmp or pool",
+                        wanted);
+    }
+    *openmp = *openmp && !in_team && slc_team_openmp_usable();
+#else
+    (void)err;
+    *openmp = false;
+#endif
+    return SLC_OK;
+}
+
+enum slc_status
+slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
+{
+    struct job job = {fn, context};
+    bool openmp;
+
+    if (workers <= 1) {
+        return slc_team_run_pool(workers, fn, context, err);
+    }
+    if (workers > SLC_MAX_THREADS) {
+        return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
+                              "cannot start %u threads: use at most %d", workers,
+                              (int)SLC_MAX_THREADS);
+    }
+    SLC_TRY(choose_openmp(&openmp, err));
+#ifdef SLC_HAVE_OPENMP
+    if (openmp) {
+        return slc_team_run_openmp(workers, run_worker, &job, err);
+    }
+#endif
+    return slc_team_run_pool(workers, run_worker, &job, err);
+}
 
 /* Neighbouring pieces that the workers of a NUMA node take first. */
 struct share {

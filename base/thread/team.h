@@ -1,6 +1,12 @@
 /*
- * A team of threads that run one function together, from a pool of sleeping threads (team_pool.c);
- * by OpenMP where built with -Dopenmp=enabled (ThreadSanitizer cannot see OpenMP's barriers).
+ * A team of threads that run one function together. The threads are OpenMP's, or those of a pool
+ * (team_pool.c), which is faster for the short jobs of a pass over a tensor. slc_team_run takes the
+ * pool
+ *   - between slc_placement_enter and slc_placement_leave, which is where passes run,
+ *   - for a team within a team, and in a forked child,
+ *   - where the library was built without OpenMP, as for ThreadSanitizer, which cannot see OpenMP's
+ *     barriers.
+ * SLUICE_TEAM=openmp or SLUICE_TEAM=pool in the environment replaces the first rule.
  *
  * Teams that a thread runs while it has a placement (base/topology/placement.h) are bound by it,
  * unless they are larger. The calling thread runs where it may again when the team has ended.
@@ -12,13 +18,17 @@
 
 #include <stdint.h>
 
+/* Environment variable with the kind of teams: "openmp" or "pool". */
+#define SLC_TEAM_VARIABLE "SLUICE_TEAM"
+
 typedef void slc_team_fn(void *context, unsigned worker, unsigned workers);
 
 /*
  * Runs fn(context, w, workers) for w = 0 .. workers-1, at the same time, and returns when all have
  * returned. Worker 0 is the calling thread. Every worker really runs (no fewer than asked), so
  * workers may wait for one another.
- * Errors: SLC_ERR_SYSTEM when a thread cannot be created; then fn has not run at all.
+ * Errors: SLC_ERR_SYSTEM when a thread cannot be created, SLC_ERR_USAGE for an unknown value of
+ * SLUICE_TEAM; then fn has not run at all.
  */
 enum slc_status
 slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err) SLC_NODISCARD;

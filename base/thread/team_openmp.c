@@ -1,18 +1,71 @@
 /*
- * Teams by OpenMP, for programs that have OpenMP threads already and want no others
- * (-Dopenmp=enabled).
+ * Teams by OpenMP.
  *
- * OpenMP's threads spin for a while after each region, in competition with the thread that reads,
- * so team_pool.c is the default: see there.
+ * The OpenMP runtime ends the process when it cannot create a thread, and its threads inherit the
+ * signal mask of the thread that creates them. So before a team grows, threads of our own show that
+ * as many can be created, and an empty region creates OpenMP's with all signals blocked.
  */
 #include "base/error/fault.h"
-#include "base/memory/limits.h"
-#include "base/thread/team.h"
+#include "base/thread/team_kinds.h"
+#include "base/thread/thread.h"
 #include "base/topology/affinity.h"
 #include "base/topology/placement.h"
 
 #include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+
+/* OpenMP cannot start threads in a child of a process in which it has some. */
+static atomic_bool forked;
+static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
+
+/* Threads that OpenMP keeps for the calling thread, that one included. */
+static _Thread_local unsigned kept = 1;
+
+static void note_fork(void)
+{
+    atomic_store(&forked, true);
+}
+
+static void handle_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, note_fork);
+}
+
+bool slc_team_openmp_usable(void)
+{
+    return !atomic_load(&forked) && !omp_in_parallel();
+}
+
+static void do_nothing(void *context, unsigned worker, unsigned workers)
+{
+    (void)context;
+    (void)worker;
+    (void)workers;
+}
+
+/* Creates OpenMP's threads for a team larger than the one before. */
+static enum slc_status create_threads(unsigned workers, struct slc_error *err)
+{
+    struct slc_thread_state before;
+    int got = 0;
+
+    SLC_TRY(slc_team_run_apart(workers - kept + 1, do_nothing, NULL, err));
+    slc_thread_prepare(&before);
+#pragma omp parallel num_threads((int)workers) shared(got)
+    {
+#pragma omp single
+        got = omp_get_num_threads();
+    }
+    slc_thread_restore(&before);
+    if (got < (int)workers) {
+        return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
+                              "OpenMP gave %d of %u threads: raise OMP_THREAD_LIMIT or use fewer",
+                              got, workers);
+    }
+    return SLC_OK;
+}
 
 /* The threads are the program's as well: none stays bound. */
 static void run_worker(const struct slc_placement *placement,
@@ -31,36 +84,21 @@ static void run_worker(const struct slc_placement *placement,
 }
 
 enum slc_status
-slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
+slc_team_run_openmp(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
 {
     const struct slc_placement *placement = slc_placement_of_team(workers);
-    bool complete = true;
 
-    if (workers <= 1) {
-        run_worker(placement, 0, 1, fn, context);
-        return SLC_OK;
-    }
-    if (workers > SLC_MAX_THREADS || slc_fault_hit(SLC_FAULT_THREAD)) {
+    (void)pthread_once(&fork_handler, handle_forks);
+    if (slc_fault_hit(SLC_FAULT_THREAD)) {
         return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
                               "cannot start %u threads: use fewer", workers);
     }
     omp_set_dynamic(0);
-    /* Fewer threads than asked may come (thread limits): the size is checked before anybody starts.
-     */
-#pragma omp parallel num_threads((int)workers) shared(complete, placement)
-    {
-        if (omp_get_num_threads() != (int)workers) {
-#pragma omp single
-            complete = false;
-        } else {
-            run_worker(placement, (unsigned)omp_get_thread_num(), workers, fn, context);
-        }
+    if (workers > kept) {
+        SLC_TRY(create_threads(workers, err));
     }
-    if (!complete) {
-        return slc_fail_field(
-            err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
-            "OpenMP gave fewer than the %u threads asked for: raise OMP_THREAD_LIMIT or use fewer",
-            workers);
-    }
+    kept = workers;
+#pragma omp parallel num_threads((int)workers)
+    run_worker(placement, (unsigned)omp_get_thread_num(), workers, fn, context);
     return SLC_OK;
 }

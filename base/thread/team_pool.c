@@ -1,11 +1,11 @@
 /*
  * Teams from a pool of threads that sleep between jobs.
  *
- * Why not OpenMP: its threads spin for milliseconds after each region, and a pass needs the
- * processor for the thread that reads. With two threads on two processors CP-ALS on small tensors
- * took two to ten times as long. Sleeping threads cost 10 to 50 microseconds to wake, so a thread
- * that is done looks for the next job for about as long before it sleeps: jobs that follow one
- * another closely, as those of a tensor in memory do, then wake nobody.
+ * For passes over a tensor, whose jobs take a millisecond and share the processors with a thread
+ * that reads: OpenMP's threads spin for milliseconds after each region (docs/PERFORMANCE.md has the
+ * measurement). Sleeping threads cost 10 to 50 microseconds to wake, so a thread that is done looks
+ * for the next job for about as long before it sleeps: jobs that follow one another closely, as
+ * those of a tensor in memory do, then wake nobody.
  *
  * One job at a time uses the pool; a team that is started while another runs (by another thread, or
  * by a worker) gets threads of its own. The pool grows to the largest team that was asked for, is
@@ -18,7 +18,7 @@
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
 #include "base/memory/memory.h"
-#include "base/thread/team.h"
+#include "base/thread/team_kinds.h"
 #include "base/thread/thread.h"
 #include "base/topology/affinity.h"
 #include "base/topology/placement.h"
@@ -211,17 +211,19 @@ static void *member_main(void *argument)
     return NULL;
 }
 
-static enum slc_status run_apart(const struct job *job, struct slc_error *err)
+enum slc_status
+slc_team_run_apart(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
 {
-    struct gathering gathering = {*job, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
-    struct member *members = slc_calloc(job->workers, sizeof *members);
+    struct gathering gathering = {
+        {fn, context, workers, NULL}, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct member *members = slc_calloc(workers, sizeof *members);
     enum slc_status status = SLC_OK;
     unsigned created = 1;
 
     if (!members) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a team of %u threads", job->workers);
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a team of %u threads", workers);
     }
-    for (; created < job->workers; created++) {
+    for (; created < workers; created++) {
         members[created].gathering = &gathering;
         members[created].worker = created;
         status = slc_thread_start(&members[created].thread, member_main, &members[created],
@@ -235,7 +237,7 @@ static enum slc_status run_apart(const struct job *job, struct slc_error *err)
     (void)pthread_cond_broadcast(&gathering.decided);
     (void)pthread_mutex_unlock(&gathering.lock);
     if (status == SLC_OK) {
-        job->fn(job->context, 0, job->workers);
+        fn(context, 0, workers);
     }
     for (unsigned i = 1; i < created; i++) {
         (void)pthread_join(members[i].thread, NULL);
@@ -261,7 +263,7 @@ static void run_first(const struct job *job)
 }
 
 enum slc_status
-slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
+slc_team_run_pool(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
 {
     const struct job job = {fn, context, workers, slc_placement_of_team(workers)};
     enum slc_status status;
@@ -270,16 +272,11 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
         run_first(&job);
         return SLC_OK;
     }
-    if (workers > SLC_MAX_THREADS) {
-        return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
-                              "cannot start %u threads: use at most %d", workers,
-                              (int)SLC_MAX_THREADS);
-    }
     (void)pthread_once(&fork_handler, handle_forks);
     (void)pthread_mutex_lock(&pool.lock);
     if (pool.busy) {
         (void)pthread_mutex_unlock(&pool.lock);
-        return run_apart(&job, err);
+        return slc_team_run_apart(workers, fn, context, err);
     }
     status = grow(workers - 1, err);
     if (status == SLC_OK) {

@@ -11,34 +11,44 @@
 #include <signal.h>
 #include <string.h>
 
+void slc_thread_prepare(struct slc_thread_state *before)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    /* A blocked fault of the thread's own would end the process past every handler. */
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &all, &before->signals);
+    /* Two threads on one processor would wait in turns. */
+    before->bound = slc_thread_bound(&before->processor);
+    slc_thread_unbind();
+}
+
+void slc_thread_restore(const struct slc_thread_state *before)
+{
+    if (before->bound) {
+        slc_thread_bind(before->processor);
+    }
+    pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
+}
+
 enum slc_status slc_thread_start(pthread_t *thread,
                                  void *(*run)(void *context),
                                  void *context,
                                  const char *what,
                                  struct slc_error *err)
 {
-    sigset_t all;
-    sigset_t before;
-    unsigned processor;
-    const bool bound = slc_thread_bound(&processor);
     int rc = EAGAIN;
 
     if (!slc_fault_hit(SLC_FAULT_THREAD)) {
-        /* The mask is inherited at creation: there is no moment in which a signal could slip in. */
-        sigfillset(&all);
-        /* A blocked fault of the thread's own would end the process past every handler. */
-        sigdelset(&all, SIGBUS);
-        sigdelset(&all, SIGSEGV);
-        sigdelset(&all, SIGFPE);
-        sigdelset(&all, SIGILL);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        /* Inherited like the mask of signals: two threads on one processor would wait in turns. */
-        slc_thread_unbind();
+        struct slc_thread_state before;
+
+        slc_thread_prepare(&before);
         rc = pthread_create(thread, NULL, run, context);
-        if (bound) {
-            slc_thread_bind(processor);
-        }
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        slc_thread_restore(&before);
     }
     if (rc != 0) {
         return slc_fail(err, SLC_ERR_SYSTEM,

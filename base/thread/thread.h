@@ -5,6 +5,8 @@
 #include "base/error/error.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 
 /*
  * Starts `run(context)` in a thread that takes no signals, so that handlers run in the program's
@@ -16,5 +18,18 @@ enum slc_status slc_thread_start(pthread_t *thread,
                                  void *context,
                                  const char *what,
                                  struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Around the creation of threads, which inherit the signal mask and the binding to a processor of
+ * the calling thread: blocks all signals but those of the thread's own faults and lifts the
+ * binding, until slc_thread_restore.
+ */
+struct slc_thread_state {
+    sigset_t signals;
+    bool bound;
+    unsigned processor;
+};
+void slc_thread_prepare(struct slc_thread_state *before);
+void slc_thread_restore(const struct slc_thread_state *before);
 
 #endif

@@ -14,6 +14,7 @@
 static const char *const pin_names[] = {"auto", "never", "always"};
 
 static _Thread_local const struct slc_placement *current;
+static _Thread_local bool entered;
 
 const char *slc_pin_name(enum slc_pin pin)
 {
@@ -196,11 +197,18 @@ void slc_placement_choose(struct slc_placement *placement, enum slc_pin pin, uns
 void slc_placement_enter(const struct slc_placement *placement)
 {
     current = placement->workers > 0 ? placement : NULL;
+    entered = true;
 }
 
 void slc_placement_leave(void)
 {
     current = NULL;
+    entered = false;
+}
+
+bool slc_placement_entered(void)
+{
+    return entered;
 }
 
 const struct slc_placement *slc_placement_of_team(unsigned workers)

@@ -58,6 +58,8 @@ void slc_placement_choose(struct slc_placement *placement, enum slc_pin pin, uns
  */
 void slc_placement_enter(const struct slc_placement *placement);
 void slc_placement_leave(void);
+/* Whether the calling thread is between the two. */
+bool slc_placement_entered(void);
 /* The calling thread's for a team of so many; NULL: left to the system. */
 const struct slc_placement *slc_placement_of_team(unsigned workers);
 

@@ -183,9 +183,30 @@ def read_only(folder):
             os.chmod(path, 0o755)
 
 
+def no_threads(folder):
+    """Teams of either kind whose threads cannot start: an error of ours, not the end of the process by OpenMP's."""
+    if not can_drop():
+        raise Skip("the limit on processes does not bind this user, or the user has others")
+    program = prepare(folder)
+    here = owned(os.path.join(folder, "here"))
+    make = ("generate", "t.tns", "--dims", "30x20x10", "--nnz", 300)
+    done(here, program, [make], None)
+
+    def bound():
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+    for kind in "openmp", "pool":
+        ended = subprocess.run([program + "sluice", "convert", "t.tns", "t.slc", "-t", "4"], cwd=here, text=True,
+                               capture_output=True, timeout=60, check=False, preexec_fn=bound, user=NOBODY, group=NOBODY,
+                               extra_groups=[], env={**os.environ, "SLUICE_TEAM": kind, "OPENBLAS_NUM_THREADS": "1"})
+        check(ended.returncode == 1, f"{kind}: exit {ended.returncode}: {ended.stderr}")
+        check(re.search(r"^sluice: starting .*raise the limit on processes \(ulimit -u\)$", ended.stderr, re.M), ended.stderr)
+
+
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run([
     ("little memory to lock", locked_memory),
     ("a ring of more than may be locked", larger_ring),
     ("a store that may not be written to", read_only),
+    ("threads that cannot start", no_threads),
 ])

@@ -13,6 +13,7 @@
 #include "base/text/plain_text.h"
 #include "base/text/utf8.h"
 #include "base/thread/team.h"
+#include "base/topology/placement.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,6 +22,9 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef SLC_HAVE_OPENMP
+#include <omp.h>
+#endif
 
 /* gcc says so by a macro, clang by a feature. */
 #if defined(__has_feature)
@@ -349,6 +353,7 @@ static void hash_known_answers(void)
 
 struct meeting {
     pthread_barrier_t barrier;
+    bool openmp;
     unsigned seen[64];
 };
 
@@ -356,12 +361,23 @@ static void meet(void *context, unsigned worker, unsigned workers)
 {
     struct meeting *meeting = context;
 
+#ifdef SLC_HAVE_OPENMP
+    if (worker == 0) {
+        meeting->openmp = omp_in_parallel();
+    }
+#endif
     meeting->seen[worker] = workers;
     /* Returns only when all workers really run at the same time. */
     pthread_barrier_wait(&meeting->barrier);
 }
 
-static void teams_are_complete(void)
+#ifdef SLC_HAVE_OPENMP
+static const bool have_openmp = true;
+#else
+static const bool have_openmp = false;
+#endif
+
+static void run_teams(bool openmp)
 {
     struct slc_error err = SLC_ERROR_INIT;
 
@@ -374,6 +390,7 @@ static void teams_are_complete(void)
         for (unsigned w = 0; w < workers; w++) {
             CU_ASSERT_EQUAL(meeting.seen[w], workers);
         }
+        CU_ASSERT_EQUAL(meeting.openmp, openmp && workers > 1);
         pthread_barrier_destroy(&meeting.barrier);
     }
     slc_fault_arm(SLC_FAULT_THREAD, 1);
@@ -385,6 +402,27 @@ static void teams_are_complete(void)
         CU_ASSERT_EQUAL(meeting.seen[0], 0);
     }
     slc_fault_arm(SLC_FAULT_THREAD, 0);
+}
+
+static void teams_are_complete(void)
+{
+    const struct slc_placement unbound = {0};
+    struct meeting meeting = {.openmp = false};
+    struct slc_error err = SLC_ERROR_INIT;
+
+    unsetenv(SLC_TEAM_VARIABLE);
+    run_teams(have_openmp);
+    slc_placement_enter(&unbound);
+    run_teams(false);
+    setenv(SLC_TEAM_VARIABLE, "openmp", 1);
+    run_teams(have_openmp);
+    slc_placement_leave();
+    setenv(SLC_TEAM_VARIABLE, "pool", 1);
+    run_teams(false);
+    setenv(SLC_TEAM_VARIABLE, "tea", 1);
+    SLC_ASSERT_FAILS(slc_team_run(2, meet, &meeting, &err), SLC_ERR_USAGE, &err,
+                     "SLUICE_TEAM is 'tea', not openmp or pool");
+    unsetenv(SLC_TEAM_VARIABLE);
     CU_ASSERT_TRUE(slc_team_default_workers() >= 1);
 }
 
