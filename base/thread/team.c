@@ -28,26 +28,30 @@ static void run_worker(void *context, unsigned worker, unsigned workers)
     in_team = nested;
 }
 
+#ifdef SLC_HAVE_OPENMP
+static const bool have_openmp = true;
+#else
+static const bool have_openmp = false;
+#endif
+
 /* Whether the team that the calling thread is about to run is of OpenMP's threads. */
 static enum slc_status choose_openmp(bool *openmp, struct slc_error *err)
 {
-#ifdef SLC_HAVE_OPENMP
     const char *wanted = getenv(SLC_TEAM_VARIABLE);
 
-    *openmp = !slc_placement_entered();
-    if (wanted != NULL && strcmp(wanted, "openmp") == 0) {
-        *openmp = true;
-    } else if (wanted != NULL && strcmp(wanted, "pool") == 0) {
-        *openmp = false;
-    } else if (wanted != NULL && wanted[0] != '\0') {
+    *openmp = have_openmp && !slc_placement_entered();
+    if (wanted == NULL || wanted[0] == '\0') {
+        return SLC_OK;
+    }
+    *openmp = strcmp(wanted, "openmp") == 0;
+    if (*openmp && !have_openmp) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        SLC_TEAM_VARIABLE " is 'openmp', which this build does not have");
+    }
+    if (!*openmp && strcmp(wanted, "pool") != 0) {
         return slc_fail(err, SLC_ERR_USAGE, SLC_TEAM_VARIABLE " is '%s', not openmp or pool",
                         wanted);
     }
-    *openmp = *openmp && !in_team && slc_team_openmp_usable();
-#else
-    (void)err;
-    *openmp = false;
-#endif
     return SLC_OK;
 }
 
@@ -67,7 +71,7 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
     }
     SLC_TRY(choose_openmp(&openmp, err));
 #ifdef SLC_HAVE_OPENMP
-    if (openmp) {
+    if (openmp && !in_team && slc_team_openmp_usable()) {
         return slc_team_run_openmp(workers, run_worker, &job, err);
     }
 #endif

@@ -1,5 +1,5 @@
 /*
- * The language of gpu/: CUDA C++ as nvcc compiles it, and as tests/emulation does with a compiler
+ * The language of gpu/: CUDA C++ as nvcc compiles it, and as tests/gpu/emulation does with a compiler
  * of C++. What differs between the two is here: launches, dynamic shared memory, and pieces of
  * inline PTX, each with a plain twin. Sources that have no kernels are compiled as plain C++
  * against CUDA's runtime (meson.build) and see nothing of these.

@@ -17,7 +17,7 @@ import tarfile
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import QUICK, SOURCE, check, run  # noqa: E402
 
 sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts", "lib"))

@@ -11,7 +11,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from measured import MIB, measured, works_as_named  # noqa: E402
 from tap import FULL, QUICK, SOURCE, bundled, check, run, run_command, sluice  # noqa: E402
 

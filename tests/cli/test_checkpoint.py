@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import SLUICE, check, load_json, run, run_command, sluice  # noqa: E402
 
 SEED = int(os.environ.get("SLC_TEST_SEED", "1"))

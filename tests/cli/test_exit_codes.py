@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import SLUICE, SOURCE, check, run, sluice, source_text  # noqa: E402
 
 # Code to meaning, as `sluice --help` tells them.

@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import FULL, QUICK, bundled, check, emulated, load_json, npy, run, sluice  # noqa: E402
 
 RANK = 16

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import check, emulated, generate_store, run, sluice  # noqa: E402
 
 NONE_HERE = r"(this sluice was built without CUDA|no CUDA device can be used: [^\n]*)"

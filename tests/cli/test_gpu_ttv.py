@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import QUICK, check, emulated, generate_store, interrupted, npy, read_bytes, run, sluice  # noqa: E402
 
 

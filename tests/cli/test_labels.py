@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import check, load_json, run, sluice  # noqa: E402
 
 USERS = ["ann, \"b\"", "", "b\u00e9a", "evil\x1b[31m", "x" * 4095, "ann"]

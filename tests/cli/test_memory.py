@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from measured import MIB, Cgroup, measured, works_as_named  # noqa: E402
 from tap import FULL, Skip, check, npy, run, sluice, unpacked  # noqa: E402
 

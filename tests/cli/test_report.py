@@ -10,7 +10,7 @@ import struct
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import QUICK, SOURCE, Skip, check, run, sluice  # noqa: E402
 
 VOID = {"meta", "link"}

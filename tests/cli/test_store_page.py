@@ -9,7 +9,7 @@ import re
 import struct
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import SOURCE, check, load_json, run, sluice, source_text  # noqa: E402
 
 FORMS = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f64": "d"}

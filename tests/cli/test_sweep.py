@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import FULL, QUICK, SLUICE, check, load_json, run, sluice  # noqa: E402
 
 BASE = ("-i", 6, "--tol", 0, "--deterministic", "--io", "pread")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import SLUICE, bundled, check, run, sluice  # noqa: E402
 
 GOOD = "1 1 1 1.5\n2 3 4 2\n"

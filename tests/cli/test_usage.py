@@ -10,7 +10,7 @@ import resource
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import QUICK, SLUICE, SOURCE, Skip, check, load_json, npy, run, sluice  # noqa: E402
 
 COMMANDS = re.findall(r"^  (\w+) ", sluice("--help")[0].split("Commands:\n")[1].split("\n\n")[0], re.M)

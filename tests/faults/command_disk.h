@@ -1,5 +1,5 @@
 /*
- * The whole command in this process, on a disk in memory (tests/harness/recorded_files.h): what it
+ * The whole command in this process, on a disk in memory (tests/lib/recorded_files.h): what it
  * does to files can be recorded, cut short and tried again thousands of times. Paths are relative:
  * what the command asks of the system past the table is asked in an empty folder.
  */

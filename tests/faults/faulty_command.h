@@ -3,7 +3,7 @@
  * the command's own main and its libraries loaded already; it says which operations it made, and
  * what of files, maps, buffers and memory it had not given back when main returned.
  *
- * Operations on files go through a table (tests/harness/faulty_files.h), allocations through fault
+ * Operations on files go through a table (tests/lib/faulty_files.h), allocations through fault
  * points (base/error/fault.h), jansson's included; threads, io_uring and buffers are caught where
  * they are asked for, by the linker (--wrap). What is not reached: memory that libarchive, hwloc,
  * BLAS and the C library take, and the few reads of /proc and /sys, which no result depends on.

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", name) for name in ("lib", "oracle")]
 from tap import SOURCE, check, load_json, run  # noqa: E402
 
 def files(*endings, under=""):
@@ -118,7 +118,7 @@ def engine_order(_folder):
             check(order.index(target) <= order.index(folder), f"{path} includes engine/{target}/")
 
 
-INCLUDED_FROM = ("", "include", "tests/harness", "tests/emulation")
+INCLUDED_FROM = ("", "include", "tests/lib", "tests/gpu/emulation")
 
 
 @functools.lru_cache(maxsize=None)
@@ -170,10 +170,10 @@ def headers_stand_alone(folder):
     for path in files(".h"):
         if path.endswith("_tmpl.h"):
             continue  # compiled once per element type by the file that includes it
-        if path.startswith("tests/device/"):
+        if path.startswith("tests/gpu/device/"):
             continue  # includes CUDA's own header of that name
         # CUDA and what stands in for it are C++ alone.
-        cuda = path.startswith(("tests/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda/cuda.h")
+        cuda = path.startswith(("tests/gpu/emulation/", "tests/unit/gpu/")) or reaches(path, "gpu/cuda/cuda.h")
         wanted.append((path, "c++17" if cuda else "c11"))
         if path.startswith("include/"):
             wanted.append((path, "c++11"))

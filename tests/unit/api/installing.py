@@ -5,7 +5,7 @@ import fcntl
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", "..", name) for name in ("lib", "oracle")]
 from tap import call  # noqa: E402
 
 BUILD = os.environ["SLC_BUILD"]

@@ -1,7 +1,7 @@
 /*
  * The parts of an archive, byte by byte: members and places below 4 GiB in the plain fields, from
  * there on in ZIP64 ones, each only where it is needed. Whole archives are read by Python's zipfile
- * in tests/python.
+ * in tests/oracle.
  */
 #include "convert/export/zip_form.h"
 

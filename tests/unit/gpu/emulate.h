@@ -1,4 +1,4 @@
-/* The emulated device (tests/emulation), for tests that are C. */
+/* The emulated device (tests/gpu/emulation), for tests that are C. */
 #ifndef SLC_TEST_EMULATE_H
 #define SLC_TEST_EMULATE_H
 

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "python"))
+sys.path[:0] = [os.path.join(os.path.dirname(__file__), "..", "..", name) for name in ("lib", "oracle")]
 from tap import check, run  # noqa: E402
 
 CEILINGS = os.path.join(os.path.dirname(__file__), "ceilings.txt")

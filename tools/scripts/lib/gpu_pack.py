@@ -43,7 +43,7 @@ def build(folder, archs):
     else:
         run("meson", "setup", folder, SOURCE, *settings)
     targets = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
-    programs = re.findall(r"^(tests/device/(?:device_\w+|planted_race)): ", targets, re.M)
+    programs = re.findall(r"^(tests/gpu/device/(?:device_\w+|planted_race)): ", targets, re.M)
     run("ninja", "-C", folder, "tools/sluice", *programs)
     return [os.path.join(folder, name) for name in ["tools/sluice", *programs]]
 

@@ -19,7 +19,7 @@ WARNINGS = ("-Wall", "-Wextra", "-Wimplicit-fallthrough", "-Wloop-analysis", "-W
 # Where headers of the house are looked for, beside the folder of who includes them. A bundle has sources of several
 # folders: with each folder's own among these, a <limits.h> of the system would be that of base/.
 INCLUDED_FROM = [os.path.join(SOURCE, folder).rstrip(os.sep)
-                 for folder in ("", "include", "tests/harness", "tests/emulation")]
+                 for folder in ("", "include", "tests/lib", "tests/gpu/emulation")]
 # What a bundle may hold: more are dearer than they save, and processors that have nothing left wait for the last one.
 BUNDLE_BYTES = 600_000
 # Names that many sources define, each its own: in a bundle they get a number.

@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import binary_forms as forms  # noqa: E402
 from tap import Skip, check, run, sluice  # noqa: E402
 from test_binary import as_text, converted, goes_on, tensor, write  # noqa: E402

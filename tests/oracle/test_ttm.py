@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import cp_als  # noqa: E402
 import slc_format  # noqa: E402
 from exported import read_text  # noqa: E402

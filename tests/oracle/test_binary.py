@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import binary_forms as forms  # noqa: E402
 from tap import SLUICE, SOURCE, check, ended, run, sluice  # noqa: E402
 

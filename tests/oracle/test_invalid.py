@@ -16,7 +16,7 @@ import threading
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import slc_format as f  # noqa: E402
 from forged import PAGE, Forgery, write_manifest  # noqa: E402
 from tap import FULL, QUICK, SLUICE, check, run, run_command, sluice  # noqa: E402

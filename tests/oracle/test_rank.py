@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import cp_als  # noqa: E402
 from tap import check, load_json, run, sluice, unpacked  # noqa: E402
 

@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from tap import Skip, check, load_json, run, sluice  # noqa: E402
 
 

@@ -1,6 +1,6 @@
 /*
  * The emulation itself: what kernels may rely on holds in every order, and what they may not is
- * found. Run with the name of a planted fault it commits that one; tests/emulation/test_planted.py
+ * found. Run with the name of a planted fault it commits that one; tests/gpu/emulation/test_planted.py
  * looks whether it was reported.
  */
 #include "cuda_runtime.h"

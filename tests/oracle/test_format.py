@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import cp_als  # noqa: E402
 import slc_format  # noqa: E402
 from tap import FULL, SOURCE, bundled, check, run, sluice  # noqa: E402

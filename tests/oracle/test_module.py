@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from tap import FULL, SOURCE, Skip, call, check, run, sluice as command  # noqa: E402
 
 LIBRARY = os.environ["SLUICE_LIBRARY"]

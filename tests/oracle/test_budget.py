@@ -9,7 +9,7 @@ import os
 import resource
 import sys
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from measured import MIB, Cgroup, measured, works_as_named  # noqa: E402
 from tap import FULL, Skip, check, load_json, run, sluice  # noqa: E402
 

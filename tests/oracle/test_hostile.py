@@ -20,7 +20,7 @@ import sys
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 import slc_format as f  # noqa: E402
 from forged import (PAGE, Forgery, Whole, agree, checkpoint_sections, seal_checkpoint, seal_chunks,  # noqa: E402
                     seal_journal, seal_state, write_manifest)
