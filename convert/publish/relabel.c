@@ -27,6 +27,9 @@
 enum {
     SAMPLE_ROWS = 16384,
     SMALL_OBJECTS_BYTES = 256 << 10,
+    /* The next run, with the budget that this one names, may begin with some more pages resident.
+     */
+    NEXT_BYTES = 1 << 20,
     /*
      * A permutation of more than this part of all coordinates is heavy. Where renumbering paid on
      * real tensors, permutations took up to 4 % of them each; where it did not, from 6 % on.
@@ -117,7 +120,7 @@ static enum slc_status divide_memory(struct relabelling *r, struct slc_error *er
     }
     return slc_fail_budget(
         err, r->options->memory_bytes + r->options->beside_bytes,
-        need + slc_max_u64(r->options->beside_bytes, r->options->beside_most_bytes),
+        need + slc_max_u64(r->options->beside_bytes, r->options->beside_most_bytes) + NEXT_BYTES,
         "renumbering modes by frequency (%" PRIu64 " MiB for the numbers of their indices)",
         slc_div_up_u64(labels, UINT64_C(1) << 20));
 }
