@@ -104,6 +104,32 @@ enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const ch
     return status;
 }
 
+enum slc_status slc_fail_file(
+    struct slc_error *err, enum slc_status status, const char *file, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)record(err, status, SLC_FIELD_NONE, SLC_FIELD_NONE, format, args);
+    va_end(args);
+    slc_error_locate_file(err, file);
+    return status;
+}
+
+enum slc_status slc_check_memory(bool allocated, struct slc_error *err, const char *format, ...)
+{
+    char purpose[sizeof err->message];
+    va_list args;
+
+    if (allocated) {
+        return SLC_OK;
+    }
+    va_start(args, format);
+    (void)vsnprintf(purpose, sizeof purpose, format, args);
+    va_end(args);
+    return slc_fail(err, SLC_ERR_MEMORY, "no memory %s", purpose);
+}
+
 enum slc_status slc_fail_field(struct slc_error *err,
                                enum slc_status status,
                                enum slc_error_field field,

@@ -45,9 +45,23 @@ int slc_error_format(const struct slc_error *err,
 enum slc_status slc_fail(struct slc_error *err, enum slc_status status, const char *format, ...)
     SLC_PRINTF(3, 4);
 
+/* As slc_fail, for a fault of `file`. */
+enum slc_status slc_fail_file(struct slc_error *err,
+                              enum slc_status status,
+                              const char *file,
+                              const char *format,
+                              ...) SLC_PRINTF(4, 5);
+
 /*
- * The same for a fault that an option or argument caused or can cure. The message says what to do
- * in words that suit every interface, each of which adds the name of the field: "cannot start 8
+ * SLC_OK where memory was allocated, else SLC_ERR_MEMORY and "no memory PURPOSE"; `format` spells
+ * the purpose, such as "for %u buckets". `err` may be NULL.
+ */
+enum slc_status slc_check_memory(bool allocated, struct slc_error *err, const char *format, ...)
+    SLC_PRINTF(3, 4) SLC_NODISCARD;
+
+/*
+ * As slc_fail, for a fault that an option or argument caused or can cure. The message says what to
+ * do in words that suit every interface, each of which adds the name of the field: "cannot start 8
  * threads: use fewer" becomes "cannot start 8 threads: use fewer (-t)".
  */
 enum slc_status slc_fail_field(struct slc_error *err,

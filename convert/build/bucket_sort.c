@@ -115,10 +115,9 @@ static void describe_key(const struct slc_sort_plan *plan, uint64_t lo, uint64_t
 {
     uint64_t coords[SLC_MAX_ORDER];
     size_t used = 0;
-    unsigned mode;
 
     slc_key_decode(&plan->layout, (slc_u128)hi << 64 | lo, coords);
-    for (mode = 0; mode < plan->layout.order; mode++) {
+    for (unsigned mode = 0; mode < plan->layout.order; mode++) {
         used += (size_t)snprintf(text + used, 420 - used, "%s%llu", mode == 0 ? "(" : ", ",
                                  (unsigned long long)coords[mode] + 1);
     }
@@ -273,9 +272,8 @@ static bool load_records(const struct slc_sort_plan *plan,
     uint64_t lo[SLC_KEY_BATCH];
     uint64_t hi[SLC_KEY_BATCH];
     double values[SLC_KEY_BATCH];
-    uint32_t begin, i;
 
-    for (begin = 0; begin < chunk->count; begin += SLC_KEY_BATCH) {
+    for (uint32_t begin = 0; begin < chunk->count; begin += SLC_KEY_BATCH) {
         uint32_t count =
             chunk->count - begin < SLC_KEY_BATCH ? chunk->count - begin : SLC_KEY_BATCH;
 
@@ -285,7 +283,7 @@ static bool load_records(const struct slc_sort_plan *plan,
         }
         slc_chunk_values(chunk, begin, count, values);
         if (wide) {
-            for (i = 0; i < count; i++) {
+            for (uint32_t i = 0; i < count; i++) {
                 struct wide_record record = {lo[i], hi[i], values[i]};
 
                 whole[at + begin + i] = record;
@@ -293,7 +291,7 @@ static bool load_records(const struct slc_sort_plan *plan,
             }
         } else {
             /* The lower halves' difference is the keys' difference: that is below 2^64. */
-            for (i = 0; i < count; i++) {
+            for (uint32_t i = 0; i < count; i++) {
                 struct narrow_record record = {lo[i] - (uint64_t)bucket->first, values[i]};
 
                 narrow[at + begin + i] = record;
@@ -348,25 +346,17 @@ static enum slc_status load_chunks(const struct slc_sort_plan *plan,
         const uint8_t *cursor;
         uint64_t sequence = 0;
         uint64_t start = at;
-        uint32_t i;
-        enum slc_status status = slc_stop_check(plan->stop, err);
 
-        if (status == SLC_OK) {
-            status = next_chunk(plan, source, link, &chunk, err);
-        }
-        if (status == SLC_OK) {
-            status = slc_sort_check_chunk(plan, &chunk, err);
-        }
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_stop_check(plan->stop, err));
+        SLC_TRY(next_chunk(plan, source, link, &chunk, err));
+        SLC_TRY(slc_sort_check_chunk(plan, &chunk, err));
         if (chunk.count > bucket->chain.entries - at ||
             chunk.run_count > bucket->chain.runs - slot ||
             !load_records(plan, bucket, &chunk, records, at, first)) {
             return fail_bucket(err);
         }
         cursor = chunk.runs;
-        for (i = 0; i < chunk.run_count; i++) {
+        for (uint32_t i = 0; i < chunk.run_count; i++) {
             struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
 
             slots[slot++] = (struct run_slot){run.sequence, run.first, run.count, start};
@@ -407,9 +397,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     if (source->ahead != NULL) {
         slc_read_ahead_end(source->ahead, source->request);
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     /* In place: the runs of a bucket may be as many as its entries. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
     if (is_wide(plan, bucket)) {

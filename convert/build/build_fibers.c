@@ -100,29 +100,24 @@ static enum slc_status recount_bucket(struct slc_builder *builder,
 {
     struct slc_chunk_link link = chain->last;
     uint64_t left = chain->entries;
-    enum slc_status status = SLC_OK;
 
-    while (link.bytes > 0 && status == SLC_OK) {
+    while (link.bytes > 0) {
         struct slc_chunk chunk;
 
-        status = slc_spill_fetch(builder->spill, link, false, data, &chunk, err);
-        if (status == SLC_OK && chunk.frame >= builder->frames.count) {
-            status =
-                slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
+        SLC_TRY(slc_spill_fetch(builder->spill, link, false, data, &chunk, err));
+        if (chunk.frame >= builder->frames.count) {
+            return slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
         }
         /* Links that somebody else wrote may lead in a circle. */
-        if (status == SLC_OK && chunk.count > left) {
-            status =
-                slc_fail(err, SLC_ERR_DAMAGED,
-                         "the chunks of a bucket in the spill file are more than were counted");
+        if (chunk.count > left) {
+            return slc_fail(err, SLC_ERR_DAMAGED,
+                            "the chunks of a bucket in the spill file are more than were counted");
         }
-        if (status == SLC_OK) {
-            left -= chunk.count;
-            recount_chunk(&builder->workers[0].fibers, &chunk, &recoders[chunk.frame]);
-            link = chunk.previous;
-        }
+        left -= chunk.count;
+        recount_chunk(&builder->workers[0].fibers, &chunk, &recoders[chunk.frame]);
+        link = chunk.previous;
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status

@@ -66,9 +66,8 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
     struct slc_builder *builder = finish->builder;
     uint64_t wanted = 0;
     enum slc_status status = SLC_OK;
-    uint32_t i;
 
-    for (i = 0; i < finish->queue.top->count; i++) {
+    for (uint32_t i = 0; i < finish->queue.top->count; i++) {
         wanted = slc_max_u64(wanted, need_of(finish, &finish->queue.top->buckets[i]));
     }
     finish->memory = plan_memory(finish, wanted, slc_spill_written_bytes(builder->spill) > 0);
@@ -123,15 +122,13 @@ open_writer(struct finish *finish, const char *path, const uint64_t *dims, struc
                                                .block_bytes = builder->options.block_bytes,
                                                /* Until the store is noted to be complete. */
                                                .keep_journal = true};
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     if (!builder->folder.keep) {
         return slc_writer_open(&options, &finish->writer, err);
     }
     finish->progress = slc_calloc(1, sizeof *finish->progress);
-    if (finish->progress == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note how far the sort is");
-    }
+    SLC_TRY(slc_check_memory(finish->progress != NULL, err, "to note how far the sort is"));
     finish->progress->files = builder->options.files;
     finish->progress->folder = builder->folder.part;
     finish->progress->tag = slc_build_tag(builder);
@@ -153,18 +150,13 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
     SLC_TRY(divide_memory(finish, regroup, err));
     workers = finish->memory.workers;
     assert(workers > 0);
-    status = take_areas(finish, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
-                                   SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK && finish->ahead.buffers > 0) {
-        status = slc_buffer_create(&finish->ahead_memory,
-                                   (size_t)finish->ahead.buffers * finish->ahead.buffer_bytes,
-                                   SLC_PAGES_SMALL, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(take_areas(finish, err));
+    SLC_TRY(slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
+                              SLC_PAGES_SMALL, err));
+    if (finish->ahead.buffers > 0) {
+        SLC_TRY(slc_buffer_create(&finish->ahead_memory,
+                                  (size_t)finish->ahead.buffers * finish->ahead.buffer_bytes,
+                                  SLC_PAGES_SMALL, err));
     }
     finish->chunk_data = slc_calloc(workers, sizeof *finish->chunk_data);
     path = slc_path_join(builder->folder.part, SLC_BLCO_NAME);
@@ -228,9 +220,7 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
         slc_build_split(&options, &top->buckets[top->next], count, &parts, &part_count, err);
 
     finish->report->spill_seconds += slc_seconds_since(start);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     finish->report->recursions++;
     parts[part_count - 1].completes = top->buckets[top->next + count - 1].completes;
     top->next += count;
@@ -347,10 +337,9 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                                        : NULL,
                                      .stop = builder->options.stop},
                             .report = report};
-    enum slc_status status;
     bool regroup = false;
+    enum slc_status status = slc_build_keys(builder, dims, &finish.plan, report, &regroup, err);
 
-    status = slc_build_keys(builder, dims, &finish.plan, report, &regroup, err);
     if (status == SLC_OK) {
         status = slc_build_queue_take(&finish.queue, builder, &finish.plan.layout, regroup,
                                       &report->buckets, err);

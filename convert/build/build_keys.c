@@ -13,10 +13,8 @@ static enum slc_status check_ranges(const struct slc_builder *builder,
                                     const uint64_t *dims,
                                     struct slc_error *err)
 {
-    unsigned mode, worker;
-
-    for (mode = 0; mode < builder->order; mode++) {
-        for (worker = 0; worker < builder->options.workers; worker++) {
+    for (unsigned mode = 0; mode < builder->order; mode++) {
+        for (unsigned worker = 0; worker < builder->options.workers; worker++) {
             const struct slc_builder_worker *w = &builder->workers[worker];
 
             if (w->frame == NULL) {
@@ -71,9 +69,7 @@ make_recoders(const struct slc_builder *builder, struct slc_sort_plan *plan, str
     enum slc_status status = SLC_OK;
 
     plan->recoders = slc_calloc(frames->count + (size_t)1, sizeof *plan->recoders);
-    if (plan->recoders == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u widths of keys", frames->count);
-    }
+    SLC_TRY(slc_check_memory(plan->recoders != NULL, err, "for %u widths of keys", frames->count));
     for (uint32_t i = 0; i < frames->count && status == SLC_OK; i++) {
         const struct slc_key_frame *frame = frames->list[i];
 
@@ -101,10 +97,9 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
                                struct slc_error *err)
 {
     const unsigned base = (unsigned)plan->index_base;
-    unsigned worker;
     enum slc_status status = slc_scatter_flush_all(&builder->scatter, err);
 
-    for (worker = 0; worker < builder->options.workers; worker++) {
+    for (unsigned worker = 0; worker < builder->options.workers; worker++) {
         report->entries += builder->workers[worker].entries;
     }
     if (status == SLC_OK) {

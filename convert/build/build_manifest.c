@@ -15,9 +15,7 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
     struct slc_store_layout *layout;
     enum slc_status status;
 
-    if (manifest == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-    }
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     if (origin->appended_count == 0) {
         origin->index_base = built->index_base;
         origin->entries_read = report->entries;

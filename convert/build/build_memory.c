@@ -262,13 +262,11 @@ uint32_t slc_build_buckets_wanted(const struct slc_builder_options *options,
     uint64_t area = slc_max_u64(plan.area_bytes, SLC_BUILD_AREA_BYTES_MIN);
     uint64_t buckets = 256; /* entries unknown: enough for some hundred times the area */
     unsigned bits = 0;
-    unsigned mode;
-    uint32_t i;
 
-    for (mode = 0; mode < sample->order; mode++) {
+    for (unsigned mode = 0; mode < sample->order; mode++) {
         uint64_t largest = 0;
 
-        for (i = 0; i < sample->count; i++) {
+        for (uint32_t i = 0; i < sample->count; i++) {
             largest = slc_max_u64(largest, sample->coords[mode][i]);
         }
         bits += slc_bits_for_length(largest == UINT64_MAX ? largest : largest + 1);

@@ -62,9 +62,7 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
     struct slc_output *o = slc_calloc(1, sizeof *o);
     enum slc_status status = SLC_OK;
 
-    if (o == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
-    }
+    SLC_TRY(slc_check_memory(o != NULL, err, "for writing the store"));
     o->plan = options->plan;
     o->tiles = options->tiles;
     o->workers = options->workers;
@@ -130,13 +128,12 @@ static void stage_copy(struct slc_output *output,
 {
     struct stage *stage = stage_of(output);
     uint32_t at = output->stage_nnz;
-    uint32_t i;
 
     memcpy(stage->lo + at, lo, count * sizeof *lo);
     if (hi != NULL) {
         memcpy(stage->hi + at, hi, count * sizeof *hi);
     } else {
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             stage->hi[at + i] = upper;
         }
     }
@@ -275,7 +272,6 @@ enum slc_status slc_output_add(struct slc_output *output,
                                struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
-    unsigned part;
 
     output->worker = worker;
     output->borrowed = borrowed;
@@ -295,7 +291,7 @@ enum slc_status slc_output_add(struct slc_output *output,
         status = append_nonzeros(output, sorted->key_lo, sorted->key_hi, 0, sorted->values,
                                  sorted->count, err);
     } else {
-        for (part = 0; part <= 1 && status == SLC_OK; part++) {
+        for (unsigned part = 0; part <= 1 && status == SLC_OK; part++) {
             uint64_t from = part == 0 ? 0 : sorted->carry;
             uint64_t to = part == 0 ? sorted->carry : sorted->count;
 
@@ -324,22 +320,19 @@ enum slc_status slc_output_add(struct slc_output *output,
 
 enum slc_status slc_output_finish(struct slc_output *output, struct slc_error *err)
 {
-    enum slc_status status;
-    unsigned i;
-
     output->worker = 0;
     output->borrowed = NULL;
-    status = close_open(output, err);
-    if (status == SLC_OK && output->written > 0) {
-        status = fail_other(err);
+    SLC_TRY(close_open(output, err));
+    if (output->written > 0) {
+        SLC_TRY(fail_other(err));
     }
-    if (status == SLC_OK && output->stage_nnz > 0) {
-        status = close_stage(output, err);
+    if (output->stage_nnz > 0) {
+        SLC_TRY(close_stage(output, err));
     }
-    for (i = 0; i <= output->workers && status == SLC_OK; i++) {
-        status = slc_tiles_release(output->tiles, 0, &output->stage_borrowed[i], err);
+    for (unsigned i = 0; i <= output->workers; i++) {
+        SLC_TRY(slc_tiles_release(output->tiles, 0, &output->stage_borrowed[i], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 const struct slc_sort_counts *slc_output_counts(const struct slc_output *output)

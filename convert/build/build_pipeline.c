@@ -42,9 +42,7 @@ struct pipeline {
 /* An area to sort in; NULL: none. */
 static struct area *free_area(const struct pipeline *pipeline)
 {
-    unsigned i;
-
-    for (i = 0; i < pipeline->options->workers; i++) {
+    for (unsigned i = 0; i < pipeline->options->workers; i++) {
         struct area *area = &pipeline->areas[i];
 
         if (area->state == AREA_LENT && area->borrowed == 0) {
@@ -59,9 +57,7 @@ static struct area *free_area(const struct pipeline *pipeline)
 
 static bool all_free(const struct pipeline *pipeline)
 {
-    unsigned i;
-
-    for (i = 0; i < pipeline->options->workers; i++) {
+    for (unsigned i = 0; i < pipeline->options->workers; i++) {
         const struct area *area = &pipeline->areas[i];
 
         if (area->state != AREA_FREE && (area->state != AREA_LENT || area->borrowed > 0)) {
@@ -74,9 +70,7 @@ static bool all_free(const struct pipeline *pipeline)
 /* The area of the bucket that is to be cut next, if it is sorted. */
 static struct area *next_to_cut(const struct pipeline *pipeline)
 {
-    unsigned i;
-
-    for (i = 0; i < pipeline->options->workers; i++) {
+    for (unsigned i = 0; i < pipeline->options->workers; i++) {
         struct area *area = &pipeline->areas[i];
 
         if (area->state == AREA_SORTED && area->ordinal == pipeline->next_cut) {
@@ -188,10 +182,8 @@ enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
     enum slc_status status = SLC_OK;
 
     pipeline.areas = slc_calloc(options->workers, sizeof *pipeline.areas);
-    if (pipeline.areas == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads",
-                        options->workers);
-    }
+    SLC_TRY(slc_check_memory(pipeline.areas != NULL, err, "for sorting with %u threads",
+                             options->workers));
     if (options->ahead_buffers > 0) {
         /* A bucket per worker is being loaded, and one is upcoming. */
         status = slc_read_ahead_create(

@@ -51,9 +51,8 @@ static bool splitter_key(const struct slc_builder *builder,
 {
     const struct slc_splitters *splitters = &builder->splitters;
     const uint64_t *coords = splitters->coords + (size_t)splitter * splitters->order;
-    unsigned mode;
 
-    for (mode = 0; mode < splitters->order; mode++) {
+    for (unsigned mode = 0; mode < splitters->order; mode++) {
         if (slc_bits_for_length(coords[mode] + 1) > layout->mode_bits[mode]) {
             return false;
         }
@@ -73,9 +72,8 @@ static void set_ranges(const struct slc_builder *builder,
     slc_u128 most = bits == 0 ? 0 : ~(slc_u128)0 >> (128 - bits);
     slc_u128 first = 0;
     slc_u128 next = 0;
-    uint32_t i;
 
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         bool bounded = !regroup && i + 1 < count && splitter_key(builder, layout, i, &next);
 
         buckets[i].first = first;
@@ -93,12 +91,9 @@ enum slc_status slc_build_queue_take(struct slc_build_queue *queue,
 {
     uint32_t count = builder->bucket_count;
     struct slc_bucket *buckets = slc_calloc(count, sizeof *buckets);
-    uint32_t i;
 
-    if (buckets == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", count);
-    }
-    for (i = 0; i < count; i++) {
+    SLC_TRY(slc_check_memory(buckets != NULL, err, "for %u buckets", count));
+    for (uint32_t i = 0; i < count; i++) {
         buckets[i].chain = builder->chains[i];
         buckets[i].completes = regroup ? 0 : i + 1;
         *filled += buckets[i].chain.entries > 0;

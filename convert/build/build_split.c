@@ -121,31 +121,24 @@ static enum slc_status take_sample(const struct split *split,
                                    struct slc_error *err)
 {
     const struct slc_sort_plan *plan = split->options->plan;
-    uint32_t b;
 
     *count = 0;
-    for (b = 0; b < split->bucket_count; b++) {
+    for (uint32_t b = 0; b < split->bucket_count; b++) {
         const struct slc_chain *chain = &split->buckets[b].chain;
         double share = (double)chain->entries / (double)split->entries;
         uint32_t want = (uint32_t)(share * (capacity - split->bucket_count)) + 1;
         unsigned chunks = (unsigned)(share * SAMPLE_CHUNKS) + 1;
-        unsigned i;
 
         chunks = chunks < chain->mark_count ? chunks : chain->mark_count;
-        for (i = 0; i < chunks; i++) {
+        for (unsigned i = 0; i < chunks; i++) {
             struct slc_chunk_link link = chain->marks[i * chain->mark_count / chunks];
             struct slc_chunk chunk;
-            enum slc_status status = slc_spill_fetch(plan->spill, link, false,
-                                                     split->options->chunk_data[0], &chunk, err);
             uint32_t room = capacity - *count;
             uint32_t each = want / chunks + 1;
 
-            if (status == SLC_OK) {
-                status = slc_sort_check_chunk(plan, &chunk, err);
-            }
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(slc_spill_fetch(plan->spill, link, false, split->options->chunk_data[0], &chunk,
+                                    err));
+            SLC_TRY(slc_sort_check_chunk(plan, &chunk, err));
             *count += sample_chunk(plan, &chunk, each < room ? each : room, places + *count);
         }
     }
@@ -160,9 +153,7 @@ static enum slc_status take_sample(const struct split *split,
 static void
 choose_splitters(struct split *split, const struct place *places, uint32_t count, uint32_t parts)
 {
-    uint32_t i;
-
-    for (i = 1; i < parts; i++) {
+    for (uint32_t i = 1; i < parts; i++) {
         struct place place = places[(uint64_t)i * count / parts];
         uint32_t n = split->splitter_count;
         bool shared = n > 0 && split->key_lo[n - 1] == place.lo && split->key_hi[n - 1] == place.hi;
@@ -244,14 +235,12 @@ static enum slc_status scatter_chunk(struct split *split,
     const uint8_t *cursor = chunk->runs;
     uint64_t sequence = 0;
     uint32_t start = 0;
-    uint32_t r;
 
-    for (r = 0; r < chunk->run_count; r++) {
+    for (uint32_t r = 0; r < chunk->run_count; r++) {
         struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
-        uint32_t done;
 
         slc_scatter_piece(&split->scatter, worker, run.sequence);
-        for (done = 0; done < run.count; done += SLC_KEY_BATCH) {
+        for (uint32_t done = 0; done < run.count; done += SLC_KEY_BATCH) {
             uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, run.count - done);
 
             SLC_TRY(scatter_batch(split, worker, chunk, start + done, count, run.sequence,
@@ -337,9 +326,7 @@ static enum slc_status set_frame(struct split *split, struct slc_error *err)
     struct slc_key_range *ranges = slc_calloc(split->splitter_count + (size_t)1, sizeof *ranges);
     enum slc_status status = SLC_OK;
 
-    if (ranges == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", split->splitter_count + 1);
-    }
+    SLC_TRY(slc_check_memory(ranges != NULL, err, "for %u buckets", split->splitter_count + 1));
     for (uint32_t part = 0; part <= split->splitter_count; part++) {
         slc_u128 first, last;
 
@@ -367,7 +354,8 @@ static enum slc_status scatter_all(struct split *split, struct slc_error *err)
             *err = split->fault;
         }
     }
-    return status == SLC_OK ? slc_scatter_flush_all(&split->scatter, err) : status;
+    SLC_TRY(status);
+    return slc_scatter_flush_all(&split->scatter, err);
 }
 
 /* Enough parts that each fits an area with room for an uneven sample. */
@@ -395,10 +383,10 @@ static enum slc_status allocate_parts(struct split *split, uint32_t parts, struc
     split->key_lo = slc_calloc(parts, sizeof *split->key_lo);
     split->key_hi = slc_calloc(parts, sizeof *split->key_hi);
     split->chains = slc_calloc(parts, sizeof *split->chains);
-    if (split->splitters == NULL || split->shared == NULL || split->key_lo == NULL ||
-        split->key_hi == NULL || split->chains == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for splitting a bucket in %u", parts);
-    }
+    SLC_TRY(slc_check_memory(split->splitters != NULL && split->shared != NULL &&
+                                 split->key_lo != NULL && split->key_hi != NULL &&
+                                 split->chains != NULL,
+                             err, "for splitting a bucket in %u", parts));
     return SLC_OK;
 }
 
@@ -408,12 +396,9 @@ collect_parts(const struct split *split, struct slc_bucket **parts, struct slc_e
     uint32_t count = split->splitter_count + 1;
     struct slc_bucket *list = slc_calloc(count, sizeof *list);
     bool beginning = split->buckets[0].lower_shared;
-    uint32_t i;
 
-    if (list == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", count);
-    }
-    for (i = 0; i < count; i++) {
+    SLC_TRY(slc_check_memory(list != NULL, err, "for %u buckets", count));
+    for (uint32_t i = 0; i < count; i++) {
         /* Each part has the entry that its splitter was sampled from, so none has all. */
         if (split->bucket_count == 1 && split->chains[i].entries == split->entries) {
             slc_free(list);

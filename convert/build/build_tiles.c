@@ -41,11 +41,8 @@ enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
 {
     struct slc_tiles *t = slc_calloc(1, sizeof *t);
     enum slc_status status = SLC_OK;
-    unsigned i;
 
-    if (t == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of tiles");
-    }
+    SLC_TRY(slc_check_memory(t != NULL, err, "for a list of tiles"));
     t->writer = options->writer;
     t->dims = options->dims;
     t->order = options->layout->order;
@@ -57,7 +54,7 @@ enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
     if (t->encoders == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for %u encoders", t->workers);
     }
-    for (i = 0; i < t->workers && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < t->workers && status == SLC_OK; i++) {
         status = slc_encoder_create(options->layout, options->codec, &t->encoders[i], err);
         if (status == SLC_OK && options->content != NULL) {
             status = slc_encoder_sum_over(t->encoders[i], options->content, err);
@@ -73,12 +70,10 @@ enum slc_status slc_tiles_create(const struct slc_tiles_options *options,
 
 void slc_tiles_destroy(struct slc_tiles *tiles)
 {
-    unsigned i;
-
     if (tiles == NULL) {
         return;
     }
-    for (i = 0; i < tiles->workers && tiles->encoders != NULL; i++) {
+    for (unsigned i = 0; i < tiles->workers && tiles->encoders != NULL; i++) {
         slc_encoder_destroy(tiles->encoders[i]);
     }
     slc_free(tiles->encoders);
@@ -133,12 +128,10 @@ static enum slc_status append_tile(struct slc_writer *writer,
                                    const struct slc_tile_blob *blob,
                                    struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
     if (beginning != WITHIN_PARTITION) {
-        status = slc_writer_next_partition(writer, beginning == OF_CONTINUED_PARTITION, err);
+        SLC_TRY(slc_writer_next_partition(writer, beginning == OF_CONTINUED_PARTITION, err));
     }
-    return status == SLC_OK ? slc_writer_append(writer, blob, err) : status;
+    return slc_writer_append(writer, blob, err);
 }
 
 /* Appends tile number `at` when its turn comes. The lock is held. */

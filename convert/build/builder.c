@@ -94,9 +94,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
         return status;
     }
     b = slc_calloc(1, sizeof *b);
-    if (b == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the builder");
-    }
+    SLC_TRY(slc_check_memory(b != NULL, err, "for the builder"));
     b->options = *options;
     b->options.files = slc_files_or_system(options->files);
     /* In a folder that others use, too, nothing is left behind: nobody would know whose it is. */
@@ -157,13 +155,11 @@ sample_rows(const struct slc_entries *sample, unsigned order, unsigned base, uin
 {
     uint32_t taken = (uint32_t)slc_min_u64(sample->count, SLC_SPLITTER_SAMPLE_MAX);
     uint64_t *rows = slc_malloc(((size_t)taken + 1) * order * sizeof *rows);
-    uint32_t i;
-    unsigned mode;
 
-    for (i = 0; rows != NULL && i < taken; i++) {
+    for (uint32_t i = 0; rows != NULL && i < taken; i++) {
         uint64_t at = (uint64_t)i * sample->count / taken;
 
-        for (mode = 0; mode < order; mode++) {
+        for (unsigned mode = 0; mode < order; mode++) {
             uint64_t coord = sample->coords[mode][at];
 
             rows[(size_t)i * order + mode] = coord >= base ? coord - base : 0;
@@ -189,9 +185,7 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
     slc_build_release_push_memory(builder);
     slc_splitters_destroy(&builder->splitters);
     rows = sample_rows(sample, builder->order, builder->options.assumed_base, &count);
-    if (rows == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
-    }
+    SLC_TRY(slc_check_memory(rows != NULL, err, "for a sample of %u coordinates", count));
     buckets = slc_build_buckets_wanted(&builder->options, sample, entries_expected);
     status = slc_build_fibers_assume(builder, rows, count, stretches < count ? stretches : count,
                                      entries_expected, &run, err);

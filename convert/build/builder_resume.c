@@ -248,9 +248,8 @@ get_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_e
         return SLC_OK; /* one bucket, which takes no splitters */
     }
     splitters->coords = slc_malloc(numbers * sizeof *splitters->coords);
-    if (splitters->coords == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u key splitters", splitters->count);
-    }
+    SLC_TRY(
+        slc_check_memory(splitters->coords != NULL, err, "for %u key splitters", splitters->count));
     for (size_t i = 0; i < numbers; i++) {
         splitters->coords[i] = slc_state_get(state, splitters->largest[i % order]);
     }

@@ -43,9 +43,7 @@ enum slc_status slc_build_take_push_memory(struct slc_builder *builder,
     slc_key_frames_init(&builder->frames, builder->order, &builder->splitters,
                         builder->options.assumed_base);
     builder->chains = slc_calloc(buckets, sizeof *builder->chains);
-    if (builder->chains == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", buckets);
-    }
+    SLC_TRY(slc_check_memory(builder->chains != NULL, err, "for %u buckets", buckets));
     SLC_TRY(slc_buffer_create(&builder->scatter_memory, slc_scatter_bytes(&plan.shape),
                               SLC_PAGES_MIXED, err));
     SLC_TRY(slc_spill_create(&spill_options, &builder->spill, err));

@@ -77,9 +77,8 @@ static char *format_row(char *out,
                         uint32_t i)
 {
     const double *values = chunk->values;
-    unsigned mode;
 
-    for (mode = 0; mode < tile->order; mode++) {
+    for (unsigned mode = 0; mode < tile->order; mode++) {
         const uint64_t index =
             slc_input_number(&export->numbers, mode, tile->corner[mode] + chunk->offset[mode][i]);
 
@@ -100,21 +99,18 @@ format_tile(struct stream *stream, struct slc_tile_view *tile, struct slc_error 
 
     for (;;) {
         struct slc_chunk_view chunk;
-        uint32_t i;
 
         status = tile->next(tile, CHUNK_NNZ, &chunk, err);
         if (status != SLC_OK || chunk.nnz == 0) {
             return status;
         }
-        for (i = 0; i < chunk.nnz; i++) {
+        for (uint32_t i = 0; i < chunk.nnz; i++) {
             char *row = stream->buffer + stream->used;
 
             stream->used += (size_t)(format_row(row, export, tile, &chunk, i) - row);
             if (stream->used > limit) {
                 status = write_buffer(stream, err);
-                if (status != SLC_OK) {
-                    return status;
-                }
+                SLC_TRY(status);
             }
         }
     }
@@ -161,7 +157,6 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
 {
     struct slc_block_entry entry;
     enum slc_status status;
-    unsigned i;
 
     slc_reader_entry(export->store.reader, block, &entry);
     SLC_TRY(slc_block_file_read(&export->file, export->block.data, entry.padded_bytes, entry.offset,
@@ -170,19 +165,14 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     slc_block_file_advise(&export->file, entry.offset, entry.padded_bytes, POSIX_FADV_DONTNEED);
     slc_block_file_advise(&export->file, entry.offset + entry.padded_bytes, entry.padded_bytes,
                           POSIX_FADV_WILLNEED);
-    status =
-        slc_block_open(export->store.reader, block, export->block.data, false, &export->view, err);
-    if (status == SLC_OK) {
-        status = slc_turns_init(&export->turns, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
-    for (i = 0; i < export->workers; i++) {
+    SLC_TRY(
+        slc_block_open(export->store.reader, block, export->block.data, false, &export->view, err));
+    SLC_TRY(slc_turns_init(&export->turns, err));
+    for (unsigned i = 0; i < export->workers; i++) {
         slc_error_clear(&export->worker_errors[i]);
     }
     status = slc_team_run(export->workers, export_worker, export, err);
-    for (i = 0; i < export->workers && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < export->workers && status == SLC_OK; i++) {
         status = export->worker_errors[i].status;
         if (status != SLC_OK && err != NULL) {
             *err = export->worker_errors[i];
@@ -276,28 +266,18 @@ static enum slc_status open_export(struct export *export, struct slc_error *err)
     const struct slc_layout_info *info;
     size_t text_bytes = 0;
     const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
-    enum slc_status status =
-        slc_store_open_within(export->files, options->store, budget, &export->store, err);
-    unsigned i;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_store_open_within(export->files, options->store, budget, &export->store, err));
     info = slc_reader_info(export->store.reader);
     SLC_TRY(divide_memory(export, &text_bytes, err));
-    status = slc_input_numbers_read(&export->store, &export->numbers, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_input_numbers_read(&export->store, &export->numbers, err));
     export->decoders = slc_calloc(export->workers, sizeof *export->decoders);
     export->worker_errors = slc_calloc(export->workers, sizeof *export->worker_errors);
-    if (export->decoders == NULL || export->worker_errors == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u decoders", export->workers);
+    SLC_TRY(slc_check_memory(export->decoders != NULL && export->worker_errors != NULL, err,
+                             "for %u decoders", export->workers));
+    for (unsigned i = 0; i < export->workers; i++) {
+        SLC_TRY(slc_decoder_create(info, SLC_F64, &export->decoders[i], err));
     }
-    for (i = 0; i < export->workers && status == SLC_OK; i++) {
-        status = slc_decoder_create(info, SLC_F64, &export->decoders[i], err);
-    }
-    SLC_TRY(status);
     SLC_TRY(slc_buffer_create(&export->block, info->max_block_bytes, SLC_PAGES_SMALL, err));
     SLC_TRY(slc_block_file_open(export->files, slc_reader_path(export->store.reader),
                                 "opening the block file", &export->file, err));
@@ -307,10 +287,8 @@ static enum slc_status open_export(struct export *export, struct slc_error *err)
 
 static void close_export(struct export *export)
 {
-    unsigned i;
-
     slc_text_output_abandon(&export->text);
-    for (i = 0; i < export->workers && export->decoders != NULL; i++) {
+    for (unsigned i = 0; i < export->workers && export->decoders != NULL; i++) {
         slc_decoder_destroy(export->decoders[i]);
     }
     slc_block_file_close(&export->file);

@@ -61,11 +61,7 @@ decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
         coords[n] = indices[n];
     }
     while (chunk.nnz > 0) {
-        const enum slc_status status = tile->next(tile, CHUNK_NNZ, &chunk, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
         for (unsigned n = 0; n < tile->order; n++) {
             for (uint32_t i = 0; i < chunk.nnz; i++) {
                 indices[n][i] =
@@ -149,22 +145,16 @@ static enum slc_status divide_memory(struct lists *lists, struct slc_error *err)
 static enum slc_status take_memory(struct lists *lists, struct slc_error *err)
 {
     const uint64_t bytes = worker_bytes(slc_reader_info(lists->store.reader));
-    enum slc_status status = divide_memory(lists, err);
 
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&lists->memory, lists->workers * bytes, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        lists->parts = slc_calloc(lists->workers, sizeof *lists->parts);
-        status = lists->parts != NULL
-                     ? SLC_OK
-                     : slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", lists->workers);
-    }
-    for (unsigned w = 0; w < lists->workers && status == SLC_OK; w++) {
+    SLC_TRY(divide_memory(lists, err));
+    SLC_TRY(slc_buffer_create(&lists->memory, lists->workers * bytes, SLC_PAGES_SMALL, err));
+    lists->parts = slc_calloc(lists->workers, sizeof *lists->parts);
+    SLC_TRY(slc_check_memory(lists->parts != NULL, err, "for %u workers", lists->workers));
+    for (unsigned w = 0; w < lists->workers; w++) {
         lists->parts[w].list = (struct slc_list_part){
             .bytes = (uint8_t *)lists->memory.data + w * bytes, .room = SLC_TILE_NNZ};
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The nonzeros in the order of the store. */
@@ -209,13 +199,11 @@ static struct slc_row_order_options row_order_options(struct lists *lists)
 static enum slc_status write_file(struct lists *lists, struct slc_error *err)
 {
     const struct slc_row_order_options order = row_order_options(lists);
-    enum slc_status status = slc_input_numbers_read(&lists->store, &lists->numbers, err);
 
-    if (status == SLC_OK) {
-        status = lists->output.file.form == SLC_LISTS_NPZ ? slc_row_order_write(&order, err)
-                                                          : write_lists(lists, err);
-    }
-    return status == SLC_OK ? slc_list_output_commit(&lists->output, err) : status;
+    SLC_TRY(slc_input_numbers_read(&lists->store, &lists->numbers, err));
+    SLC_TRY(lists->output.file.form == SLC_LISTS_NPZ ? slc_row_order_write(&order, err)
+                                                     : write_lists(lists, err));
+    return slc_list_output_commit(&lists->output, err);
 }
 
 enum slc_status slc_export_lists(const struct slc_export_options *options,

@@ -15,18 +15,15 @@ enum slc_status slc_input_numbers_read(const struct slc_store *store,
                                        struct slc_error *err)
 {
     const struct slc_manifest *manifest = &store->manifest;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned i = 0; i < manifest->permutation_count && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
         const struct slc_store_permutation *listed = &manifest->permutations[i];
         struct slc_labels *labels = &numbers->modes[listed->mode];
 
-        status = slc_store_labels(store, listed, labels, err);
-        if (status == SLC_OK) {
-            slc_labels_invert(labels);
-        }
+        SLC_TRY(slc_store_labels(store, listed, labels, err));
+        slc_labels_invert(labels);
     }
-    return status;
+    return SLC_OK;
 }
 
 void slc_input_numbers_destroy(struct slc_input_numbers *numbers)

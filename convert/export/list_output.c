@@ -131,28 +131,25 @@ enum slc_status slc_list_output_write(struct slc_list_output *output,
                                       struct slc_error *err)
 {
     const struct slc_list_file *file = &output->file;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned i = 0; i <= file->order && status == SLC_OK; i++) {
+    for (unsigned i = 0; i <= file->order; i++) {
         const uint64_t width = slc_list_kind_bytes(file->lists[i].kind);
 
-        status = slc_output_fill(&output->output, file->lists[i].offset + first * width,
-                                 list_of(part, i), part->count * width, err);
+        SLC_TRY(slc_output_fill(&output->output, file->lists[i].offset + first * width,
+                                list_of(part, i), part->count * width, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_list_output_commit(struct slc_list_output *output, struct slc_error *err)
 {
     struct slc_list_file *file = &output->file;
-    enum slc_status status = SLC_OK;
 
     slc_list_file_finish(file);
-    for (unsigned i = 0; i < file->piece_count && status == SLC_OK; i++) {
-        status = slc_output_fill(&output->output, file->pieces[i].offset, file->pieces[i].data,
-                                 file->pieces[i].bytes, err);
+    for (unsigned i = 0; i < file->piece_count; i++) {
+        SLC_TRY(slc_output_fill(&output->output, file->pieces[i].offset, file->pieces[i].data,
+                                file->pieces[i].bytes, err));
     }
-    SLC_TRY(status);
     output->open = false;
     return slc_output_commit(&output->output, err);
 }

@@ -77,11 +77,7 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
 
     (void)worker;
     while (chunk.nnz > 0) {
-        const enum slc_status status = tile->next(tile, CHUNK_NNZ, &chunk, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             const slc_u128 key = key_of(work, tile, &chunk, i);
 
@@ -129,16 +125,15 @@ static enum slc_status
 gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {
     struct slc_chunk_view chunk = {.nnz = 1};
-    enum slc_status status = SLC_OK;
 
     (void)worker;
-    while (chunk.nnz > 0 && status == SLC_OK) {
-        status = tile->next(tile, CHUNK_NNZ, &chunk, err);
-        if (status == SLC_OK && chunk.nnz > 0) {
-            status = gather_chunk(context, tile, &chunk, err);
+    while (chunk.nnz > 0) {
+        SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
+        if (chunk.nnz > 0) {
+            SLC_TRY(gather_chunk(context, tile, &chunk, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status scan_rows(struct row_order *work,
@@ -218,13 +213,9 @@ static enum slc_status write_bins(
     work->last_bin = last;
     work->wanted = wanted;
     atomic_store(&work->gathered, 0);
-    status = scan_rows(work, gather_tile, err);
-    if (status == SLC_OK && atomic_load(&work->gathered) != wanted) {
-        status =
-            slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
-    }
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(scan_rows(work, gather_tile, err));
+    if (atomic_load(&work->gathered) != wanted) {
+        return slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
     }
     slc_column_sort(work->columns, work->scratch, wanted);
     status = write_sorted(work, err);
@@ -304,16 +295,10 @@ static enum slc_status write_parts(struct row_order *work, struct slc_error *err
     const uint64_t count = UINT64_C(1) << BIN_BITS;
     const uint64_t *bins;
     uint64_t largest = 0;
-    enum slc_status status =
-        slc_buffer_create(&work->bins, count * sizeof *bins, SLC_PAGES_SMALL, err);
 
-    if (status == SLC_OK) {
-        work->last_bin = count - 1;
-        status = scan_rows(work, count_tile, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&work->bins, count * sizeof *bins, SLC_PAGES_SMALL, err));
+    work->last_bin = count - 1;
+    SLC_TRY(scan_rows(work, count_tile, err));
     bins = work->bins.data;
     for (uint64_t b = 0; b < count; b++) {
         largest = slc_max_u64(largest, bins[b]);
@@ -321,17 +306,17 @@ static enum slc_status write_parts(struct row_order *work, struct slc_error *err
     if (largest > work->capacity) {
         return fail_small(work, largest, err);
     }
-    for (uint64_t first = 0, end; first < count && status == SLC_OK; first = end) {
+    for (uint64_t first = 0, end; first < count; first = end) {
         uint64_t wanted = bins[first];
 
         for (end = first + 1; end < count && bins[end] <= work->capacity - wanted; end++) {
             wanted += bins[end];
         }
         if (wanted > 0) {
-            status = write_bins(work, first, end - 1, wanted, err);
+            SLC_TRY(write_bins(work, first, end - 1, wanted, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status plan_parts(const struct slc_row_order_options *options,

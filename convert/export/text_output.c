@@ -47,11 +47,7 @@ open_file(struct slc_text_output *output, const char *path, bool overwrite, stru
         return status;
     }
     if (!device) {
-        enum slc_status status = slc_check_parent_outside_stores(files, path, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_check_parent_outside_stores(files, path, err));
     }
     output->path = slc_strdup(path);
     if (output->path != NULL && !device) {
@@ -137,9 +133,7 @@ static enum slc_status put_in_place(struct slc_text_output *output, struct slc_e
     int fd = output->fd;
     int code;
 
-    if (parent == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
-    }
+    SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
     code = files->sync(files->self, fd);
     if (code >= 0) {
         output->fd = -1;

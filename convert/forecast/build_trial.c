@@ -173,9 +173,7 @@ static enum slc_status make_up(const struct entry *entries,
     slc_u128 place = 0;
     double fill, closer;
 
-    if (lengths == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a trial of encoding");
-    }
+    SLC_TRY(slc_check_memory(lengths != NULL, err, "for a trial of encoding"));
     for (uint32_t i = 0; i < count; i += lengths[pieces++]) {
         lengths[pieces] = piece_length(entries, count, i, run);
     }
@@ -221,26 +219,23 @@ static enum slc_status encode_cut(struct slc_encoder *encoder,
                                   struct slc_error *err)
 {
     struct slc_tile_cutter cutter;
-    enum slc_status status = SLC_OK;
     uint32_t fit;
 
     *encoded = (struct encoded){.tiles = 0};
     slc_tile_cutter_init(&cutter, keys, dims);
-    for (uint32_t i = 0; i < tile->nnz && status == SLC_OK; i += fit) {
+    for (uint32_t i = 0; i < tile->nnz; i += fit) {
         struct slc_tile_source source = {
             .key_lo = tile->lo + i, .key_hi = tile->hi + i, .values = tile->values + i};
         struct slc_tile_blob blob;
 
         fit = slc_tile_cutter_fit(&cutter, source.key_lo, source.key_hi, 0, tile->nnz - i, false);
         source.nnz = fit;
-        status = slc_tile_encode(encoder, &source, &blob, err);
-        if (status == SLC_OK) {
-            encoded->index_bytes += blob.index_bytes;
-            encoded->data_bytes += blob.data_bytes;
-            encoded->tiles++;
-        }
+        SLC_TRY(slc_tile_encode(encoder, &source, &blob, err));
+        encoded->index_bytes += blob.index_bytes;
+        encoded->data_bytes += blob.data_bytes;
+        encoded->tiles++;
     }
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -349,9 +344,7 @@ enum slc_status slc_build_trial(const struct slc_build_job *job,
     enum slc_status status;
 
     *trial = (struct slc_build_trial){.nnz = 0};
-    if (entries == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a trial of encoding");
-    }
+    SLC_TRY(slc_check_memory(entries != NULL, err, "for a trial of encoding"));
     status = try_entries(job, found, false, entries, trial, err);
     /* Pieces are known by the builder's own run alone. Fibers are kept together where that is
      * shorter, so it is no longer than plain order is. */

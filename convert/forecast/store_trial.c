@@ -127,13 +127,14 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
     if (work->sample != NULL) {
         work->quota = work->sample->room / (work->blocks * (uint32_t)tried);
     }
-    if (status == SLC_OK && work->nnz == 0) {
-        status = warm_up(work, &view, err);
+    SLC_TRY(status);
+    if (work->nnz == 0) {
+        SLC_TRY(warm_up(work, &view, err));
     }
-    for (uint64_t t = 0; t < tried && status == SLC_OK; t++) {
-        status = try_tile(work, &view, (uint32_t)(t * entry.tile_count / tried), err);
+    for (uint64_t t = 0; t < tried; t++) {
+        SLC_TRY(try_tile(work, &view, (uint32_t)(t * entry.tile_count / tried), err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status try_blocks(struct work *work, double seconds, struct slc_error *err)

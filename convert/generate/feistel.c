@@ -26,14 +26,13 @@ void slc_feistel_init(struct slc_feistel *permutation,
                       uint64_t stream)
 {
     unsigned bits = bits_below(length);
-    unsigned round;
 
     permutation->length = length;
     permutation->left_bits = bits / 2;
     permutation->right_bits = bits - bits / 2;
     permutation->left_mask = mask_of(permutation->left_bits);
     permutation->right_mask = mask_of(permutation->right_bits);
-    for (round = 0; round < SLC_PERMUTE_ROUNDS; round++) {
+    for (unsigned round = 0; round < SLC_PERMUTE_ROUNDS; round++) {
         permutation->keys[round] = slc_random_u64(seed, stream, round);
     }
 }

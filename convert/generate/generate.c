@@ -60,9 +60,8 @@ static void locate_piece(const struct generation *g, unsigned worker, struct pie
     void *memory = (char *)g->columns.data + worker * columns_bytes(g);
     uint64_t *columns = memory;
     void *values = columns + (size_t)g->options->order * PIECE_ENTRIES;
-    unsigned mode;
 
-    for (mode = 0; mode < g->options->order; mode++) {
+    for (unsigned mode = 0; mode < g->options->order; mode++) {
         piece->coords[mode] = columns + (size_t)mode * PIECE_ENTRIES;
         piece->view[mode] = piece->coords[mode];
     }
@@ -95,9 +94,7 @@ static enum slc_status push_piece(struct generation *g,
 
 static char *format_row(char *out, unsigned order, const struct piece *piece, uint32_t i)
 {
-    unsigned mode;
-
-    for (mode = 0; mode < order; mode++) {
+    for (unsigned mode = 0; mode < order; mode++) {
         out += slc_format_u64(out, piece->coords[mode][i] + 1);
         *out++ = ' ';
     }
@@ -120,8 +117,6 @@ static enum slc_status write_piece(struct generation *g,
     uint32_t i = 0;
 
     while (i < piece->count) {
-        enum slc_status status;
-
         for (; i < piece->count && out <= limit; i++) {
             out = format_row(out, g->options->order, piece, i);
         }
@@ -129,10 +124,7 @@ static enum slc_status write_piece(struct generation *g,
             return SLC_ERR_INTERRUPTED; /* another worker failed */
         }
         has_turn = true;
-        status = slc_text_output_write(&g->text, buffer, (size_t)(out - buffer), err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_text_output_write(&g->text, buffer, (size_t)(out - buffer), err));
         out = buffer;
     }
     slc_turns_done(&g->turns);
@@ -184,14 +176,11 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
 {
     unsigned workers = g->workers;
     enum slc_status status;
-    unsigned i;
 
     SLC_TRY(slc_buffer_create(&g->columns, workers * columns_bytes(g), SLC_PAGES_SMALL, err));
     g->worker_errors = slc_calloc(workers, sizeof *g->worker_errors);
-    if (g->worker_errors == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", workers);
-    }
-    for (i = 0; i < workers; i++) {
+    SLC_TRY(slc_check_memory(g->worker_errors != NULL, err, "for %u workers", workers));
+    for (unsigned i = 0; i < workers; i++) {
         slc_error_clear(&g->worker_errors[i]);
     }
     SLC_TRY(slc_turns_init(&g->turns, err));
@@ -199,7 +188,7 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
     report_progress(g, 0);
     status = slc_team_run(workers, generate_pieces, g, err);
     slc_turns_destroy(&g->turns);
-    for (i = 0; i < workers && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < workers && status == SLC_OK; i++) {
         status = g->worker_errors[i].status;
         if (status != SLC_OK && err != NULL) {
             *err = g->worker_errors[i];
@@ -240,16 +229,13 @@ static enum slc_status give_sample(struct generation *g, struct slc_error *err)
     uint64_t *columns[SLC_MAX_ORDER];
     uint64_t *memory;
     enum slc_status status;
-    unsigned mode;
 
     if (count == 0) {
         return SLC_OK;
     }
     memory = slc_malloc((size_t)count * order * sizeof *memory);
-    if (memory == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u entries", count);
-    }
-    for (mode = 0; mode < order; mode++) {
+    SLC_TRY(slc_check_memory(memory != NULL, err, "for a sample of %u entries", count));
+    for (unsigned mode = 0; mode < order; mode++) {
         columns[mode] = memory + (size_t)mode * count;
         sample.coords[mode] = columns[mode];
     }

@@ -27,9 +27,8 @@ enum {
 static bool product_of(unsigned order, const uint64_t *dims, slc_u128 *product)
 {
     slc_u128 total = 1;
-    unsigned mode;
 
-    for (mode = 0; mode < order; mode++) {
+    for (unsigned mode = 0; mode < order; mode++) {
         if (total == 0) {
             if (dims[mode] != 1) {
                 return false;
@@ -69,13 +68,11 @@ static bool is_zipf(enum slc_distribution distribution)
 static enum slc_status check_options(const struct slc_generate_options *options,
                                      struct slc_error *err)
 {
-    unsigned mode;
-
     if (options->order == 0 || options->order > SLC_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_USAGE, "a tensor of %u modes: 1 to %d are possible",
                         options->order, SLC_MAX_ORDER);
     }
-    for (mode = 0; mode < options->order; mode++) {
+    for (unsigned mode = 0; mode < options->order; mode++) {
         if (options->dims[mode] == 0 || options->dims[mode] > SLC_MAX_MODE_LENGTH) {
             return slc_fail(err, SLC_ERR_USAGE,
                             "mode %u of length %" PRIu64 ": 1 to 2^62 are possible", mode + 1,
@@ -164,14 +161,13 @@ static enum slc_status
 fill_tables(struct slc_random_tensor *tensor, uint64_t table_bytes, struct slc_error *err)
 {
     bool done[SLC_MAX_ORDER] = {false};
-    unsigned round, mode;
 
-    for (round = 0; round < tensor->order; round++) {
+    for (unsigned round = 0; round < tensor->order; round++) {
         unsigned best = SLC_MAX_ORDER;
-        uint64_t bytes, i;
+        uint64_t bytes;
         double *table;
 
-        for (mode = 0; mode < tensor->order; mode++) {
+        for (unsigned mode = 0; mode < tensor->order; mode++) {
             if (!done[mode] && (best == SLC_MAX_ORDER || tensor->dims[mode] < tensor->dims[best])) {
                 best = mode;
             }
@@ -190,7 +186,7 @@ fill_tables(struct slc_random_tensor *tensor, uint64_t table_bytes, struct slc_e
         }
         table_bytes -= tensor->tables[best].bytes;
         table = tensor->tables[best].data;
-        for (i = 0; i < tensor->dims[best] * tensor->rank; i++) {
+        for (uint64_t i = 0; i < tensor->dims[best] * tensor->rank; i++) {
             table[i] = slc_random_f64(tensor->seed, best, i);
         }
     }
@@ -203,16 +199,13 @@ enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
                                        struct slc_error *err)
 {
     enum slc_status status = check_options(options, err);
-    unsigned mode;
 
     *tensor = (struct slc_random_tensor){.order = options->order,
                                          .seed = options->seed,
                                          .distribution = options->distribution,
                                          .rank = options->rank};
-    if (status != SLC_OK) {
-        return status;
-    }
-    for (mode = 0; mode < tensor->order; mode++) {
+    SLC_TRY(status);
+    for (unsigned mode = 0; mode < tensor->order; mode++) {
         tensor->dims[mode] = options->dims[mode];
         tensor->sides[mode] = options->dims[mode];
         slc_zipf_init(&tensor->zipf[mode], tensor->dims[mode], options->zipf_exponent);
@@ -239,9 +232,7 @@ enum slc_status slc_random_tensor_init(struct slc_random_tensor *tensor,
 
 void slc_random_tensor_destroy(struct slc_random_tensor *tensor)
 {
-    unsigned mode;
-
-    for (mode = 0; mode < SLC_MAX_ORDER; mode++) {
+    for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
         slc_buffer_destroy(&tensor->tables[mode]);
     }
 }
@@ -249,9 +240,8 @@ void slc_random_tensor_destroy(struct slc_random_tensor *tensor)
 uint64_t slc_random_tensor_memory_bytes(const struct slc_random_tensor *tensor)
 {
     uint64_t bytes = 0;
-    unsigned mode;
 
-    for (mode = 0; mode < SLC_MAX_ORDER; mode++) {
+    for (unsigned mode = 0; mode < SLC_MAX_ORDER; mode++) {
         bytes += tensor->tables[mode].bytes;
     }
     return bytes;
@@ -305,11 +295,9 @@ void slc_random_tensor_coords(const struct slc_random_tensor *tensor,
 {
     bool best = tensor->distribution == SLC_DIST_BEST;
     bool linear = best || (tensor->distribution == SLC_DIST_UNIFORM && !tensor->independent);
-    unsigned mode;
-    uint32_t i;
 
     if (linear) {
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             uint64_t entry = begin + i * stride;
 
             split_index(tensor, best ? entry : slc_feistel_apply(&tensor->linear, entry), i,
@@ -317,8 +305,8 @@ void slc_random_tensor_coords(const struct slc_random_tensor *tensor,
         }
         return;
     }
-    for (mode = 0; mode < tensor->order; mode++) {
-        for (i = 0; i < count; i++) {
+    for (unsigned mode = 0; mode < tensor->order; mode++) {
+        for (uint32_t i = 0; i < count; i++) {
             coords[mode][i] = draw_id(tensor, mode, begin + i * stride);
         }
     }
@@ -329,18 +317,16 @@ model_value(const struct slc_random_tensor *tensor, const uint64_t *const *coord
 {
     const double *rows[SLC_MAX_ORDER];
     double value = 0;
-    unsigned mode;
-    uint32_t r;
 
-    for (mode = 0; mode < tensor->order; mode++) {
+    for (unsigned mode = 0; mode < tensor->order; mode++) {
         const double *table = tensor->tables[mode].data;
 
         rows[mode] = table == NULL ? NULL : table + coords[mode][i] * tensor->rank;
     }
-    for (r = 0; r < tensor->rank; r++) {
+    for (uint32_t r = 0; r < tensor->rank; r++) {
         double product = 1;
 
-        for (mode = 0; mode < tensor->order; mode++) {
+        for (unsigned mode = 0; mode < tensor->order; mode++) {
             product *=
                 rows[mode] != NULL ? rows[mode][r] : factor(tensor, mode, coords[mode][i], r);
         }
@@ -354,13 +340,10 @@ void slc_random_tensor_values(const struct slc_random_tensor *tensor,
                               uint32_t count,
                               double *values)
 {
-    unsigned mode;
-    uint32_t i;
-
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint64_t hash = tensor->hash_key;
 
-        for (mode = 0; mode < tensor->order; mode++) {
+        for (unsigned mode = 0; mode < tensor->order; mode++) {
             hash = slc_mix64(hash + coords[mode][i] + 1);
         }
         if (tensor->rank == 0) {

@@ -137,26 +137,21 @@ static enum slc_status create_parsers(struct slc_conversion *c, struct slc_error
 {
     struct slc_parse_job *job = &c->job;
     struct slc_piece *pieces;
-    enum slc_status status = SLC_OK;
 
     pieces = slc_realloc(job->pieces, (job->workers + 2) * sizeof *pieces);
-    if (!pieces) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u parsers", job->workers);
-    }
+    SLC_TRY(slc_check_memory(pieces != NULL, err, "for %u parsers", job->workers));
     job->pieces = pieces;
     memset(pieces + 1, 0, (job->workers + 1) * sizeof *pieces);
     job->piece_count = job->workers + 2;
     job->parsers = slc_calloc(job->workers, sizeof *job->parsers);
-    if (!job->parsers) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u parsers", job->workers);
+    SLC_TRY(slc_check_memory(job->parsers != NULL, err, "for %u parsers", job->workers));
+    for (unsigned i = 1; i < job->piece_count; i++) {
+        SLC_TRY(slc_buffer_create(&pieces[i].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err));
     }
-    for (unsigned i = 1; i < job->piece_count && status == SLC_OK; i++) {
-        status = slc_buffer_create(&pieces[i].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
+    for (unsigned w = 0; w < job->workers; w++) {
+        SLC_TRY(slc_parser_create(&job->parsers[w], c->header.order, c->header.symmetry != 0, err));
     }
-    for (unsigned w = 0; w < job->workers && status == SLC_OK; w++) {
-        status = slc_parser_create(&job->parsers[w], c->header.order, c->header.symmetry != 0, err);
-    }
-    return status;
+    return SLC_OK;
 }
 
 static void destroy_parsers(struct slc_parse_job *job)
@@ -303,16 +298,15 @@ static enum slc_status parse_all(struct slc_conversion *c, uint64_t *dims, struc
 static enum slc_status run_scan(struct slc_conversion *c, struct slc_error *err)
 {
     uint64_t dims[SLC_MAX_ORDER] = {0};
-    enum slc_status status = create_parsers(c, err);
 
-    return status == SLC_OK ? parse_all(c, dims, err) : status;
+    SLC_TRY(create_parsers(c, err));
+    return parse_all(c, dims, err);
 }
 
 static enum slc_status run_forecast(struct slc_conversion *c, struct slc_error *err)
 {
-    const enum slc_status status = create_parsers(c, err);
-
-    return status == SLC_OK ? slc_conversion_forecast(c, err) : status;
+    SLC_TRY(create_parsers(c, err));
+    return slc_conversion_forecast(c, err);
 }
 
 /* Creates the builder, and goes on with what an interrupted run left, if anything. */

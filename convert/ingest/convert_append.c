@@ -48,11 +48,9 @@ static uint64_t input_of(const struct slc_conversion *c)
 enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_appending *a = slc_calloc(1, sizeof *a);
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
-    if (a == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to append to a store");
-    }
+    SLC_TRY(slc_check_memory(a != NULL, err, "to append to a store"));
     a->conversion = c;
     c->appending = a;
     SLC_TRY(c->forecast == NULL
@@ -61,12 +59,12 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
     status =
         slc_store_push_open(&a->push, c->options->files, c->options->output, c->memory_bytes, err);
     if (status == SLC_OK && a->push.store.manifest.origin.transforms[0] != '\0') {
-        status = slc_fail(err, SLC_ERR_INPUT,
+        status =
+            slc_fail_file(err, SLC_ERR_INPUT, c->options->output,
                           "its values are transformed (%s), and what is appended would not go with "
                           "them: append to a store of values as they were, and transform that by "
                           "sluice slice",
                           a->push.store.manifest.origin.transforms);
-        slc_error_locate_file(err, c->options->output);
     }
     if (status == SLC_OK && c->options->names != NULL) {
         status = slc_name_maps_check_order(c->options->names, a->push.info->order, err);
@@ -306,9 +304,8 @@ static enum slc_status check_unchanged(const struct slc_appending *a, struct slc
         slc_store_push_open(&now, c->options->files, c->options->output, c->memory_bytes, err);
 
     if (status == SLC_OK && now.info->header_hash != a->content) {
-        status =
-            slc_fail(err, SLC_ERR_IO, "another run has changed the store meanwhile: append again");
-        slc_error_locate_file(err, c->options->output);
+        status = slc_fail_file(err, SLC_ERR_IO, c->options->output,
+                               "another run has changed the store meanwhile: append again");
     }
     slc_store_push_close(&now);
     return status;

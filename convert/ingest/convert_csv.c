@@ -48,14 +48,10 @@ enum slc_status slc_conversion_open_csv(struct slc_conversion *c, struct slc_err
     struct slc_csv_request request;
     struct slc_csv_old old;
     struct slc_csv_report report;
-    enum slc_status status = slc_conversion_ask_csv(c, &request, &old, err);
+    enum slc_status status;
 
-    if (status == SLC_OK) {
-        status = slc_csv_open(&request, &c->header, &c->csv, &c->job.source, &report, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_conversion_ask_csv(c, &request, &old, err));
+    SLC_TRY(slc_csv_open(&request, &c->header, &c->csv, &c->job.source, &report, err));
     c->report->skipped = report.skipped;
     c->csv_bytes = report.text_bytes;
     c->info.memory_bytes += report.memory_bytes;

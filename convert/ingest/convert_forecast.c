@@ -124,9 +124,7 @@ static enum slc_status compare_pieces(const struct slc_conversion *c,
     size_t at = piece->position;
 
     *share = 1;
-    if (memory == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of rows");
-    }
+    SLC_TRY(slc_check_memory(memory != NULL, err, "for a sample of rows"));
     for (unsigned m = 0; m <= c->header.order; m++) {
         uint64_t *column = (uint64_t *)(void *)(sorted + first->count) + (size_t)m * first->count;
 

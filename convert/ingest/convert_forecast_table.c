@@ -78,13 +78,9 @@ enum slc_status slc_conversion_sample_table(struct slc_conversion *c, struct slc
     enum slc_status status = slc_conversion_ask_csv(c, &request, &old, err);
 
     assert(c->table == NULL);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     c->table = slc_calloc(1, sizeof *c->table);
-    if (c->table == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of a table");
-    }
+    SLC_TRY(slc_check_memory(c->table != NULL, err, "for a sample of a table"));
     SLC_TRY(slc_csv_sample(&request, bytes, c->table, err));
     for (unsigned m = 0; m < request.spec->order && request.old != NULL; m++) {
         add_old(request.old, request.spec, m, &c->table->modes[m]);

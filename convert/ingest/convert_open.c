@@ -95,9 +95,7 @@ enum slc_status slc_conversion_open_rows(struct slc_conversion *c, struct slc_er
     enum slc_status status =
         slc_buffer_create(&c->job.pieces[0].buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     if (is_table(c)) {
         status = c->forecast != NULL ? slc_conversion_sample_table(c, err)
                                      : slc_conversion_open_csv(c, err);

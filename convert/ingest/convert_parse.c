@@ -245,10 +245,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
         add_up(job);
         return SLC_OK;
     }
-    if (!places) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a queue of %u pieces",
-                        job->piece_count);
-    }
+    SLC_TRY(slc_check_memory(places != NULL, err, "for a queue of %u pieces", job->piece_count));
     /* Default attributes: these two cannot fail on Linux. */
     pthread_mutex_init(&queue.lock, NULL);
     pthread_cond_init(&queue.changed, NULL);

@@ -52,9 +52,8 @@ static enum slc_status find_large(struct cuts *cuts, struct slc_error *err)
     cuts->large_count = 0;
     cuts->large = slc_calloc(cuts->count, sizeof *cuts->large);
     cuts->large_at = slc_calloc(cuts->count, sizeof *cuts->large_at);
-    if (cuts->large == NULL || cuts->large_at == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to cut ranges of nonzeros");
-    }
+    SLC_TRY(slc_check_memory(cuts->large != NULL && cuts->large_at != NULL, err,
+                             "to cut ranges of nonzeros"));
     for (uint64_t r = 0; r < cuts->count; r++) {
         if (cuts->ranges[r].nnz > cuts->options->most_nnz) {
             cuts->large_at[cuts->large_count] = r;
@@ -81,10 +80,8 @@ static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
     room = slc_min_u64(nnz, 2 * wanted);
     cuts->drawn = 0;
     cuts->samples = slc_calloc(room, sizeof *cuts->samples);
-    if (cuts->samples == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %llu keys",
-                        (unsigned long long)room);
-    }
+    SLC_TRY(slc_check_memory(cuts->samples != NULL, err, "for a sample of %llu keys",
+                             (unsigned long long)room));
     for (uint64_t l = 0; l < cuts->large_count && status == SLC_OK; l += step) {
         uint64_t drawn = 0;
 
@@ -160,9 +157,7 @@ static enum slc_status replace_ranges(struct cuts *cuts,
     struct slc_gather_range *all = slc_calloc(cuts->count + count, sizeof *all);
     uint64_t at = 0, piece = 0, large = 0;
 
-    if (all == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for ranges of nonzeros");
-    }
+    SLC_TRY(slc_check_memory(all != NULL, err, "for ranges of nonzeros"));
     for (uint64_t r = 0; r < cuts->count; r++) {
         if (large == cuts->large_count || cuts->large_at[large] != r) {
             all[at++] = cuts->ranges[r];
@@ -201,9 +196,7 @@ static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
         most += pieces_of(cuts, cuts->large[l].nnz);
     }
     pieces = slc_calloc(most, sizeof *pieces);
-    if (pieces == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for ranges of nonzeros");
-    }
+    SLC_TRY(slc_check_memory(pieces != NULL, err, "for ranges of nonzeros"));
     for (uint64_t l = 0; l < cuts->large_count; l++) {
         uint64_t end = begin;
 

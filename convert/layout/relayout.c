@@ -225,12 +225,10 @@ static enum slc_status check_name(const struct slc_relayout *layouts,
         other = other || strcmp(manifest->permutations[i].file, names->file) == 0;
     }
     if (other) {
-        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
-                       "the store keeps something else in the file that a layout %s-%u has: "
-                       "convert the tensor again",
-                       slc_layout_name(kind), mode + 1);
-        slc_error_locate_file(err, names->path);
-        return SLC_ERR_UNSUPPORTED;
+        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, names->path,
+                             "the store keeps something else in the file that a layout %s-%u has: "
+                             "convert the tensor again",
+                             slc_layout_name(kind), mode + 1);
     }
     return SLC_OK;
 }
@@ -298,9 +296,7 @@ static enum slc_status publish_layout(struct slc_relayout *layouts,
     enum slc_status status;
     bool found = false;
 
-    if (manifest == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-    }
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     *manifest = layouts->store.manifest;
     insert_layout(manifest, layout);
     status = check_file(layouts, layout, in_place ? names->path : names->part, err);
@@ -315,8 +311,8 @@ static enum slc_status publish_layout(struct slc_relayout *layouts,
     }
     slc_free(manifest);
     /* Needed until here, and no longer; one that a power cut brings back is removed by tidy. */
-    return status == SLC_OK ? remove_file(layouts->options.files, names->journal, &found, err)
-                            : status;
+    SLC_TRY(status);
+    return remove_file(layouts->options.files, names->journal, &found, err);
 }
 
 /* Looks for a file that an earlier run had finished. *in_place: it has its name. */
@@ -404,9 +400,7 @@ enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
     enum slc_status status;
     bool found = false;
 
-    if (manifest == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-    }
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     *manifest = layouts->store.manifest;
     status = make_names(layouts->options.store, kind, mode, &names, err);
     if (status == SLC_OK) {

@@ -49,27 +49,22 @@ static enum slc_status begin_change(const struct slc_relayout *layouts,
                                     struct change *change,
                                     struct slc_error *err)
 {
-    enum slc_status status;
-
     *change = (struct change){.layouts = layouts,
                               .files = layouts->options.files,
                               .listed = slc_manifest_find(&layouts->store.manifest, kind, mode),
                               .from = SLC_BLOCK_FILE_INIT};
     if (change->listed == NULL) {
-        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout %s-%u",
-                          slc_layout_name(kind), mode + 1);
-        slc_error_locate_file(err, layouts->options.store);
-        return status;
+        return slc_fail_file(err, SLC_ERR_USAGE, layouts->options.store,
+                             "the store has no layout %s-%u", slc_layout_name(kind), mode + 1);
     }
     change->path = slc_path_join(layouts->options.store, change->listed->file);
     change->next = change->path == NULL ? NULL : slc_restripe_path(change->path, suffix);
     if (change->next == NULL) {
         return no_memory(err);
     }
-    status = slc_stripe_list_load(change->files, change->path, &change->old, &change->striped, err);
-    return status == SLC_OK ? slc_block_file_open(change->files, change->path,
-                                                  "opening a block file", &change->from, err)
-                            : status;
+    SLC_TRY(slc_stripe_list_load(change->files, change->path, &change->old, &change->striped, err));
+    return slc_block_file_open(change->files, change->path, "opening a block file", &change->from,
+                               err);
 }
 
 /* Copies the block file to `to`, whole pieces of `unit` around `count` files from `start` on. */
@@ -121,11 +116,10 @@ static enum slc_status create_file(const struct slc_files *files,
     part->fd = files->open(files->self, part->path,
                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | SLC_OPEN_OWN, 0666);
     if (part->fd == -EEXIST) {
-        (void)slc_fail(err, SLC_ERR_IO,
-                       "a file of this name is there already, of a copy of this store: choose "
-                       "another folder, or remove it");
-        slc_error_locate_file(err, part->path);
-        return SLC_ERR_IO;
+        return slc_fail_file(
+            err, SLC_ERR_IO, part->path,
+            "a file of this name is there already, of a copy of this store: choose "
+            "another folder, or remove it");
     }
     if (part->fd < 0) {
         return slc_fail_errno(err, -part->fd, part->path, "creating the file");
@@ -241,17 +235,14 @@ static enum slc_status check_next(const struct change *change, struct slc_error 
 /* The rename that everything hangs on, and the end of the stripes that P was of. */
 static enum slc_status commit_stripes(struct change *change, struct slc_error *err)
 {
-    enum slc_status status;
     int code = change->files->rename(change->files->self, change->next, change->path);
 
     if (code < 0) {
         return slc_fail_errno(err, -code, change->path, "moving the layout in place");
     }
     change->renamed = true;
-    status = slc_name_sync(change->files, change->path, err);
-    return status == SLC_OK
-               ? slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_LEAVING, err)
-               : status;
+    SLC_TRY(slc_name_sync(change->files, change->path, err));
+    return slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_LEAVING, err);
 }
 
 /* After an error: what was made goes now, if that can be, and else with the next change. */
@@ -354,18 +345,11 @@ static enum slc_status make_list(const struct change *change,
 static enum slc_status
 put_stripes(struct change *change, const struct slc_stripe_list *list, struct slc_error *err)
 {
-    enum slc_status status = write_list(change, list, change->next, err);
-
-    if (status == SLC_OK) {
-        status = write_stripes(change, list, err);
-    }
-    if (status == SLC_OK) {
-        status = check_next(change, err);
-    }
-    if (status == SLC_OK) {
-        status = note_leaving(change, err);
-    }
-    return status == SLC_OK ? commit_stripes(change, err) : status;
+    SLC_TRY(write_list(change, list, change->next, err));
+    SLC_TRY(write_stripes(change, list, err));
+    SLC_TRY(check_next(change, err));
+    SLC_TRY(note_leaving(change, err));
+    return commit_stripes(change, err);
 }
 
 enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,

@@ -158,7 +158,8 @@ static enum slc_status scan_level(struct level *level, struct slc_error *err)
 {
     const struct slc_row_count_options *options = level->options;
     const struct slc_row_run *last = &level->large[level->count - 1];
-    enum slc_status status =
+
+    SLC_TRY(
         slc_tile_scan(&(struct slc_tile_scan_options){.files = options->files,
                                                       .reader = options->reader,
                                                       .workers = options->workers,
@@ -166,14 +167,13 @@ static enum slc_status scan_level(struct level *level, struct slc_error *err)
                                                       .first_row = level->large[0].first_row,
                                                       .last_row = last->first_row + last->rows - 1,
                                                       .stop = options->stop},
-                      &(struct slc_tile_steps){.context = level, .decode = count_tile}, err);
-
-    for (unsigned w = 1; w < options->workers && status == SLC_OK; w++) {
+                      &(struct slc_tile_steps){.context = level, .decode = count_tile}, err));
+    for (unsigned w = 1; w < options->workers; w++) {
         for (uint64_t i = 0; i < level->worker_count; i++) {
             level->counters[i] += level->counters[w * level->worker_count + i];
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Appends the parts of run `at` that have nonzeros. */
@@ -320,9 +320,7 @@ enum slc_status slc_row_count(const struct slc_row_count_options *options,
     bool done = false;
 
     assert(options->run_nnz >= 1);
-    if (found.runs == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the counts of a mode's rows");
-    }
+    SLC_TRY(slc_check_memory(found.runs != NULL, err, "for the counts of a mode's rows"));
     if (info->nnz > 0) {
         found.runs[0] = (struct slc_row_run){0, info->dims[options->mode], info->nnz};
         found.count = 1;

@@ -387,13 +387,11 @@ static enum slc_status check_summary(const struct build *build, struct slc_error
         summary->value_type == info->value_type) {
         return SLC_OK;
     }
-    (void)slc_fail(err, SLC_ERR_DAMAGED,
-                   "%" PRIu64 " nonzeros with content sum %016" PRIx64
-                   " were sorted, but the header tells of %" PRIu64 " with %016" PRIx64
-                   ": sluice check says where the file is damaged",
-                   summary->nnz, summary->content_sum, info->nnz, info->content_sum);
-    slc_error_locate_file(err, slc_reader_path(build->options->reader));
-    return SLC_ERR_DAMAGED;
+    return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(build->options->reader),
+                         "%" PRIu64 " nonzeros with content sum %016" PRIx64
+                         " were sorted, but the header tells of %" PRIu64 " with %016" PRIx64
+                         ": sluice check says where the file is damaged",
+                         summary->nnz, summary->content_sum, info->nnz, info->content_sum);
 }
 
 /* A finished file with other nonzeros is not to be found by a later build, nor its journal. */
@@ -446,9 +444,7 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
     struct build *build = slc_calloc(1, sizeof *build);
     enum slc_status status;
 
-    if (build == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to build a layout");
-    }
+    SLC_TRY(slc_check_memory(build != NULL, err, "to build a layout"));
     memset(report, 0, sizeof *report);
     build->options = options;
     build->report = report;

@@ -80,9 +80,7 @@ enum slc_status slc_sorted_cut(const struct slc_row_counts *counts,
 
     cut_parts(counts, part_nnz, &made);
     made.parts = slc_calloc(made.count + 1, sizeof *made.parts);
-    if (made.parts == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the partitions of a layout");
-    }
+    SLC_TRY(slc_check_memory(made.parts != NULL, err, "for the partitions of a layout"));
     cut_parts(counts, part_nnz, &made);
     *cuts = made;
     return SLC_OK;

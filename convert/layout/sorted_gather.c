@@ -118,9 +118,7 @@ enum slc_status slc_gather_create(const struct slc_gather_options *options,
     struct slc_gather *made = slc_calloc(1, sizeof *made);
     enum slc_status status;
 
-    if (made == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros");
-    }
+    SLC_TRY(slc_check_memory(made != NULL, err, "to gather nonzeros"));
     made->options = *options;
     made->info = slc_reader_info(options->reader);
     made->wide = made->info->keys.bits > 64;
@@ -348,19 +346,18 @@ decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
     const struct slc_gather *gather = context;
     struct scratch *scratch = &gather->scratch[worker];
     struct slc_chunk_view chunk = {.nnz = 1};
-    enum slc_status status = SLC_OK;
 
     if (!meets_ranges(gather, tile, scratch)) {
         return SLC_OK;
     }
-    while (chunk.nnz > 0 && status == SLC_OK) {
-        status = tile->next(tile, CHUNK_NNZ, &chunk, err);
-        for (uint32_t begin = 0; begin < chunk.nnz && status == SLC_OK; begin += SLC_KEY_BATCH) {
+    while (chunk.nnz > 0) {
+        SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
+        for (uint32_t begin = 0; begin < chunk.nnz; begin += SLC_KEY_BATCH) {
             keep_rows(gather, scratch, tile, &chunk, begin,
                       (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk.nnz - begin));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Adds the nonzeros that a tile left to the sample. */
@@ -491,15 +488,15 @@ enum slc_status slc_gather_ranges(struct slc_gather *gather,
     for (uint64_t r = 0; r < count; r++) {
         whole = whole && gather->next[r] == gather->end[r];
     }
-    if (status == SLC_OK && !whole) {
-        status = slc_fail(err, SLC_ERR_DAMAGED,
-                          "rows %" PRIu64 " to %" PRIu64 " of mode %u hold another number of "
-                          "nonzeros than when they were counted: the file was altered meanwhile",
-                          ranges[0].first_row + 1, ranges[count - 1].last_row + 1,
-                          gather->options.mode + 1);
-        slc_error_locate_file(err, slc_reader_path(gather->options.reader));
+    SLC_TRY(status);
+    if (!whole) {
+        return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(gather->options.reader),
+                             "rows %" PRIu64 " to %" PRIu64 " of mode %u hold another number of "
+                             "nonzeros than when they were counted: the file was altered meanwhile",
+                             ranges[0].first_row + 1, ranges[count - 1].last_row + 1,
+                             gather->options.mode + 1);
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_gather_count(struct slc_gather *gather,
@@ -507,17 +504,15 @@ enum slc_status slc_gather_count(struct slc_gather *gather,
                                  uint64_t count,
                                  struct slc_error *err)
 {
-    enum slc_status status;
-
     memset(gather->next, 0, count * sizeof *gather->next);
     gather->out = NULL;
     gather->bounded = false;
     gather->samples = NULL;
-    status = gather_ranges(gather, ranges, count, err);
-    for (uint64_t r = 0; r < count && status == SLC_OK; r++) {
+    SLC_TRY(gather_ranges(gather, ranges, count, err));
+    for (uint64_t r = 0; r < count; r++) {
         ranges[r].nnz = gather->next[r];
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_gather_sample(struct slc_gather *gather,

@@ -120,9 +120,7 @@ static void divide_memory(const struct slc_sorted_options *options, struct slc_s
 static enum slc_status make_ranges(struct slc_sorted_plan *plan, struct slc_error *err)
 {
     plan->ranges = slc_calloc(plan->cuts.count + 1, sizeof *plan->ranges);
-    if (plan->ranges == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the partitions of a layout");
-    }
+    SLC_TRY(slc_check_memory(plan->ranges != NULL, err, "for the partitions of a layout"));
     for (uint64_t p = 0; p < plan->cuts.count; p++) {
         const struct slc_sorted_part *part = &plan->cuts.parts[p];
 
@@ -219,9 +217,7 @@ static enum slc_status whole_fibers(const struct slc_sorted_options *options,
 
     *run = (struct slc_fiber_run){options->mode, info->keys.mode_bits[options->mode]};
     plan->cuts.parts = slc_calloc(1, sizeof *plan->cuts.parts);
-    if (plan->cuts.parts == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the plan of a layout");
-    }
+    SLC_TRY(slc_check_memory(plan->cuts.parts != NULL, err, "for the plan of a layout"));
     plan->cuts.parts[0] =
         (struct slc_sorted_part){.last_row = info->dims[options->mode] - 1, .nnz = info->nnz};
     plan->cuts.count = info->nnz > 0;

@@ -158,9 +158,7 @@ enum slc_status slc_sorted_run_choose(const struct slc_sorted_run_options *optio
     *scans += 1;
     choice.modes = modes_counted(choice.info);
     choice.workers = slc_calloc(options->workers, sizeof *choice.workers);
-    if (choice.workers == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to count fibers");
-    }
+    SLC_TRY(slc_check_memory(choice.workers != NULL, err, "to count fibers"));
     status = slc_buffer_create(&memory, options->workers * counts_bytes(choice.info),
                                SLC_PAGES_SMALL, err);
     for (unsigned w = 0; status == SLC_OK && w < options->workers; w++) {

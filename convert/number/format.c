@@ -88,13 +88,12 @@ static void compute_powers(void)
 {
     uint64_t up[LIMBS] = {1};
     uint64_t down[LIMBS] = {0};
-    int k, i;
 
-    for (k = 0; k <= POWER_MAX; k++) {
+    for (int k = 0; k <= POWER_MAX; k++) {
         slc_u128 carry = 0;
 
         powers_of_ten[k - POWER_MIN] = top_bits(up, false);
-        for (i = 0; i < LIMBS; i++) {
+        for (int i = 0; i < LIMBS; i++) {
             carry += (slc_u128)up[i] * 10;
             up[i] = (uint64_t)carry;
             carry >>= 64;
@@ -102,10 +101,10 @@ static void compute_powers(void)
     }
     /* floor(floor(x / 10) / 10) = floor(x / 100): the quotients are exact floors all the way. */
     down[LIMBS - 1] = UINT64_C(1) << 63;
-    for (k = -1; k >= POWER_MIN; k--) {
+    for (int k = -1; k >= POWER_MIN; k--) {
         slc_u128 rest = 0;
 
-        for (i = LIMBS - 1; i >= 0; i--) {
+        for (int i = LIMBS - 1; i >= 0; i--) {
             rest = rest << 64 | down[i];
             down[i] = (uint64_t)(rest / 10);
             rest %= 10;

@@ -85,9 +85,7 @@ static enum slc_status hash_manifest(const struct slc_files *files,
     enum slc_status status;
 
     *hash = 0;
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     status = slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, &fault);
     if (status == SLC_OK) {
         *hash = slc_hash64(text, bytes);
@@ -110,14 +108,10 @@ static enum slc_status write_state(const struct complete *complete, struct slc_e
     uint64_t hash;
     enum slc_status status;
 
-    if (inner == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(inner != NULL, err, "for a path"));
     status = hash_manifest(folder->files, apart ? inner : folder->part, &hash, err);
     slc_free(inner);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     slc_state_put(&state, identity->input);
     slc_state_put(&state, identity->options);
     slc_state_put(&state, complete->stage);
@@ -130,7 +124,8 @@ static enum slc_status write_state(const struct complete *complete, struct slc_e
     status = slc_state_save(&state, folder->files, folder->part, SLC_COMPLETE_STATE_NAME, err);
     slc_state_destroy(&state);
     /* Without a commit a power cut might still take the folder's own name. */
-    return status == SLC_OK ? slc_name_sync(folder->files, folder->part, err) : status;
+    SLC_TRY(status);
+    return slc_name_sync(folder->files, folder->part, err);
 }
 
 /* Removes what a renumbering left that was not kept, or not finished. */
@@ -191,9 +186,7 @@ static enum slc_status finish_steps(struct complete *complete, struct slc_error 
     enum slc_status status = SLC_OK;
     int code;
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     if (complete->stage == SLC_COMPLETE_PLAIN) {
         status = renumber_store(complete, err);
     } else if (complete->options->publishing != NULL) {
@@ -258,9 +251,7 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
         return status;
     }
     store = slc_calloc(1, sizeof *store);
-    if (store == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-    }
+    SLC_TRY(slc_check_memory(store != NULL, err, "for the manifest"));
     status = slc_store_open_within(files, folder, options->memory_bytes, store, &fault);
     *whole = status == SLC_OK;
     for (unsigned i = 0; i < store->manifest.permutation_count && *whole; i++) {
@@ -444,15 +435,14 @@ static enum slc_status finish_part(struct slc_complete_left *left, struct slc_er
                                 .report = &left->report,
                                 .note = &left->note,
                                 .noted = true};
-    enum slc_status status = SLC_OK;
 
-    for (unsigned i = 0; i < sizeof states / sizeof states[0] && status == SLC_OK; i++) {
-        status = slc_state_remove(left->folder.files, left->folder.part, states[i], err);
+    for (unsigned i = 0; i < sizeof states / sizeof states[0]; i++) {
+        SLC_TRY(slc_state_remove(left->folder.files, left->folder.part, states[i], err));
     }
-    if (status == SLC_OK && left->stage == SLC_COMPLETE_WHOLE) {
-        status = remove_inner(&left->folder, err);
+    if (left->stage == SLC_COMPLETE_WHOLE) {
+        SLC_TRY(remove_inner(&left->folder, err));
     }
-    return status == SLC_OK ? finish_steps(&complete, err) : status;
+    return finish_steps(&complete, err);
 }
 
 enum slc_status slc_complete_left_finish(struct slc_complete_left *left, struct slc_error *err)

@@ -282,9 +282,7 @@ keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
     enum slc_status status;
 
-    if (manifest == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-    }
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     /* Written without its permutations, it is not one that slc_store_open would take. */
     status = slc_manifest_read(r->store.files, path, manifest, err);
     for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
@@ -358,17 +356,16 @@ try_relabelled(struct relabelling *r, const char *path, bool *kept, struct slc_e
 static enum slc_status
 choose_smallest(struct relabelling *r, const char *path, bool *kept, struct slc_error *err)
 {
-    enum slc_status status = try_relabelled(r, path, kept, err);
-
-    if (status == SLC_OK && !*kept && give_up_heavy_modes(r)) {
-        status = try_relabelled(r, path, kept, err);
+    SLC_TRY(try_relabelled(r, path, kept, err));
+    if (!*kept && give_up_heavy_modes(r)) {
+        SLC_TRY(try_relabelled(r, path, kept, err));
     }
-    for (unsigned n = 0; n < r->info->order && status == SLC_OK && !*kept; n++) {
+    for (unsigned n = 0; n < r->info->order && !*kept; n++) {
         if (is_renumbered(r, n)) {
             give_up_mode(r, n);
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status relabel_modes(struct relabelling *r, bool *apart, struct slc_error *err)
@@ -393,9 +390,7 @@ static enum slc_status relabel_modes(struct relabelling *r, bool *apart, struct 
         return status;
     }
     path = slc_path_join(r->folder, SLC_RELABELLED_NAME);
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     status = choose_smallest(r, path, apart, err);
     slc_free(path);
     return status;
@@ -412,9 +407,7 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
     enum slc_status status;
 
     *apart = false;
-    if (r == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to renumber modes");
-    }
+    SLC_TRY(slc_check_memory(r != NULL, err, "to renumber modes"));
     r->options = options;
     r->folder = folder;
     r->report = report;
@@ -483,9 +476,7 @@ slc_relabel_put(const struct slc_files *files, const char *folder, struct slc_er
     enum slc_status status = SLC_OK;
     int code;
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     code = files->list_folder(files->self, path, note_name, &found);
     if (code < 0 && code != -ENOENT) {
         status = slc_fail_errno(err, -code, path, "listing the folder");

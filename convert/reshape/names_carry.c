@@ -85,21 +85,18 @@ static enum slc_status copy_range(const struct slc_stop *stop,
                                   struct slc_error *err)
 {
     const uint64_t end = slc_min_u64(last, slc_names_count(names) - 1);
-    enum slc_status status = SLC_OK;
 
-    for (uint64_t i = first; i <= end && status == SLC_OK; i++) {
+    for (uint64_t i = first; i <= end; i++) {
         const char *name = NULL;
         size_t bytes = 0;
 
-        status = slc_stop_check(stop, err);
-        if (status == SLC_OK) {
-            status = slc_names_get(names, i, &name, &bytes, err);
-        }
-        if (status == SLC_OK && name != NULL) {
-            status = slc_names_writer_add(writer, name, bytes, err);
+        SLC_TRY(slc_stop_check(stop, err));
+        SLC_TRY(slc_names_get(names, i, &name, &bytes, err));
+        if (name != NULL) {
+            SLC_TRY(slc_names_writer_add(writer, name, bytes, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status copy_names(const struct slc_stop *stop,
@@ -108,19 +105,17 @@ static enum slc_status copy_names(const struct slc_stop *stop,
                                   const struct slc_ranges *ranges,
                                   struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
     if (slc_names_count(names) == 0) {
         return SLC_OK;
     }
     if (ranges == NULL || ranges->count == 0) {
         return copy_range(stop, names, writer, 0, UINT64_MAX, err);
     }
-    for (unsigned i = 0; i < ranges->count && status == SLC_OK; i++) {
-        status =
-            copy_range(stop, names, writer, ranges->range[i].first, ranges->range[i].last, err);
+    for (unsigned i = 0; i < ranges->count; i++) {
+        SLC_TRY(
+            copy_range(stop, names, writer, ranges->range[i].first, ranges->range[i].last, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The names of `listed`, as those of `mode` of the new store. */
@@ -171,10 +166,9 @@ enum slc_status slc_names_carry(void *context,
                                 struct slc_error *err)
 {
     const struct slc_names_carry *carry = context;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
-        status = slc_names_carry_mode(carry, mode, folder, manifest, err);
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        SLC_TRY(slc_names_carry_mode(carry, mode, folder, manifest, err));
     }
-    return status;
+    return SLC_OK;
 }

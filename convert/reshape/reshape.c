@@ -246,12 +246,8 @@ build_store(struct reshaping *r, uint64_t budget_bytes, struct slc_error *err)
 
     memcpy(origin.transforms, r->push.store.manifest.origin.transforms, sizeof origin.transforms);
     slc_transforms_tell(&options->transforms, origin.transforms, sizeof origin.transforms);
-    if (status == SLC_OK) {
-        status = slc_builder_create(&build, r->report->order, &r->builder, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
+    SLC_TRY(slc_builder_create(&build, r->report->order, &r->builder, err));
     status = slc_store_push_scan(&r->push, build.workers, options->stop, push_rows, r, err);
     if (status != SLC_OK) {
         slc_builder_abandon(r->builder);
@@ -293,9 +289,7 @@ static enum slc_status reshape_store(const struct slc_reshape_options *options,
                         SLC_MAX_THREADS);
     }
     r = slc_calloc(1, sizeof *r);
-    if (r == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a new store");
-    }
+    SLC_TRY(slc_check_memory(r != NULL, err, "for a new store"));
     r->options = options;
     r->report = report;
     r->ranges = slc_calloc(SLC_MAX_ORDER, sizeof *r->ranges);
@@ -429,9 +423,7 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
     memcpy(f->dims, r->report->dims, sizeof f->dims);
     f->scan_bytes = f->fixed_bytes + slc_store_scan_memory_bytes(r->push.info, build.workers);
     memory = slc_malloc((order + UINT64_C(1)) * sample.room * sizeof *memory);
-    if (memory == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of the store");
-    }
+    SLC_TRY(slc_check_memory(memory != NULL, err, "for a sample of the store"));
     for (unsigned n = 0; n < order; n++) {
         sample.coords[n] = memory + (size_t)n * sample.room;
     }

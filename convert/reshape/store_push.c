@@ -52,17 +52,14 @@ uint64_t slc_store_push_bytes(const struct slc_store_push *push, unsigned worker
 static enum slc_status read_labels(struct slc_store_push *push, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &push->store.manifest;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned i = 0; i < manifest->permutation_count && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
         const struct slc_store_permutation *listed = &manifest->permutations[i];
 
-        status = slc_store_labels(&push->store, listed, &push->labels[listed->mode], err);
-        if (status == SLC_OK) {
-            slc_labels_invert(&push->labels[listed->mode]);
-        }
+        SLC_TRY(slc_store_labels(&push->store, listed, &push->labels[listed->mode], err));
+        slc_labels_invert(&push->labels[listed->mode]);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -89,11 +86,9 @@ enum slc_status slc_store_push_scan(struct slc_store_push *push,
                                     struct slc_error *err)
 {
     struct translation translation = {.push = push, .fn = fn, .context = context};
-    enum slc_status status = read_labels(push, err);
 
-    return status == SLC_OK
-               ? slc_store_scan(&push->store, workers, stop, translate_rows, &translation, err)
-               : status;
+    SLC_TRY(read_labels(push, err));
+    return slc_store_scan(&push->store, workers, stop, translate_rows, &translation, err);
 }
 
 enum slc_status slc_store_push_try(struct slc_store_push *push,
@@ -102,18 +97,14 @@ enum slc_status slc_store_push_try(struct slc_store_push *push,
                                    struct slc_store_trial *trial,
                                    struct slc_error *err)
 {
-    enum slc_status status = read_labels(push, err);
-
-    if (status == SLC_OK) {
-        status =
-            slc_store_trial(push->store.files, push->store.reader, seconds, sample, trial, err);
-    }
-    for (unsigned n = 0; n < push->info->order && status == SLC_OK; n++) {
+    SLC_TRY(read_labels(push, err));
+    SLC_TRY(slc_store_trial(push->store.files, push->store.reader, seconds, sample, trial, err));
+    for (unsigned n = 0; n < push->info->order; n++) {
         const uint32_t *label = push->labels[n].label;
 
         for (uint32_t i = 0; i < sample->count && label != NULL; i++) {
             sample->coords[n][i] = label[sample->coords[n][i]];
         }
     }
-    return status;
+    return SLC_OK;
 }

@@ -210,17 +210,11 @@ static enum slc_status check_directory(struct check *check, struct directory_tot
     for (uint32_t index = 0; index < entry->tile_count; index++) {
         const uint8_t *bytes = check->view->data + slc_tile_entry_offset(order, index);
         struct slc_tile_entry tile;
-        enum slc_status status;
 
         check->at = slc_tile_entry_offset(order, index);
         slc_tile_entry_load(bytes, order, &tile);
-        status = check_tile(check, index, &tile, totals);
-        if (status == SLC_OK) {
-            status = check_tile_ranges(check, index, &tile, totals);
-        }
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(check_tile(check, index, &tile, totals));
+        SLC_TRY(check_tile_ranges(check, index, &tile, totals));
         if (slc_find_nonzero(bytes, entry_end, slc_tile_entry_bytes(order)) !=
             slc_tile_entry_bytes(order)) {
             return slc_fail(check->err, SLC_ERR_DAMAGED,

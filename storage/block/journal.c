@@ -193,10 +193,7 @@ enum slc_status slc_journal_add(struct slc_journal *journal,
         uint64_t room = slc_max_u64(journal->pending_bytes + bytes, 2 * journal->pending_room);
         uint8_t *grown = slc_realloc(journal->pending, room);
 
-        if (grown == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " bytes of a journal",
-                            room);
-        }
+        SLC_TRY(slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of a journal", room));
         journal->pending = grown;
         journal->pending_room = room;
     }

@@ -119,11 +119,9 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
     }
     status = check_ordinal(partitions, info, entry, flags, err);
     mark += status == SLC_OK ? entry->partition : 0;
-    if (status == SLC_OK && entry->partition > 0) {
-        status = check_rows(info, mark - 1, entry, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(status);
+    if (entry->partition > 0) {
+        SLC_TRY(check_rows(info, mark - 1, entry, err));
     }
     if (entry->partition == info->partition_count) {
         *mark = (struct slc_partition_mark){block, partitions->nnz, low, high};

@@ -74,18 +74,16 @@ static enum slc_status note_in_journal(struct slc_writer *writer,
         .all_f32 = writer->all_f32,
         .completes = completes,
     };
-    enum slc_status status = slc_journal_add(writer->journal, &record, err);
 
-    if (status == SLC_OK && completes) {
-        status = slc_journal_commit(writer->journal, err);
+    SLC_TRY(slc_journal_add(writer->journal, &record, err));
+    if (completes) {
+        SLC_TRY(slc_journal_commit(writer->journal, err));
     }
-    if (status == SLC_OK && completes && writer->unsynced_bytes >= writer->sync_bytes) {
-        status = slc_writer_sync(writer, err);
-        if (status == SLC_OK) {
-            status = slc_journal_sync(writer->journal, err);
-        }
+    if (completes && writer->unsynced_bytes >= writer->sync_bytes) {
+        SLC_TRY(slc_writer_sync(writer, err));
+        SLC_TRY(slc_journal_sync(writer->journal, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -229,9 +227,7 @@ append(struct slc_writer *writer, const struct slc_tile_blob *tile, struct slc_e
 
     if (writer->entry.tile_count > 0 && payload > writer->target_bytes) {
         status = close_block(writer, false, goes_on(writer, tile), err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         payload = payload_bytes(writer, 1, tile->data_bytes);
     }
     if (payload > SLC_MAX_BLOCK_BYTES) {
@@ -299,7 +295,6 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     struct slc_file_header *header = &writer->header;
     uint64_t used = header->info.block_count * slc_index_entry_bytes(header->info.order);
     uint8_t page[SLC_PAGE_BYTES];
-    enum slc_status status;
 
     header->index_bytes = slc_pad_to_page(used);
     SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_room, header->index_bytes, err));
@@ -310,23 +305,16 @@ static enum slc_status write_frame(struct slc_writer *writer, struct slc_error *
     header->info.value_type = writer->all_f32 ? SLC_F32 : SLC_F64;
     header->info.file_bytes = header->index_offset + header->index_bytes + SLC_CLOSING_BYTES;
 
-    status = slc_file_write_at(writer->files, writer->fd, writer->path, writer->index,
-                               header->index_bytes, header->index_offset, err);
-    if (status == SLC_OK) {
-        slc_header_encode(header, page); /* for its hash, which the closing page repeats */
-        slc_closing_encode(header, page);
-        status = slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page,
-                                   header->info.file_bytes - SLC_CLOSING_BYTES, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_writer_sync(writer, err);
-    }
-    if (status == SLC_OK) {
-        slc_header_encode(header, page);
-        status =
-            slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page, 0, err);
-    }
-    return status == SLC_OK ? slc_writer_sync(writer, err) : status;
+    SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, writer->index,
+                              header->index_bytes, header->index_offset, err));
+    slc_header_encode(header, page); /* for its hash, which the closing page repeats */
+    slc_closing_encode(header, page);
+    SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page,
+                              header->info.file_bytes - SLC_CLOSING_BYTES, err));
+    SLC_TRY(slc_writer_sync(writer, err));
+    slc_header_encode(header, page);
+    SLC_TRY(slc_file_write_at(writer->files, writer->fd, writer->path, page, sizeof page, 0, err));
+    return slc_writer_sync(writer, err);
 }
 
 /* Network file systems report a failed write as late as close. */

@@ -25,10 +25,7 @@ slc_writer_reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_e
         return SLC_OK;
     }
     grown = slc_realloc(*array, want);
-    if (grown == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " bytes of block index",
-                        want);
-    }
+    SLC_TRY(slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of block index", want));
     *array = grown;
     *room = want;
     return SLC_OK;
@@ -140,17 +137,11 @@ static enum slc_status prepare_writer(struct slc_writer *writer,
                                       struct slc_error *err)
 {
     struct slc_layout_info *info = &writer->header.info;
-    enum slc_status status =
-        slc_key_layout_init_run(&info->keys, options->order, options->dims, options->run, err);
 
-    if (status == SLC_OK) {
-        status = slc_key_layout_init_run(
-            &info->content_keys, options->order, options->dims,
-            options->content_run == NULL ? info->keys.run : *options->content_run, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_key_layout_init_run(&info->keys, options->order, options->dims, options->run, err));
+    SLC_TRY(slc_key_layout_init_run(
+        &info->content_keys, options->order, options->dims,
+        options->content_run == NULL ? info->keys.run : *options->content_run, err));
     info->layout = options->layout;
     info->layout_mode = options->layout_mode;
     info->codec = options->codec;
@@ -173,16 +164,12 @@ static enum slc_status create(const struct slc_writer_options *options,
                               struct slc_writer **writer,
                               struct slc_error *err)
 {
-    enum slc_status status = check_options(options, err);
+    enum slc_status status;
     struct slc_writer *created;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_options(options, err));
     created = slc_calloc(1, sizeof *created);
-    if (created == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block file's writer");
-    }
+    SLC_TRY(slc_check_memory(created != NULL, err, "for a block file's writer"));
     created->fd = -1;
     created->direct_fd = -1;
     created->files = options->files != NULL ? options->files : slc_files_system();
@@ -309,12 +296,9 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
 {
     static const uint8_t zeros[SLC_HEADER_BYTES];
     uint64_t blocks = point->header.info.block_count;
-    enum slc_status status = slc_journal_keep(writer->journal, blocks, &point->last, err);
     int rc;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_journal_keep(writer->journal, blocks, &point->last, err));
     writer->header = point->header;
     writer->partition = point->partition;
     if (blocks > 0) {
@@ -331,13 +315,11 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
         return SLC_OK;
     }
     /* A file that was all but finished has a header, which would call the rest whole. */
-    status =
-        slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err);
+    SLC_TRY(
+        slc_file_write_at(writer->files, writer->fd, writer->path, zeros, sizeof zeros, 0, err));
     /* What is kept may not be on the drive yet; it counts as synced from here on. */
-    if (status == SLC_OK) {
-        status = slc_writer_sync(writer, err);
-    }
-    return status == SLC_OK ? slc_journal_sync(writer->journal, err) : status;
+    SLC_TRY(slc_writer_sync(writer, err));
+    return slc_journal_sync(writer->journal, err);
 }
 
 /* The journal of a file that begins with that header, which has no totals yet. */
@@ -400,7 +382,7 @@ enum slc_status slc_writer_finished(const struct slc_writer_options *options,
                                     .index_offset = SLC_HEADER_BYTES};
     struct slc_journal_record last;
     struct slc_journal *journal = NULL;
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     *finished = false;
     memcpy(begun.info.dims, info->dims, sizeof begun.info.dims);
@@ -436,9 +418,8 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
 {
     struct slc_writer *opened = NULL;
     struct resume_point point;
-    enum slc_status status;
+    enum slc_status status = create(options, O_RDWR | O_CREAT | SLC_OPEN_OWN, O_RDWR, &opened, err);
 
-    status = create(options, O_RDWR | O_CREAT | SLC_OPEN_OWN, O_RDWR, &opened, err);
     if (status == SLC_OK) {
         opened->keep_journal = options->keep_journal;
         status = open_journal(opened->files, opened->path, &opened->header, opened->target_bytes,

@@ -160,9 +160,7 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
     struct slc_checkpoint *fresh = slc_calloc(1, sizeof *fresh);
     enum slc_status status;
 
-    if (fresh == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a checkpoint");
-    }
+    SLC_TRY(slc_check_memory(fresh != NULL, err, "for a checkpoint"));
     fresh->files = slc_files_or_system(files);
     fresh->lock_fd = fresh->fd[0] = fresh->fd[1] = -1;
     fresh->committed = -1;
@@ -243,15 +241,13 @@ static enum slc_status write_zeros(struct slc_checkpoint *checkpoint,
                                    uint64_t end,
                                    struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
     memset(checkpoint->buffer, 0, SLC_CHECKPOINT_BUFFER_BYTES);
-    for (uint64_t at = from, more; at < end && status == SLC_OK; at += more) {
+    for (uint64_t at = from, more; at < end; at += more) {
         more = slc_min_u64(end - at, SLC_CHECKPOINT_BUFFER_BYTES);
-        status = slc_file_write_at(checkpoint->files, checkpoint->fd[which],
-                                   checkpoint->path[which], checkpoint->buffer, more, at, err);
+        SLC_TRY(slc_file_write_at(checkpoint->files, checkpoint->fd[which], checkpoint->path[which],
+                                  checkpoint->buffer, more, at, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
@@ -296,29 +292,26 @@ enum slc_status
 slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
-    enum slc_status status = slc_buffer_create(
-        &checkpoint->memory, SLC_CHECKPOINT_BUFFER_BYTES + sizeof(struct slc_hash_stream),
-        SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&checkpoint->memory,
+                              SLC_CHECKPOINT_BUFFER_BYTES + sizeof(struct slc_hash_stream),
+                              SLC_PAGES_SMALL, err));
     checkpoint->reserved_bytes = bytes;
     checkpoint->buffer = checkpoint->memory.data;
     checkpoint->stream =
         (struct slc_hash_stream *)(checkpoint->buffer + SLC_CHECKPOINT_BUFFER_BYTES);
-    for (unsigned k = 0; k < 2 && status == SLC_OK; k++) {
-        status = slc_checkpoint_reserve_file(checkpoint, k, bytes, err);
+    for (unsigned k = 0; k < 2; k++) {
+        SLC_TRY(slc_checkpoint_reserve_file(checkpoint, k, bytes, err));
     }
-    if (status == SLC_OK && checkpoint->committed >= 0) {
+    if (checkpoint->committed >= 0) {
         const int rc = files->sync(files->self, checkpoint->fd[checkpoint->committed]);
 
         if (rc < 0) {
-            status = slc_fail_errno(err, -rc, checkpoint->path[checkpoint->committed],
-                                    "syncing the checkpoint to go on from");
+            return slc_fail_errno(err, -rc, checkpoint->path[checkpoint->committed],
+                                  "syncing the checkpoint to go on from");
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_checkpoint_remove(struct slc_checkpoint *checkpoint, struct slc_error *err)

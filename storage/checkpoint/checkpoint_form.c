@@ -205,7 +205,6 @@ enum slc_status slc_checkpoint_table_decode(const uint8_t *header,
 {
     const uint64_t used = (uint64_t)info->section_count * ENTRY_BYTES;
     uint64_t next = SLC_CHECKPOINT_BODY_OFFSET;
-    enum slc_status status = SLC_OK;
 
     if (slc_load_u64(header + HEADER_TABLE_HASH) != slc_hash64(table, SLC_PAGE_BYTES)) {
         return slc_checkpoint_damaged(err, path, SLC_CHECKPOINT_TABLE_OFFSET,
@@ -217,10 +216,9 @@ enum slc_status slc_checkpoint_table_decode(const uint8_t *header,
     if (info->file_bytes < next) {
         return foreign(err, path, HEADER_FILE_BYTES, "a checkpoint without a table");
     }
-    for (unsigned s = 0; s < info->section_count && status == SLC_OK; s++) {
-        status = decode_entry(table + (size_t)s * ENTRY_BYTES, s, &next, path, info, err);
+    for (unsigned s = 0; s < info->section_count; s++) {
+        SLC_TRY(decode_entry(table + (size_t)s * ENTRY_BYTES, s, &next, path, info, err));
     }
-    SLC_TRY(status);
     if (next != info->file_bytes) {
         SLC_TRY(foreign(err, path, HEADER_FILE_BYTES, "a checkpoint longer than its sections"));
     }

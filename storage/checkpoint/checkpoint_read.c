@@ -51,13 +51,9 @@ static enum slc_status load_buffer(struct slc_checkpoint_reader *reader, struct 
     const struct slc_checkpoint_section *section = reader->section;
     const uint64_t bytes =
         slc_min_u64(padded(section->bytes) - reader->loaded, SLC_CHECKPOINT_BUFFER_BYTES);
-    const enum slc_status status =
-        slc_file_read_at(reader->files, reader->fd, reader->path, reader->buffer, bytes,
-                         section->offset + reader->loaded, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_file_read_at(reader->files, reader->fd, reader->path, reader->buffer, bytes,
+                             section->offset + reader->loaded, err));
     slc_hash_stream_add(reader->stream, reader->buffer, bytes);
     reader->loaded += bytes;
     reader->used = 0;
@@ -108,9 +104,8 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
         return slc_fail_errno(err, -rc, reader->path, "asking for the checkpoint's size");
     }
     if (stat.kind != 'f') {
-        (void)slc_fail(err, SLC_ERR_FORMAT, "not a plain file, so not a checkpoint");
-        slc_error_locate_file(err, reader->path);
-        return SLC_ERR_FORMAT;
+        return slc_fail_file(err, SLC_ERR_FORMAT, reader->path,
+                             "not a plain file, so not a checkpoint");
     }
     available = slc_min_u64(stat.bytes, SLC_CHECKPOINT_BODY_OFFSET);
     status = slc_file_read_at(reader->files, reader->fd, reader->path, header, available, 0, err);
@@ -178,9 +173,7 @@ enum slc_status slc_checkpoint_reader_open(const struct slc_files *files,
     enum slc_status status = create(slc_files_or_system(files), path, &fresh, err);
 
     *reader = NULL;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     /* A device or a pipe of that name would be waited for. */
     fresh->fd = fresh->files->open(fresh->files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (fresh->fd == -ENOENT) {

@@ -122,9 +122,7 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
     uint8_t *free_bytes;
 
     assert(codec >= SLC_CODEC_PACKED && codec <= SLC_CODEC_BLCO);
-    if (made == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for an encoder of %zu bytes", sizeof *made);
-    }
+    SLC_TRY(slc_check_memory(made != NULL, err, "for an encoder of %zu bytes", sizeof *made));
     status = slc_buffer_create(&made->memory, scratch_bytes(layout, codec), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_free(made);

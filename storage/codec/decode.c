@@ -67,9 +67,7 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     enum slc_status status;
     uint8_t *free_bytes;
 
-    if (made == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a decoder of %zu bytes", sizeof *made);
-    }
+    SLC_TRY(slc_check_memory(made != NULL, err, "for a decoder of %zu bytes", sizeof *made));
     status = slc_buffer_create(&made->memory, scratch_bytes(info), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_free(made);
@@ -457,11 +455,7 @@ enum slc_status slc_tile_open(struct slc_decoder *decoder,
                               struct slc_tile_view *tile,
                               struct slc_error *err)
 {
-    const enum slc_status status = slc_tile_check(decoder, block, index, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_tile_check(decoder, block, index, err));
     /* Runs are found in one word of the key; a tile that two words vary in holds no long ones. */
     tile->next_fibers = decoder->finds_runs && !decoder->two_words ? next_fibers : NULL;
     plan_fields(decoder, tile->next_fibers != NULL);

@@ -214,11 +214,7 @@ enum slc_status slc_describe_block(struct slc_decoder *decoder,
     uint64_t expanded_bytes = 0;
 
     for (uint32_t t = 0; t < block->entry.tile_count; t++) {
-        const enum slc_status status = slc_tile_check(decoder, block, t, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_tile_check(decoder, block, t, err));
         describe_tile(&(struct frame){decoder, block->data, expanded_bytes},
                       block->entry.first_tile + t, &tiles[t]);
         expanded_bytes += expanded_bytes_of(&tiles[t]);

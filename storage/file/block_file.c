@@ -97,12 +97,11 @@ static enum slc_status find_stripe(const struct slc_files *files,
         return SLC_OK;
     }
     if (search.fault.status != SLC_ERR_MEMORY && search.fault.system_errno == ENOENT) {
-        status = slc_fail(err, SLC_ERR_IO,
-                          "stripe %u of %u of %s is not here, nor in its other folders: mount that "
-                          "drive, or name the folder where it is in " SLC_STRIPES_VARIABLE,
-                          ordinal + 1, list->shape.count, path);
-        slc_error_locate_file(err, search.fault.file);
-        return status;
+        return slc_fail_file(
+            err, SLC_ERR_IO, search.fault.file,
+            "stripe %u of %u of %s is not here, nor in its other folders: mount that "
+            "drive, or name the folder where it is in " SLC_STRIPES_VARIABLE,
+            ordinal + 1, list->shape.count, path);
     }
     status = search.fault.status;
     if (err != NULL && err->status == SLC_OK) {
@@ -120,14 +119,11 @@ open_stripes(struct slc_block_file *file, const char *path, struct slc_error *er
     enum slc_status status = slc_stripe_list_load(file->files, path, &list, &found, err);
 
     if (status == SLC_OK && !found) {
-        status = slc_fail(err, SLC_ERR_IO,
-                          "the file was replaced while it was being opened; try "
-                          "again");
-        slc_error_locate_file(err, path);
+        status = slc_fail_file(err, SLC_ERR_IO, path,
+                               "the file was replaced while it was being opened; try "
+                               "again");
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     slc_block_file_close(file);
     file->shape = list.shape;
     file->bytes = list.shape.file_bytes;
@@ -162,8 +158,7 @@ enum slc_status slc_block_file_open(const struct slc_files *files,
     } else if (rc < 0) {
         status = slc_fail_errno(err, -rc, path, "asking for the file's size");
     } else if (stat.kind != 'f') {
-        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
-        slc_error_locate_file(err, path);
+        status = slc_fail_file(err, SLC_ERR_FORMAT, path, "not a plain file");
     } else if (stat.bytes > 0 && stat.bytes <= SLC_MAX_STRIPE_LIST) {
         /* A longer file is no list. */
         status = slc_file_read_at(opened.files, fd, path, magic,
@@ -211,19 +206,17 @@ enum slc_status slc_block_file_read(const struct slc_block_file *file,
                                     uint64_t offset,
                                     struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (uint64_t done = 0, now; done < bytes && status == SLC_OK; done += now) {
+    for (uint64_t done = 0, now; done < bytes; done += now) {
         const struct slc_block_part *part;
         unsigned number;
         uint64_t at;
 
         now = slc_min_u64(slc_block_file_place(file, offset + done, &number, &at), bytes - done);
         part = &file->parts[number];
-        status =
-            slc_file_read_at(file->files, part->fd, part->path, (char *)data + done, now, at, err);
+        SLC_TRY(
+            slc_file_read_at(file->files, part->fd, part->path, (char *)data + done, now, at, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 void slc_block_file_advise(const struct slc_block_file *file,

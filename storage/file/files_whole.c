@@ -47,11 +47,11 @@ enum slc_status slc_file_read_at(const struct slc_files *files,
             break;
         }
         if (got == 0) {
-            status = slc_fail(err, SLC_ERR_DAMAGED,
+            status =
+                slc_fail_file(err, SLC_ERR_DAMAGED, path,
                               "the file ends at byte %" PRIu64 ", but %" PRIu64
                               " more bytes should follow: it was cut; restore or convert it again",
                               offset + done, bytes - done);
-            slc_error_locate_file(err, path);
             break;
         }
         interruptions = 0;
@@ -117,16 +117,13 @@ static enum slc_status load_open(const struct slc_files *files,
         return slc_fail_errno(err, -rc, path, "asking for the file's size");
     }
     if (stat.kind != 'f') {
-        status = slc_fail(err, SLC_ERR_FORMAT, "not a plain file");
-        slc_error_locate_file(err, path);
-        return status;
+        return slc_fail_file(err, SLC_ERR_FORMAT, path, "not a plain file");
     }
     if (stat.bytes > limit_bytes || stat.bytes >= SIZE_MAX) {
-        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                          "the file has %" PRIu64 " bytes; at most %" PRIu64 " are accepted here",
-                          stat.bytes, limit_bytes);
-        slc_error_locate_file(err, path);
-        return status;
+        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, path,
+                             "the file has %" PRIu64 " bytes; at most %" PRIu64
+                             " are accepted here",
+                             stat.bytes, limit_bytes);
     }
     memory = slc_malloc((size_t)stat.bytes + 1);
     if (memory == NULL) {

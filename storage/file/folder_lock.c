@@ -48,9 +48,7 @@ static enum slc_status lock_path(const struct slc_files *files,
         *taken = opened == -ENOENT && !creates;
     }
     if (*taken) {
-        (void)slc_fail(err, SLC_ERR_IO, "%s", advice);
-        slc_error_locate_file(err, path);
-        return SLC_ERR_IO;
+        return slc_fail_file(err, SLC_ERR_IO, path, "%s", advice);
     }
     return code < 0 ? slc_fail_errno(err, -code, path,
                                      creates ? "creating the file" : "locking the folder")

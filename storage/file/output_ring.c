@@ -144,9 +144,8 @@ static enum slc_status take_memory(struct slc_output_ring *ring,
     ring->path = slc_strdup(options->path);
     ring->temporary = slc_malloc(length + sizeof ".tmp");
     ring->filled = slc_calloc(ring->slots, sizeof *ring->filled);
-    if (ring->path == NULL || ring->temporary == NULL || ring->filled == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing %s", options->path);
-    }
+    SLC_TRY(slc_check_memory(ring->path != NULL && ring->temporary != NULL && ring->filled != NULL,
+                             err, "for writing %s", options->path));
     memcpy(ring->temporary, options->path, length);
     memcpy(ring->temporary + length, ".tmp", sizeof ".tmp");
     return slc_buffer_create(&ring->memory, (size_t)ring->slots * ring->buffer_bytes,
@@ -162,9 +161,7 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
 
     assert(options->buffer_bytes > 0 && options->buffer_bytes % SLC_PAGE_BYTES == 0);
     assert(options->buffer_count >= SLC_OUTPUT_RING_BUFFERS_MIN);
-    if (ring == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing %s", options->path);
-    }
+    SLC_TRY(slc_check_memory(ring != NULL, err, "for writing %s", options->path));
     ring->files = slc_files_or_system(options->files);
     ring->buffer_bytes = options->buffer_bytes;
     ring->slots = options->buffer_count;
@@ -261,7 +258,7 @@ static enum slc_status pass_fault(const struct slc_output_ring *ring, struct slc
 static enum slc_status
 wait_for_window(struct slc_output_ring *ring, uint64_t buffer, struct slc_error *err)
 {
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
     uint64_t start_ns;
 
     pthread_mutex_lock(&ring->mutex);
@@ -325,11 +322,8 @@ enum slc_status slc_output_ring_fill_rows(struct slc_output_ring *ring,
         const uint64_t buffer = (offset + done) / ring->buffer_bytes;
         const uint64_t at = (offset + done) % ring->buffer_bytes;
         const uint64_t piece = slc_min_u64(ring->buffer_bytes - at, bytes - done);
-        const enum slc_status status = wait_for_window(ring, buffer, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(wait_for_window(ring, buffer, err));
         copy_rows(slot_of(ring, buffer) + at, rows, done, piece);
         count_filled(ring, buffer, (uint32_t)piece);
         done += piece;
@@ -364,7 +358,7 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
                                        struct slc_error *err)
 {
     const struct slc_files *files = ring->files;
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
     int rc;
 
     assert(head_bytes <= bytes && ring->end == UINT64_MAX);
@@ -385,10 +379,11 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
     }
     /* Network file systems report a failed write as late as close. */
     rc = close_files(ring);
-    if (rc < 0 && status == SLC_OK) {
-        status = slc_fail_errno(err, -rc, ring->temporary, "closing the file");
+    SLC_TRY(status);
+    if (rc < 0) {
+        return slc_fail_errno(err, -rc, ring->temporary, "closing the file");
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_output_ring_publish(struct slc_output_ring *ring, struct slc_error *err)

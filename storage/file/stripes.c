@@ -102,9 +102,7 @@ enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
     }
     need = (need + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
     list_bytes = slc_malloc(need);
-    if (list_bytes == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of stripes");
-    }
+    SLC_TRY(slc_check_memory(list_bytes != NULL, err, "for a list of stripes"));
     encode_head(&list->shape, SLC_STRIPE_LIST_MAGIC, (uint32_t)need, 0, list_bytes);
     for (unsigned k = 0; k < list->shape.count; k++) {
         const size_t length = strlen(list->folders[k]);
@@ -176,9 +174,7 @@ static enum slc_status decode_folders(const uint8_t *data,
             return fail_at(err, SLC_ERR_FORMAT, at, "the path of a folder does not fit its list");
         }
         list->folders[k] = slc_malloc(length + 1);
-        if (list->folders[k] == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
-        }
+        SLC_TRY(slc_check_memory(list->folders[k] != NULL, err, "for the path of a folder"));
         memcpy(list->folders[k], data + at + LENGTH_BYTES, length);
         list->folders[k][length] = '\0';
         at += LENGTH_BYTES + length;

@@ -175,7 +175,6 @@ open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
 {
     struct slc_file_stat buffered, again;
     const struct slc_file_stat *stat = &buffered;
-    enum slc_status status;
     int fd, rc = io->files->stat_fd(io->files->self, file->buffered_fd, &buffered);
 
     if (rc < 0) {
@@ -196,10 +195,8 @@ open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
     }
     if (again.inode != stat->inode || again.device != stat->device) {
         (void)io->files->close(io->files->self, fd);
-        status =
-            slc_fail(err, SLC_ERR_IO, "the file was replaced while it was being opened; try again");
-        slc_error_locate_file(err, file->path);
-        return status;
+        return slc_fail_file(err, SLC_ERR_IO, file->path,
+                             "the file was replaced while it was being opened; try again");
     }
     if (!stat->direct_known && stat->bytes > 0) {
         int64_t got = io->files->read_at(io->files->self, fd, io->slots.data, SLC_PAGE_BYTES, 0);
@@ -222,9 +219,7 @@ static enum slc_status open_source(struct slc_io *io, const char *path, struct s
     struct slc_io_file *opened;
     enum slc_status status = slc_block_file_open(io->files, path, "opening the file", &file, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     if (io->kind == SLC_IO_MMAP && file.part_count > 1) {
         slc_block_file_close(&file);
         status = slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_IO,
@@ -331,9 +326,7 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
     struct slc_io *io = NULL;
     enum slc_status status = check_options(options, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     io = slc_calloc(1, sizeof *io);
     if (io == NULL ||
         (io->sources = slc_calloc(options->file_count, sizeof *io->sources)) == NULL) {

@@ -263,16 +263,13 @@ enum slc_status slc_io_mmap_open(struct slc_io *io, struct slc_error *err)
                                           mmap_close};
     struct mmap_backend *mmap = slc_calloc(1, sizeof *mmap);
 
-    if (mmap == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the windows of a memory map");
-    }
+    SLC_TRY(slc_check_memory(mmap != NULL, err, "for the windows of a memory map"));
     io->backend = mmap;
     io->ops = &ops;
     mmap->windows = slc_calloc(io->slot_count, sizeof *mmap->windows);
     mmap->ranges = slc_calloc(io->slot_count, sizeof *mmap->ranges);
     mmap->order = slc_calloc(io->slot_count, sizeof *mmap->order);
-    if (mmap->windows == NULL || mmap->ranges == NULL || mmap->order == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the windows of a memory map");
-    }
+    SLC_TRY(slc_check_memory(mmap->windows != NULL && mmap->ranges != NULL && mmap->order != NULL,
+                             err, "for the windows of a memory map"));
     return slc_map_guard_add(mmap->ranges, io->slot_count, err);
 }

@@ -153,9 +153,7 @@ enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err)
     struct pread_backend *pread = slc_calloc(1, sizeof *pread);
     unsigned threads = io->threads == 0 ? DEFAULT_THREADS : io->threads;
 
-    if (pread == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading threads");
-    }
+    SLC_TRY(slc_check_memory(pread != NULL, err, "for reading threads"));
     pread->io = io;
     pthread_mutex_init(&pread->mutex, NULL);
     pthread_cond_init(&pread->asked, NULL);
@@ -166,9 +164,8 @@ enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err)
 
     pread->pending.items = slc_calloc(io->slot_count, sizeof(struct slc_io_request *));
     pread->completed.items = slc_calloc(io->slot_count, sizeof(struct slc_io_request *));
-    if (pread->pending.items == NULL || pread->completed.items == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the queues of reading threads");
-    }
+    SLC_TRY(slc_check_memory(pread->pending.items != NULL && pread->completed.items != NULL, err,
+                             "for the queues of reading threads"));
     threads = (unsigned)slc_min_u64(threads, slc_min_u64(io->slot_count, MAX_THREADS));
     while (pread->thread_count < threads) {
 

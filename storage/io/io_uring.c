@@ -197,10 +197,7 @@ static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
     unsigned fails = io->slot_count;
     int rc;
 
-    if (vectors == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buffers of io_uring",
-                        io->slot_count);
-    }
+    SLC_TRY(slc_check_memory(vectors != NULL, err, "for %u buffers of io_uring", io->slot_count));
     rc = register_slots(io, vectors, io->slot_count);
     if (rc == 0) {
         uring->registered_slots = io->slot_count;
@@ -232,9 +229,7 @@ static enum slc_status register_files(struct slc_io *io, struct slc_error *err)
     const unsigned count = 2 * io->file_count;
     int *fds = slc_calloc(count, sizeof *fds);
 
-    if (fds == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u descriptors of io_uring", count);
-    }
+    SLC_TRY(slc_check_memory(fds != NULL, err, "for %u descriptors of io_uring", count));
     for (unsigned f = 0; f < io->file_count; f++) {
         fds[2 * f] = io->opened[f].fd;
         fds[2 * f + 1] = io->opened[f].buffered_fd;

@@ -186,19 +186,17 @@ static enum slc_status check_size(const struct slc_files *files,
                                   struct slc_error *err)
 {
     struct slc_file_stat stat;
-    enum slc_status status = SLC_OK;
-    int code;
+    int code = files->stat_fd(files->self, fd, &stat);
 
-    code = files->stat_fd(files->self, fd, &stat);
     if (code < 0) {
-        status = slc_fail_errno(err, -code, path, "asking for the file's size");
+        return slc_fail_errno(err, -code, path, "asking for the file's size");
     } else if (stat.kind != 'f' || stat.bytes != file_bytes) {
-        status = slc_fail(err, SLC_ERR_DAMAGED,
-                          "the permutation should be a file of %" PRIu64 " bytes and has %" PRIu64
-                          ": restore it or convert the store again",
-                          file_bytes, stat.bytes);
+        return slc_fail(err, SLC_ERR_DAMAGED,
+                        "the permutation should be a file of %" PRIu64 " bytes and has %" PRIu64
+                        ": restore it or convert the store again",
+                        file_bytes, stat.bytes);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Reads the whole open file to `bytes`. */
@@ -209,9 +207,8 @@ static enum slc_status load_open(const struct slc_files *files,
                                  uint64_t file_bytes,
                                  struct slc_error *err)
 {
-    const enum slc_status status = check_size(files, fd, path, file_bytes, err);
-
-    return status == SLC_OK ? slc_file_read_at(files, fd, path, bytes, file_bytes, 0, err) : status;
+    SLC_TRY(check_size(files, fd, path, file_bytes, err));
+    return slc_file_read_at(files, fd, path, bytes, file_bytes, 0, err);
 }
 
 /* Opens the file at `path`. */
@@ -279,11 +276,8 @@ static enum slc_status check_bytes(const uint8_t *bytes,
 {
     const uint64_t used_bits = length * slc_bits_for_length(length);
     const uint64_t hash = slc_hash64(bytes, listed->file_bytes);
-    const enum slc_status status = check_head(bytes, hash, listed, length, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_head(bytes, hash, listed, length, err));
     if (!slc_bits_zero_from(bytes + HEADER_BYTES, used_bits, payload_bytes(length))) {
         return slc_fail(err, SLC_ERR_DAMAGED, "a bit behind the last label is not zero");
     }

@@ -515,10 +515,9 @@ static enum slc_status
 parse_text(const char *text, uint64_t bytes, struct slc_manifest *manifest, struct slc_error *err)
 {
     struct slc_manifest parsed;
-    enum slc_status status;
     json_t *root = NULL;
+    enum slc_status status = slc_json_read(text, bytes, "the manifest", SLC_ERR_FORMAT, &root, err);
 
-    status = slc_json_read(text, bytes, "the manifest", SLC_ERR_FORMAT, &root, err);
     if (status == SLC_OK) {
         status = parse_manifest(root, &parsed, err);
     }
@@ -540,9 +539,7 @@ enum slc_status slc_manifest_read(const struct slc_files *files,
     uint64_t bytes = 0;
 
     files = files != NULL ? files : slc_files_system();
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     status = check_is_store(files, folder, path, err);
     if (status == SLC_OK) {
         status = slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, err);

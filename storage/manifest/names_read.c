@@ -32,12 +32,9 @@ struct slc_names {
 static enum slc_status
 damaged(const struct slc_names *names, const char *what, struct slc_error *err)
 {
-    const enum slc_status status =
-        slc_fail(err, SLC_ERR_DAMAGED,
-                 "%s: the names were altered; restore the file or convert the store again", what);
-
-    slc_error_locate_file(err, names->path);
-    return status;
+    return slc_fail_file(err, SLC_ERR_DAMAGED, names->path,
+                         "%s: the names were altered; restore the file or convert the store again",
+                         what);
 }
 
 static enum slc_status
@@ -90,16 +87,10 @@ static enum slc_status
 read_ends(struct slc_names *names, const struct slc_store_names *listed, struct slc_error *err)
 {
     uint8_t head[SLC_NAMES_HEAD_BYTES], tail[SLC_NAMES_TAIL_BYTES];
-    enum slc_status status =
-        slc_file_read_at(names->files, names->fd, names->path, head, sizeof head, 0, err);
 
-    if (status == SLC_OK) {
-        status = slc_file_read_at(names->files, names->fd, names->path, tail, sizeof tail,
-                                  listed->file_bytes - sizeof tail, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_file_read_at(names->files, names->fd, names->path, head, sizeof head, 0, err));
+    SLC_TRY(slc_file_read_at(names->files, names->fd, names->path, tail, sizeof tail,
+                             listed->file_bytes - sizeof tail, err));
     names->count = slc_load_u64(tail + SLC_NAMES_TAIL_COUNT);
     names->pieces = slc_div_up_u64(names->count, SLC_NAMES_PIECE);
     names->table = slc_load_u64(tail + SLC_NAMES_TAIL_TABLE);
@@ -108,7 +99,7 @@ read_ends(struct slc_names *names, const struct slc_store_names *listed, struct 
         return damaged(names, "header and end of the file do not agree with the manifest", err);
     }
     names->piece = slc_malloc(names->largest + 1);
-    return names->piece != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory to read names");
+    return slc_check_memory(names->piece != NULL, err, "to read names");
 }
 
 enum slc_status slc_names_open(const struct slc_files *files,
@@ -120,9 +111,7 @@ enum slc_status slc_names_open(const struct slc_files *files,
     struct slc_names *opened = slc_calloc(1, sizeof *opened);
     enum slc_status status;
 
-    if (opened == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read names");
-    }
+    SLC_TRY(slc_check_memory(opened != NULL, err, "to read names"));
     opened->files = slc_files_or_system(files);
     opened->fd = -1;
     opened->path = slc_path_join(folder, listed->file);
@@ -197,9 +186,7 @@ static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struc
 
     names->loaded = 0;
     names->zero = 0;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     begin = slc_load_u64(entries + SLC_NAMES_ENTRY_OFFSET);
     end = last ? names->table
                : slc_load_u64(entries + SLC_NAMES_ENTRY_BYTES + SLC_NAMES_ENTRY_OFFSET);
@@ -237,11 +224,7 @@ enum slc_status slc_names_get(struct slc_names *names,
         return SLC_OK;
     }
     if (names->loaded != piece + 1) {
-        const enum slc_status status = load_piece(names, piece, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(load_piece(names, piece, err));
     }
     if (names->zero > 0) {
         names->piece[names->zero] = names->held;
@@ -264,8 +247,7 @@ static enum slc_status check_hash(const struct slc_names *names,
 {
     struct slc_hash_stream hash;
     uint8_t *bytes = slc_malloc(VERIFY_BYTES);
-    enum slc_status status =
-        bytes != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory to check names");
+    enum slc_status status = slc_check_memory(bytes != NULL, err, "to check names");
 
     slc_hash_stream_begin(&hash);
     for (uint64_t at = 0; at < listed->file_bytes && status == SLC_OK; at += VERIFY_BYTES) {

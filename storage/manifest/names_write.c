@@ -232,10 +232,9 @@ static enum slc_status end_file(struct slc_names_writer *writer, struct slc_erro
     slc_store_u64(tail + SLC_NAMES_TAIL_COUNT, writer->count);
     slc_store_u64(tail + SLC_NAMES_TAIL_TABLE, writer->offset);
     slc_store_u64(tail + SLC_NAMES_TAIL_LARGEST, writer->largest);
-    if (status == SLC_OK) {
-        status = append(writer, writer->table, writer->pieces * SLC_NAMES_ENTRY_BYTES, err);
-    }
-    return status == SLC_OK ? append(writer, tail, sizeof tail, err) : status;
+    SLC_TRY(status);
+    SLC_TRY(append(writer, writer->table, writer->pieces * SLC_NAMES_ENTRY_BYTES, err));
+    return append(writer, tail, sizeof tail, err);
 }
 
 enum slc_status slc_names_writer_finish(struct slc_names_writer *writer,

@@ -46,21 +46,18 @@ static int is_store(const struct slc_files *files, const char *folder)
 
 static enum slc_status refuse(const char *path, int found, bool itself, struct slc_error *err)
 {
-    enum slc_status status;
-
     if (found == -ENOMEM) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
     if (found < 0) {
         return slc_fail_errno(err, -found, path, "looking whether it lies in a store");
     }
-    status = slc_fail(err, SLC_ERR_USAGE,
-                      itself ? "it is a store, which holds nothing but its own files: name another "
+    return slc_fail_file(err, SLC_ERR_USAGE, path,
+                         itself
+                             ? "it is a store, which holds nothing but its own files: name another "
                                "output"
                              : "it lies in the folder of a store, which holds nothing but its own "
                                "files: name an output outside");
-    slc_error_locate_file(err, path);
-    return status;
 }
 
 /* `folder` and what it lies in; frees it. */

@@ -185,9 +185,7 @@ static enum slc_status open_layout(const struct slc_files *files,
     char *path = slc_path_join(folder, layout->file);
     enum slc_status status;
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     status = slc_store_open_listed(files, path, memory_bytes, reader, err);
     slc_free(path);
     return status;
@@ -200,9 +198,7 @@ static enum slc_status open_permutations(struct slc_store *store, struct slc_err
         char *path = slc_path_join(store->path, store->manifest.permutations[i].file);
         int fd;
 
-        if (path == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-        }
+        SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
         fd = store->files->open(store->files->self, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
         store->permutation_fds[i] = fd < 0 ? 0 : fd + 1;
         slc_free(path);
@@ -221,22 +217,15 @@ enum slc_status slc_store_open_within(const struct slc_files *files,
     enum slc_status status;
 
     files = files != NULL ? files : slc_files_system();
-    status = slc_manifest_read(files, path, &opened.manifest, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_manifest_read(files, path, &opened.manifest, err));
     layout = slc_manifest_find(&opened.manifest, SLC_LAYOUT_BLCO, 0);
     if (layout == NULL) {
-        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                          "the store has no layout \"blco\", which this version needs");
-        slc_error_locate_file(err, path);
-        return status;
+        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, path,
+                             "the store has no layout \"blco\", which this version needs");
     }
     opened.files = files;
     opened.path = slc_strdup(path);
-    if (opened.path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(opened.path != NULL, err, "for a path"));
     status = open_layout(files, path, layout, memory_bytes, &opened.reader, err);
     if (status == SLC_OK) {
         status = slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err);
@@ -265,18 +254,16 @@ enum slc_status slc_store_check_keys(const struct slc_key_layout *content_keys,
                                      struct slc_error *err)
 {
     const struct slc_fiber_run *run = &slc_reader_info(reader)->content_keys.run;
-    enum slc_status status;
 
     if (slc_fiber_run_same(*run, content_keys->run)) {
         return SLC_OK;
     }
-    status = slc_fail(err, SLC_ERR_DAMAGED,
-                      "the file's content sum is over fiber runs of %u bits in mode %u, that of "
-                      "another layout of the store over %u in mode %u: the files do not belong "
-                      "together",
-                      run->bits, run->mode + 1, content_keys->run.bits, content_keys->run.mode + 1);
-    slc_error_locate_file(err, slc_reader_path(reader));
-    return status;
+    return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(reader),
+                         "the file's content sum is over fiber runs of %u bits in mode %u, that of "
+                         "another layout of the store over %u in mode %u: the files do not belong "
+                         "together",
+                         run->bits, run->mode + 1, content_keys->run.bits,
+                         content_keys->run.mode + 1);
 }
 
 enum slc_status slc_store_open_layout(const struct slc_store *store,
@@ -292,10 +279,9 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
     enum slc_status status;
 
     if (listed == NULL) {
-        status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout \"%s\" of mode %u",
-                          slc_layout_name(layout), layout_mode + 1);
-        slc_error_locate_file(err, store->path);
-        return status;
+        return slc_fail_file(err, SLC_ERR_USAGE, store->path,
+                             "the store has no layout \"%s\" of mode %u", slc_layout_name(layout),
+                             layout_mode + 1);
     }
     status = open_layout(store->files, store->path, listed, memory_bytes, &opened, err);
     if (status == SLC_OK) {

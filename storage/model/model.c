@@ -208,9 +208,9 @@ enum slc_status slc_model_read(const struct slc_files *files,
         }
         status = slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err);
         if (status == SLC_OK && factors[mode].cols > SLC_MAX_RANK) {
-            status = slc_fail(err, SLC_ERR_INPUT, "rank %" PRIu32 "; at most %d is supported",
+            status =
+                slc_fail_file(err, SLC_ERR_INPUT, path, "rank %" PRIu32 "; at most %d is supported",
                               factors[mode].cols, SLC_MAX_RANK);
-            slc_error_locate_file(err, path);
         }
         if (status == SLC_OK) {
             *rank = factors[mode].cols;
@@ -229,16 +229,15 @@ static enum slc_status check_matrix(const struct slc_files *files,
 {
     uint64_t found_rows;
     uint32_t found_cols;
-    enum slc_status status = slc_npy_shape(files, path, rows, &found_rows, &found_cols, err);
 
-    if (status == SLC_OK && found_cols != cols) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "a matrix of %" PRIu64 " x %" PRIu32 ", but %" PRIu64 " x %" PRIu32
-                          " is needed",
-                          found_rows, found_cols, rows, cols);
-        slc_error_locate_file(err, path);
+    SLC_TRY(slc_npy_shape(files, path, rows, &found_rows, &found_cols, err));
+    if (found_cols != cols) {
+        return slc_fail_file(err, SLC_ERR_INPUT, path,
+                             "a matrix of %" PRIu64 " x %" PRIu32 ", but %" PRIu64 " x %" PRIu32
+                             " is needed",
+                             found_rows, found_cols, rows, cols);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Adds an open file to the hash, and its length before it. */

@@ -100,25 +100,23 @@ static enum slc_status put_factor(struct slc_output *output,
     const uint64_t numbers = rows * model->rank;
     uint64_t offset;
     uint8_t *room;
-    enum slc_status status = slc_output_leave(output, numbers * item, &offset, err);
 
-    for (uint64_t first = 0, more; first < rows && status == SLC_OK; first += more) {
+    SLC_TRY(slc_output_leave(output, numbers * item, &offset, err));
+    for (uint64_t first = 0, more; first < rows; first += more) {
         more = slc_min_u64(step, rows - first);
-        status = slc_model_rows(model, mode, first, more, values, err);
-        for (uint32_t c = 0; c < model->rank && status == SLC_OK; c++) {
+        SLC_TRY(slc_model_rows(model, mode, first, more, values, err));
+        for (uint32_t c = 0; c < model->rank; c++) {
             gather(values, more, model->rank, c, single, bytes);
-            status = slc_output_fill(output, offset + (c * rows + first) * item, bytes, more * item,
-                                     err);
+            SLC_TRY(slc_output_fill(output, offset + (c * rows + first) * item, bytes, more * item,
+                                    err));
         }
     }
-    if (status == SLC_OK && (numbers * item) % 8 != 0) {
-        status = slc_output_reserve(output, 4, &room, err);
-        if (status == SLC_OK) {
-            slc_store_u32(room, 0);
-            output->used += 4;
-        }
+    if ((numbers * item) % 8 != 0) {
+        SLC_TRY(slc_output_reserve(output, 4, &room, err));
+        slc_store_u32(room, 0);
+        output->used += 4;
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status put_model(struct slc_output *output,
@@ -129,29 +127,19 @@ static enum slc_status put_model(struct slc_output *output,
                                  struct slc_error *err)
 {
     uint8_t *room;
-    enum slc_status status = slc_output_reserve(output, SLC_MAT5_HEADER_BYTES, &room, err);
 
-    if (status == SLC_OK) {
-        slc_mat5_header(room);
-        output->used += SLC_MAT5_HEADER_BYTES;
-        status = begin_array(output, &arrays->model, err);
+    SLC_TRY(slc_output_reserve(output, SLC_MAT5_HEADER_BYTES, &room, err));
+    slc_mat5_header(room);
+    output->used += SLC_MAT5_HEADER_BYTES;
+    SLC_TRY(begin_array(output, &arrays->model, err));
+    SLC_TRY(begin_array(output, &arrays->lambda, err));
+    SLC_TRY(put_lambda(output, model, err));
+    SLC_TRY(begin_array(output, &arrays->cell, err));
+    for (unsigned n = 0; n < model->order; n++) {
+        SLC_TRY(begin_array(output, &arrays->factors[n], err));
+        SLC_TRY(put_factor(output, model, n, values, bytes, err));
     }
-    if (status == SLC_OK) {
-        status = begin_array(output, &arrays->lambda, err);
-    }
-    if (status == SLC_OK) {
-        status = put_lambda(output, model, err);
-    }
-    if (status == SLC_OK) {
-        status = begin_array(output, &arrays->cell, err);
-    }
-    for (unsigned n = 0; n < model->order && status == SLC_OK; n++) {
-        status = begin_array(output, &arrays->factors[n], err);
-        if (status == SLC_OK) {
-            status = put_factor(output, model, n, values, bytes, err);
-        }
-    }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_model_write_matlab(const struct slc_files *files,
@@ -167,11 +155,10 @@ enum slc_status slc_model_write_matlab(const struct slc_files *files,
     enum slc_status status;
 
     if (!arrange(&arrays, model)) {
-        status = slc_fail(err, SLC_ERR_UNSUPPORTED,
-                          "the factors take more than the 2 GiB that a variable of a .mat file of "
-                          "version 5 holds: write another form, such as .npy");
-        slc_error_locate_file(err, path);
-        return status;
+        return slc_fail_file(
+            err, SLC_ERR_UNSUPPORTED, path,
+            "the factors take more than the 2 GiB that a variable of a .mat file of "
+            "version 5 holds: write another form, such as .npy");
     }
     values = slc_malloc(piece_bytes);
     bytes = slc_malloc(piece_bytes);

@@ -39,12 +39,10 @@ static enum slc_status put_row(struct slc_output *output,
                                char between,
                                struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (uint32_t r = 0; r < count && status == SLC_OK; r++) {
-        status = put_number(output, values[r], r + 1 < count ? between : '\n', err);
+    for (uint32_t r = 0; r < count; r++) {
+        SLC_TRY(put_number(output, values[r], r + 1 < count ? between : '\n', err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* A name in double quotes, those in it doubled, and a comma: RFC 4180. */
@@ -54,14 +52,9 @@ put_name(struct slc_output *output, struct slc_names *names, uint64_t index, str
     const char *name;
     size_t bytes;
     uint8_t *room, *at;
-    enum slc_status status = slc_names_get(names, index, &name, &bytes, err);
 
-    if (status == SLC_OK) {
-        status = slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 3, &room, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_names_get(names, index, &name, &bytes, err));
+    SLC_TRY(slc_output_reserve(output, 2 * (size_t)SLC_NAME_BYTES_MAX + 3, &room, err));
     at = room;
     *at++ = '"';
     for (size_t i = 0; i < bytes; i++) {
@@ -112,26 +105,19 @@ static enum slc_status put_factor(struct slc_output *output,
 static enum slc_status
 put_ktensor(struct slc_output *output, const struct slc_model_view *model, struct slc_error *err)
 {
-    enum slc_status status = slc_output_print(output, err, "ktensor\n%u\n", model->order);
-
-    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
-        status = slc_output_print(output, err, "%" PRIu64 "%c", slc_model_length(model, mode),
-                                  mode + 1 < model->order ? ' ' : '\n');
+    SLC_TRY(slc_output_print(output, err, "ktensor\n%u\n", model->order));
+    for (unsigned mode = 0; mode < model->order; mode++) {
+        SLC_TRY(slc_output_print(output, err, "%" PRIu64 "%c", slc_model_length(model, mode),
+                                 mode + 1 < model->order ? ' ' : '\n'));
     }
-    if (status == SLC_OK) {
-        status = slc_output_print(output, err, "%" PRIu32 "\n", model->rank);
+    SLC_TRY(slc_output_print(output, err, "%" PRIu32 "\n", model->rank));
+    SLC_TRY(put_row(output, model->lambda, model->rank, ' ', err));
+    for (unsigned mode = 0; mode < model->order; mode++) {
+        SLC_TRY(slc_output_print(output, err, "matrix\n2\n%" PRIu64 " %" PRIu32 "\n",
+                                 slc_model_length(model, mode), model->rank));
+        SLC_TRY(put_factor(output, model, mode, false, err));
     }
-    if (status == SLC_OK) {
-        status = put_row(output, model->lambda, model->rank, ' ', err);
-    }
-    for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
-        status = slc_output_print(output, err, "matrix\n2\n%" PRIu64 " %" PRIu32 "\n",
-                                  slc_model_length(model, mode), model->rank);
-        if (status == SLC_OK) {
-            status = put_factor(output, model, mode, false, err);
-        }
-    }
-    return status;
+    return SLC_OK;
 }
 
 /* SPLATT's: numbers alone; `mode` is the order for lambda. */
@@ -161,12 +147,12 @@ static enum slc_status put_csv(struct slc_output *output,
         }
         return status;
     }
-    status = slc_output_print(output, err, "index,%s", model->names[mode] != NULL ? "name," : "");
-    for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
-        status = slc_output_print(output, err, "component-%" PRIu32 "%c", r + 1,
-                                  r + 1 < model->rank ? ',' : '\n');
+    SLC_TRY(slc_output_print(output, err, "index,%s", model->names[mode] != NULL ? "name," : ""));
+    for (uint32_t r = 0; r < model->rank; r++) {
+        SLC_TRY(slc_output_print(output, err, "component-%" PRIu32 "%c", r + 1,
+                                 r + 1 < model->rank ? ',' : '\n'));
     }
-    return status == SLC_OK ? put_factor(output, model, mode, true, err) : status;
+    return put_factor(output, model, mode, true, err);
 }
 
 /* One file of a form: that of mode `file`, that of lambda where it is the order, or the only one.
@@ -186,9 +172,7 @@ static enum slc_status write_file(const struct slc_files *files,
         status = slc_output_open(&output, files, own, err);
     }
     slc_free(own);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     status = form == SLC_MODEL_KTENSOR  ? put_ktensor(&output, model, err)
              : form == SLC_MODEL_SPLATT ? put_splatt(&output, model, file, err)
                                         : put_csv(&output, model, file, err);

@@ -134,24 +134,18 @@ static enum slc_status read_header(struct source *source, char *text, struct slc
     uint64_t have = slc_min_u64(source->file_bytes, sizeof start);
     uint32_t text_offset;
     uint32_t text_bytes;
-    enum slc_status status =
-        slc_file_read_at(source->files, source->fd, source->path, start, have, 0, err);
 
-    if (status == SLC_OK) {
-        status = slc_npy_start_parse(start, have, &text_offset, &text_bytes, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_file_read_at(source->files, source->fd, source->path, start, have, 0, err));
+    SLC_TRY(slc_npy_start_parse(start, have, &text_offset, &text_bytes, err));
     source->data_offset = (uint64_t)text_offset + text_bytes;
     if (source->data_offset > source->file_bytes) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "the .npy header ends at byte %" PRIu64 ", the file at %" PRIu64,
                         source->data_offset, source->file_bytes);
     }
-    status = slc_file_read_at(source->files, source->fd, source->path, text, text_bytes,
-                              text_offset, err);
-    return status == SLC_OK ? slc_npy_header_parse(text, text_bytes, &source->header, err) : status;
+    SLC_TRY(slc_file_read_at(source->files, source->fd, source->path, text, text_bytes, text_offset,
+                             err));
+    return slc_npy_header_parse(text, text_bytes, &source->header, err);
 }
 
 /* The shape against what was asked for and against the size of the file. */
@@ -264,16 +258,11 @@ static enum slc_status read_items(const struct source *source,
 
     while (done < total) {
         uint64_t count = slc_min_u64(total - done, SCRATCH_BYTES / header->item_bytes);
-        enum slc_status status = slc_file_read_at(
-            source->files, source->fd, source->path, scratch, count * header->item_bytes,
-            source->data_offset + done * header->item_bytes, err);
 
-        if (status == SLC_OK) {
-            status = place_items(header, scratch, done, count, matrix, err);
-        }
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_file_read_at(source->files, source->fd, source->path, scratch,
+                                 count * header->item_bytes,
+                                 source->data_offset + done * header->item_bytes, err));
+        SLC_TRY(place_items(header, scratch, done, count, matrix, err));
         done += count;
     }
     return SLC_OK;
@@ -287,7 +276,6 @@ static enum slc_status read_shape(struct source *source,
                                   struct slc_error *err)
 {
     struct slc_file_stat stat;
-    enum slc_status status;
     int rc = source->files->stat_fd(source->files->self, source->fd, &stat);
 
     if (rc < 0) {
@@ -297,8 +285,8 @@ static enum slc_status read_shape(struct source *source,
         return slc_fail(err, SLC_ERR_INPUT, "not a plain file");
     }
     source->file_bytes = stat.bytes;
-    status = read_header(source, (char *)text, err);
-    return status == SLC_OK ? check_shape(source, expect_rows, expect_cols, err) : status;
+    SLC_TRY(read_header(source, (char *)text, err));
+    return check_shape(source, expect_rows, expect_cols, err);
 }
 
 /* Opens a file and reads its shape. Owns: close_source, also after an error. */
@@ -315,9 +303,7 @@ static enum slc_status open_source(struct source *source,
         return slc_fail_errno(err, -source->fd, source->path, "opening the file");
     }
     *scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
-    if (*scratch == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", source->path);
-    }
+    SLC_TRY(slc_check_memory(*scratch != NULL, err, "for reading %s", source->path));
     return read_shape(source, expect_rows, expect_cols, *scratch, err);
 }
 
@@ -454,9 +440,7 @@ static enum slc_status read_run(struct slc_npy_rows *rows,
         status = slc_file_read_at(source->files, source->fd, source->path, rows->scratch,
                                   more * header->item_bytes,
                                   source->data_offset + (first + done) * header->item_bytes, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         for (uint64_t i = 0; i < more; i++) {
             const double value = load_item(header, rows->scratch + i * header->item_bytes);
 
@@ -484,14 +468,13 @@ enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
 {
     const struct slc_npy_header *header = &rows->source.header;
     const uint64_t cols = header->shape[1];
-    enum slc_status status = SLC_OK;
 
     assert(first <= header->shape[0] && count <= header->shape[0] - first);
     if (!header->fortran_order) {
         return read_run(rows, first * cols, count * cols, values, 1, err);
     }
-    for (uint64_t col = 0; col < cols && status == SLC_OK; col++) {
-        status = read_run(rows, col * header->shape[0] + first, count, values + col, cols, err);
+    for (uint64_t col = 0; col < cols; col++) {
+        SLC_TRY(read_run(rows, col * header->shape[0] + first, count, values + col, cols, err));
     }
-    return status;
+    return SLC_OK;
 }

@@ -151,15 +151,11 @@ static enum slc_status take_shape(struct scanner *scanner, struct slc_npy_header
     header->dimensions = 0;
     while (!take_character(scanner, ')')) {
         uint64_t length;
-        enum slc_status status;
 
         if (!comma) {
             return expected(scanner, "a comma");
         }
-        status = take_number(scanner, &length);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(take_number(scanner, &length));
         if (header->dimensions < 2) {
             header->shape[header->dimensions] = length;
         }
@@ -227,15 +223,10 @@ static enum slc_status parse(const char *text,
         return expected(&scanner, "a brace");
     }
     while (!take_character(&scanner, '}')) {
-        enum slc_status status;
-
         if (!comma) {
             return expected(&scanner, "a comma");
         }
-        status = take_member(&scanner, header, &seen);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(take_member(&scanner, header, &seen));
         comma = take_character(&scanner, ',');
     }
     skip_space(&scanner);

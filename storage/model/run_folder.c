@@ -254,9 +254,8 @@ static enum slc_status read_factor(const struct slc_files *files,
         slc_npy_rows_shape(rows, &run->dims[mode], &rank, &run->types[mode]);
         slc_npy_rows_close(rows);
         if (rank > SLC_MAX_RANK) {
-            status = slc_fail(err, SLC_ERR_INPUT, "rank %" PRIu32 "; at most %d is supported", rank,
-                              SLC_MAX_RANK);
-            slc_error_locate_file(err, path);
+            status = slc_fail_file(err, SLC_ERR_INPUT, path,
+                                   "rank %" PRIu32 "; at most %d is supported", rank, SLC_MAX_RANK);
         }
         run->rank = rank;
     }
@@ -267,7 +266,6 @@ static enum slc_status read_factor(const struct slc_files *files,
 static enum slc_status
 check_folder(const struct slc_files *files, const char *path, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
     struct slc_file_stat stat;
     const int rc = files->stat_path(files->self, path, &stat);
 
@@ -275,11 +273,10 @@ check_folder(const struct slc_files *files, const char *path, struct slc_error *
         return slc_fail_errno(err, -rc, path, "opening the folder of a run");
     }
     if (stat.kind != 'd') {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "not a folder, but the factors of a run are in one (mode-1.npy, ..)");
-        slc_error_locate_file(err, path);
+        return slc_fail_file(err, SLC_ERR_INPUT, path,
+                             "not a folder, but the factors of a run are in one (mode-1.npy, ..)");
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_run_folder_read(const struct slc_files *files,
@@ -304,10 +301,9 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
         run->order += status == SLC_OK && found;
     }
     if (status == SLC_OK && run->order == 0) {
-        status =
-            slc_fail(err, SLC_ERR_INPUT, "no factors are here: neither run.json nor mode-1.npy%s",
-                     slc_folder_advice(files, path, SLC_FOLDER_RUN));
-        slc_error_locate_file(err, path);
+        status = slc_fail_file(err, SLC_ERR_INPUT, path,
+                               "no factors are here: neither run.json nor mode-1.npy%s",
+                               slc_folder_advice(files, path, SLC_FOLDER_RUN));
     }
     if (status == SLC_OK) {
         status = slc_model_read_lambda(files, path, run->rank, run->lambda, &run->weighted, err);

@@ -77,14 +77,12 @@ static enum slc_status open_given(const struct slc_files *files,
                                   struct slc_run_names *names,
                                   struct slc_error *err)
 {
-    enum slc_status status = slc_manifest_read(files, store, manifest, err);
-
-    if (status == SLC_OK && !fits(manifest, run)) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "the run was made of a tensor with other modes than this store's");
-        slc_error_locate_file(err, store);
+    SLC_TRY(slc_manifest_read(files, store, manifest, err));
+    if (!fits(manifest, run)) {
+        return slc_fail_file(err, SLC_ERR_INPUT, store,
+                             "the run was made of a tensor with other modes than this store's");
     }
-    return status == SLC_OK ? open_all(files, store, manifest, names, err) : status;
+    return open_all(files, store, manifest, names, err);
 }
 
 /* The names of the store at `path`, if one that the run can be of is there. */
@@ -165,9 +163,7 @@ enum slc_status slc_run_names_open(const struct slc_files *files,
     enum slc_status status = SLC_OK;
 
     memset(names, 0, sizeof *names);
-    if (manifest == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a manifest");
-    }
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for a manifest"));
     files = slc_files_or_system(files);
     if (store != NULL) {
         status = open_given(files, run, store, manifest, names, err);

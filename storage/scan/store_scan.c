@@ -60,18 +60,15 @@ static enum slc_status
 next_rows(struct slc_tile_view *tile, struct slc_scan_rows *rows, struct slc_error *err)
 {
     struct slc_chunk_view chunk = {.nnz = 1};
-    enum slc_status status = SLC_OK;
 
     rows->count = 0;
-    while (status == SLC_OK && chunk.nnz > 0 && ROWS - rows->count >= SLC_GROUP_NNZ) {
+    while (chunk.nnz > 0 && ROWS - rows->count >= SLC_GROUP_NNZ) {
         uint32_t room = (ROWS - rows->count) / SLC_GROUP_NNZ * SLC_GROUP_NNZ;
 
-        status = tile->next(tile, room, &chunk, err);
-        if (status == SLC_OK) {
-            fill_rows(tile, &chunk, rows);
-        }
+        SLC_TRY(tile->next(tile, room, &chunk, err));
+        fill_rows(tile, &chunk, rows);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status

@@ -223,21 +223,17 @@ static void scan_worker(void *context, unsigned worker, unsigned workers)
 static enum slc_status take_memory(struct scan *scan, struct slc_error *err)
 {
     unsigned workers = scan->options->workers;
-    enum slc_status status = SLC_OK;
 
     scan->slots = slc_calloc(workers, sizeof *scan->slots);
     scan->decoder = slc_calloc(workers, sizeof *scan->decoder);
-    if (scan->slots == NULL || scan->decoder == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a store with %u threads", workers);
+    SLC_TRY(slc_check_memory(scan->slots != NULL && scan->decoder != NULL, err,
+                             "to read a store with %u threads", workers));
+    for (unsigned w = 0; w < workers; w++) {
+        SLC_TRY(slc_buffer_create(&scan->slots[w].memory, scan->info->max_block_bytes,
+                                  SLC_PAGES_SMALL, err));
+        SLC_TRY(slc_decoder_create(scan->info, SLC_F64, &scan->decoder[w], err));
     }
-    for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
-        status = slc_buffer_create(&scan->slots[w].memory, scan->info->max_block_bytes,
-                                   SLC_PAGES_SMALL, err);
-        if (status == SLC_OK) {
-            status = slc_decoder_create(scan->info, SLC_F64, &scan->decoder[w], err);
-        }
-    }
-    return status;
+    return SLC_OK;
 }
 
 static void release_memory(struct scan *scan)

@@ -251,21 +251,18 @@ static enum slc_status
 create_workers(struct file_check *check, unsigned workers, struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(check->reader);
-    enum slc_status status = SLC_OK;
 
     check->workers = slc_calloc(workers, sizeof check->workers[0]);
-    if (check->workers == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", workers);
-    }
+    SLC_TRY(slc_check_memory(check->workers != NULL, err, "for %u workers", workers));
     check->worker_count = workers;
-    for (unsigned i = 0; i < workers && status == SLC_OK; i++) {
-        status = slc_buffer_create(&check->workers[i].block, info->max_block_bytes, SLC_PAGES_SMALL,
-                                   err);
-        if (status == SLC_OK && check->verifier->options->decode) {
-            status = slc_decoder_create(info, SLC_F64, &check->workers[i].decoder, err);
+    for (unsigned i = 0; i < workers; i++) {
+        SLC_TRY(slc_buffer_create(&check->workers[i].block, info->max_block_bytes, SLC_PAGES_SMALL,
+                                  err));
+        if (check->verifier->options->decode) {
+            SLC_TRY(slc_decoder_create(info, SLC_F64, &check->workers[i].decoder, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static void destroy_workers(struct file_check *check)
@@ -555,9 +552,7 @@ enum slc_status slc_verify_store(const char *path,
     enum slc_status status;
 
     memset(report, 0, sizeof *report);
-    if (verifier == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for checking %s", path);
-    }
+    SLC_TRY(slc_check_memory(verifier != NULL, err, "for checking %s", path));
     verifier->options = options;
     verifier->files = options->files != NULL ? options->files : slc_files_system();
     verifier->path = path;

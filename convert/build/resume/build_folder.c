@@ -179,15 +179,12 @@ lock_leftover(const struct slc_files *files, const char *path, int *lock, struct
     }
     if (kind == 'd') {
         status = take_census(files, path, &census, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
     }
     if (kind != 'd' || census.foreign[0] != '\0') {
-        status = slc_fail(err, SLC_ERR_IO,
-                          "it is in the way and holds what no conversion wrote: move it elsewhere");
-        slc_error_locate_file(err, path);
-        return status;
+        return slc_fail_file(
+            err, SLC_ERR_IO, path,
+            "it is in the way and holds what no conversion wrote: move it elsewhere");
     }
     return slc_folder_lock(files, path, another_run, lock, &taken, err);
 }
@@ -240,9 +237,7 @@ slc_build_folder_restore(const struct slc_files *files, const char *output, stru
     char kind = 0;
     enum slc_status status;
 
-    if (old == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(old != NULL, err, "for a path"));
     files = slc_files_or_system(files);
     while (length > 1 && output[length - 1] == '/') {
         length--;
@@ -355,16 +350,12 @@ static enum slc_status refuse_link(const struct slc_build_folder *folder, struct
     char *parent = slc_path_parent(folder->output);
     int code;
 
-    if (parent == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
-    }
+    SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
     code = folder->files->list_folder(folder->files->self, parent, find_link, &search);
     slc_free(parent);
     if (search.found) {
-        (void)slc_fail(err, SLC_ERR_IO,
-                       "the output is a symbolic link: name the folder that it stands for");
-        slc_error_locate_file(err, folder->output);
-        return SLC_ERR_IO;
+        return slc_fail_file(err, SLC_ERR_IO, folder->output,
+                             "the output is a symbolic link: name the folder that it stands for");
     }
     /* A folder that is not there or may not be read is left to those who create in it. */
     if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
@@ -400,9 +391,8 @@ static enum slc_status name_place(struct slc_build_folder *folder,
     folder->output = with_suffix(output, length, "");
     folder->part = with_suffix(output, length, ".part");
     folder->old = with_suffix(output, length, ".old");
-    if (folder->output == NULL || folder->part == NULL || folder->old == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of the output");
-    }
+    SLC_TRY(slc_check_memory(folder->output != NULL && folder->part != NULL && folder->old != NULL,
+                             err, "for the paths of the output"));
     if (length == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "the name of the output is empty");
     }
@@ -484,7 +474,8 @@ enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct s
     /* Locked until it is gone: another run that waits for it sees one that was removed. */
     slc_folder_unlock(folder->files, &folder->lock);
     folder->made = folder->keep = folder->found = false;
-    return status == SLC_OK ? make_part(folder, err) : status;
+    SLC_TRY(status);
+    return make_part(folder, err);
 }
 
 /*
@@ -540,9 +531,7 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
     enum slc_status status;
     char kind = 0;
 
-    if (parent == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
-    }
+    SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
     status = sync_folder(files, folder->part, err);
     /* Asked again: another process may have been here since the beginning. */
     if (status == SLC_OK) {

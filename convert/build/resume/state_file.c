@@ -132,9 +132,7 @@ enum slc_status slc_state_load(struct slc_state *state,
     int code;
 
     *sound = false;
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     code = files->stat_path(files->self, path, &stat);
     if (code < 0 && code != -ENOENT) {
         status = slc_fail_errno(err, -code, path, "looking for what an earlier run left");
@@ -172,9 +170,7 @@ enum slc_status slc_state_exists(const struct slc_files *files,
     int code;
 
     *there = false;
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     code = files->stat_path(files->self, path, &stat);
     *there = code >= 0;
     if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
@@ -193,9 +189,7 @@ enum slc_status slc_state_remove(const struct slc_files *files,
     enum slc_status status = SLC_OK;
     int code;
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     code = files->unlink(files->self, path);
     if (code < 0 && code != -ENOENT) {
         status = slc_fail_errno(err, -code, path, "removing what is no longer needed");

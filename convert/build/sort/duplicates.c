@@ -18,9 +18,7 @@ const char *slc_duplicates_name(enum slc_duplicates policy)
 
 bool slc_duplicates_parse(const char *name, enum slc_duplicates *policy)
 {
-    unsigned i;
-
-    for (i = 0; i < DUPLICATE_NAMES; i++) {
+    for (unsigned i = 0; i < DUPLICATE_NAMES; i++) {
         if (strcmp(name, duplicate_names[i]) == 0) {
             *policy = (enum slc_duplicates)i;
             return true;

@@ -137,9 +137,7 @@ enum slc_status slc_fiber_guess(struct slc_fiber_counts *counts,
         return SLC_OK;
     }
     members = slc_malloc(count * sizeof *members);
-    if (members == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u coordinates", count);
-    }
+    SLC_TRY(slc_check_memory(members != NULL, err, "for a sample of %u coordinates", count));
     *run = guess_from_mates(counts, rows, count, stretches, entries_expected, members);
     slc_free(members);
     return SLC_OK;

@@ -40,14 +40,13 @@ void slc_heap_sort(
 {
     char moving[SLC_HEAP_ITEM_BYTES_MAX];
     char *bytes = items;
-    size_t i;
 
     assert(item_bytes <= sizeof moving);
-    for (i = count / 2; i-- > 0;) {
+    for (size_t i = count / 2; i-- > 0;) {
         memcpy(moving, bytes + i * item_bytes, item_bytes);
         sift(bytes, i, count, item_bytes, moving, less, context);
     }
-    for (i = count; i-- > 1;) {
+    for (size_t i = count; i-- > 1;) {
         memcpy(moving, bytes + i * item_bytes, item_bytes);
         memcpy(bytes + i * item_bytes, bytes, item_bytes);
         sift(bytes, 0, i, item_bytes, moving, less, context);

@@ -111,9 +111,7 @@ static enum slc_status set_ranges(struct slc_key_frame *frame, struct slc_error 
     slc_u128 first = 0;
 
     frame->ranges = slc_calloc(splitters->count + (size_t)1, sizeof *frame->ranges);
-    if (frame->ranges == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u buckets", splitters->count + 1);
-    }
+    SLC_TRY(slc_check_memory(frame->ranges != NULL, err, "for %u buckets", splitters->count + 1));
     for (uint32_t b = 0; b <= splitters->count; b++) {
         slc_u128 next = b < splitters->count ? slc_key_join(splitters->lo[b], splitters->hi[b]) : 0;
 
@@ -131,9 +129,7 @@ enum slc_status slc_key_frames_add(struct slc_key_frames *frames,
     struct slc_key_frame *frame = slc_calloc(1, sizeof *frame);
     enum slc_status status = SLC_OK;
 
-    if (frame == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for keys");
-    }
+    SLC_TRY(slc_check_memory(frame != NULL, err, "for keys"));
     frame->number = frames->count;
     frame->index_base = frames->index_base;
     frame->hopeless = hopeless;

@@ -128,19 +128,17 @@ enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
 {
     size_t count = 0;
     size_t used = 0;
-    unsigned mode, byte, value;
 
     *tables = (struct slc_key_tables){
         .order = layout->order, .wide = layout->bits > 64, .spread = spread_is_fast()};
-    for (mode = 0; mode < layout->order; mode++) {
+    for (unsigned mode = 0; mode < layout->order; mode++) {
         tables->byte_count[mode] = (layout->mode_bits[mode] + 7) / 8;
         count += (size_t)tables->byte_count[mode] * TABLE * (tables->wide ? 2 : 1);
     }
     tables->memory = slc_calloc(count + 1, sizeof *tables->memory);
-    if (tables->memory == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %zu bytes of key tables", count * 8);
-    }
-    for (mode = 0; mode < layout->order; mode++) {
+    SLC_TRY(
+        slc_check_memory(tables->memory != NULL, err, "for %zu bytes of key tables", count * 8));
+    for (unsigned mode = 0; mode < layout->order; mode++) {
         size_t bytes = (size_t)tables->byte_count[mode] * TABLE;
 
         tables->mask_lo[mode] = layout->mask_lo[mode];
@@ -152,10 +150,10 @@ enum slc_status slc_key_tables_init(struct slc_key_tables *tables,
             tables->hi[mode] = tables->memory + used;
             used += bytes;
         }
-        for (byte = 0; byte < tables->byte_count[mode]; byte++) {
+        for (unsigned byte = 0; byte < tables->byte_count[mode]; byte++) {
             unsigned below = tables->low_bits[mode];
 
-            for (value = 0; value < TABLE; value++) {
+            for (unsigned value = 0; value < TABLE; value++) {
                 uint64_t part = (uint64_t)value << (8 * byte);
 
                 tables->lo[mode][byte * TABLE + value] =

@@ -9,21 +9,20 @@ enum slc_status slc_recoder_init_coords(struct slc_recoder *recoder,
                                         struct slc_error *err)
 {
     unsigned offset = 0;
-    enum slc_status status;
 
     *recoder = (struct slc_recoder){.order = from->order,
                                     .wide = from->bits > 64,
                                     .rebased = true,
                                     .base_shift = from_base - to_base};
-    status = slc_key_moves_create(&recoder->moves, from->bits, from->bits, err);
-    for (unsigned n = 0; n < from->order && status == SLC_OK; n++) {
+    SLC_TRY(slc_key_moves_create(&recoder->moves, from->bits, from->bits, err));
+    for (unsigned n = 0; n < from->order; n++) {
         recoder->offset[n] = offset;
         recoder->mode_bits[n] = from->mode_bits[n];
         for (unsigned bit = 0; bit < from->mode_bits[n]; bit++) {
             slc_key_moves_add(&recoder->moves, slc_key_bit_position(from, n, bit), offset++);
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_recoder_init(struct slc_recoder *recoder,

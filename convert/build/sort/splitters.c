@@ -27,24 +27,20 @@ enum slc_status slc_splitters_choose(struct slc_splitters *splitters,
                                      struct slc_error *err)
 {
     size_t row_bytes = order * sizeof *rows;
-    uint32_t i;
-    unsigned mode;
 
     assert(buckets >= 1 && buckets <= SLC_BUCKETS_MAX);
     *splitters = (struct slc_splitters){.order = order, .run = run};
     splitters->coords = slc_malloc(buckets * row_bytes);
-    if (splitters->coords == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u key splitters", buckets);
-    }
+    SLC_TRY(slc_check_memory(splitters->coords != NULL, err, "for %u key splitters", buckets));
     slc_heap_sort(rows, count, row_bytes, row_less, splitters);
-    for (i = 0; i < count; i++) {
-        for (mode = 0; mode < order; mode++) {
+    for (uint32_t i = 0; i < count; i++) {
+        for (unsigned mode = 0; mode < order; mode++) {
             uint64_t coord = rows[(size_t)i * order + mode];
 
             splitters->largest[mode] = slc_max_u64(splitters->largest[mode], coord);
         }
     }
-    for (i = 1; i < buckets && count > 0; i++) {
+    for (uint32_t i = 1; i < buckets && count > 0; i++) {
         const uint64_t *row = rows + (uint64_t)i * count / buckets * order;
         uint64_t *last = splitters->coords + (size_t)splitters->count * order;
 
@@ -86,10 +82,9 @@ static void fill_cells(struct slc_splitter_keys *keys)
     unsigned bits =
         hi != 0 ? 128U - (unsigned)__builtin_clzll(hi) : 64U - (unsigned)__builtin_clzll(lo | 1);
     uint32_t at = 0;
-    uint32_t cell;
 
     keys->cell_shift = bits > CELL_BITS ? bits - CELL_BITS : 0;
-    for (cell = 0; cell < SLC_SPLITTER_CELLS; cell++) {
+    for (uint32_t cell = 0; cell < SLC_SPLITTER_CELLS; cell++) {
         keys->cell_start[cell] = (uint16_t)at;
         while (at < keys->count && cell_of(keys, keys->lo[at], keys->hi[at], true) == cell) {
             at++;
@@ -109,7 +104,6 @@ enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
     /* A search looks at as many keys from its cell's first as any cell has. */
     uint32_t room = 2 * splitters->count + 1;
     size_t bytes = room * sizeof(uint64_t);
-    uint32_t i;
 
     *keys = (struct slc_splitter_keys){.count = splitters->count, .wide = layout->bits > 64};
     keys->lo = slc_malloc(bytes);
@@ -120,7 +114,7 @@ enum slc_status slc_splitter_keys_init(struct slc_splitter_keys *keys,
     }
     memset(keys->lo, 0xff, bytes);
     memset(keys->hi, 0xff, bytes);
-    for (i = 0; i < splitters->count; i++) {
+    for (uint32_t i = 0; i < splitters->count; i++) {
         slc_u128 key = slc_key_encode(layout, splitters->coords + (size_t)i * splitters->order);
 
         keys->lo[i] = (uint64_t)key;
@@ -162,21 +156,20 @@ static inline void upper_keys(const struct slc_splitter_keys *keys,
                               uint32_t *upper)
 {
     uint32_t left = keys->cell_most;
-    uint32_t i;
 
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         upper[i] = keys->cell_start[cell_of(keys, lo[i], wide ? hi[i] : 0, wide)];
     }
     for (; left > 1; left -= left / 2) {
         uint32_t half = left / 2;
 
-        for (i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             bool beyond = at_most(keys, upper[i] + half - 1, lo[i], wide ? hi[i] : 0, wide);
 
             upper[i] += half & -(uint32_t)beyond;
         }
     }
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t found = upper[i] + at_most(keys, upper[i], lo[i], wide ? hi[i] : 0, wide);
 
         /* A key of all ones is at least what fills the room behind the splitters. */

@@ -205,9 +205,8 @@ pack_values(uint8_t *chunk, uint8_t *out, const uint64_t *values, size_t stride,
 static uint8_t *pack_runs(uint8_t *out, const struct slc_run *runs, uint32_t run_count)
 {
     uint64_t sequence = 0;
-    uint32_t i;
 
-    for (i = 0; i < run_count; i++) {
+    for (uint32_t i = 0; i < run_count; i++) {
         out = put_varint(out, runs[i].sequence - sequence);
         out = put_varint(out, runs[i].first);
         out = put_varint(out, runs[i].count);
@@ -419,16 +418,15 @@ void slc_chunk_keys(
     unsigned bytes = chunk->lo_bytes;
     uint64_t mask = low_bytes_mask(bytes);
     const uint8_t *in = chunk->lo + (size_t)begin * bytes;
-    uint32_t i;
 
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         lo[i] = chunk->first_lo + (slc_load_u64(in + (size_t)i * bytes) & mask);
     }
     if (hi == NULL) {
         return;
     }
     in = chunk->hi + (size_t)begin * chunk->hi_bytes;
-    for (i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint64_t carry = lo[i] < chunk->first_lo;
 
         hi[i] = chunk->hi_bytes == 0 ? chunk->first_hi + carry

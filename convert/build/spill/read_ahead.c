@@ -48,9 +48,8 @@ struct slc_read_ahead {
 static struct slc_read_request *oldest(const struct slc_read_ahead *ahead)
 {
     struct slc_read_request *found = NULL;
-    unsigned i;
 
-    for (i = 0; i < ahead->request_count; i++) {
+    for (unsigned i = 0; i < ahead->request_count; i++) {
         struct slc_read_request *request = &ahead->requests[i];
 
         if ((request->state == REQUEST_QUEUED || request->state == REQUEST_READING) &&
@@ -132,9 +131,7 @@ enum slc_status slc_read_ahead_create(const struct slc_read_ahead_options *optio
     assert(options->buffers >= 2 && options->requests > 0);
     assert(options->buffer_bytes % SLC_PAGE_BYTES == 0);
     assert(options->buffer_bytes > SLC_SPILL_FETCH_EXTRA_BYTES);
-    if (a == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading ahead");
-    }
+    SLC_TRY(slc_check_memory(a != NULL, err, "for reading ahead"));
     a->spill = options->spill;
     a->buffer_bytes = options->buffer_bytes;
     a->request_count = options->requests;

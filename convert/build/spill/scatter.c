@@ -81,7 +81,6 @@ void slc_scatter_init(struct slc_scatter *scatter,
 {
     uint8_t *at = memory;
     void *workers = memory;
-    unsigned i;
 
     scatter->shape = *shape;
     scatter->spill = spill;
@@ -90,7 +89,7 @@ void slc_scatter_init(struct slc_scatter *scatter,
     scatter->buffer_bytes = buffer_bytes(shape);
     scatter->workers = workers;
     at += align_up(sizeof(struct slc_scatter_worker)) * shape->workers;
-    for (i = 0; i < shape->workers; i++) {
+    for (unsigned i = 0; i < shape->workers; i++) {
         struct slc_scatter_worker *worker = &scatter->workers[i];
         size_t fills = align_up(shape->buckets * sizeof(struct slc_scatter_fill));
         void *fill_bytes = at;
@@ -254,11 +253,8 @@ enum slc_status slc_scatter_add(struct slc_scatter *scatter,
 
 enum slc_status slc_scatter_flush_all(struct slc_scatter *scatter, struct slc_error *err)
 {
-    unsigned worker;
-    uint32_t bucket;
-
-    for (bucket = 0; bucket < scatter->shape.buckets; bucket++) {
-        for (worker = 0; worker < scatter->shape.workers; worker++) {
+    for (uint32_t bucket = 0; bucket < scatter->shape.buckets; bucket++) {
+        for (unsigned worker = 0; worker < scatter->shape.workers; worker++) {
 
             SLC_TRY(flush_buffer(scatter, worker, bucket, err));
         }

@@ -65,9 +65,8 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
         code = files->stat_fd(files->self, spill->fd, &stat);
     }
     if (code == -ENOENT || (code >= 0 && stat.bytes < extent->end_bytes)) {
-        (void)slc_fail(err, SLC_ERR_DAMAGED, "the spill file is not as long as it was left");
-        slc_error_locate_file(err, spill->path);
-        return SLC_ERR_DAMAGED;
+        return slc_fail_file(err, SLC_ERR_DAMAGED, spill->path,
+                             "the spill file is not as long as it was left");
     }
     if (code < 0) {
         return slc_fail_errno(err, -code, spill->path, "opening the spill file");
@@ -75,10 +74,8 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
     /* Segments follow one another, and what is appended comes behind the last. */
     if (extent->segments != slc_div_up_u64(extent->end_bytes, extent->segment_bytes) ||
         extent->file_bytes > extent->end_bytes) {
-        (void)slc_fail(err, SLC_ERR_DAMAGED,
-                       "the spill file has not the segments that are counted");
-        slc_error_locate_file(err, spill->path);
-        return SLC_ERR_DAMAGED;
+        return slc_fail_file(err, SLC_ERR_DAMAGED, spill->path,
+                             "the spill file has not the segments that are counted");
     }
     spill->current = spill->written = extent->segments;
     spill->file_bytes = extent->file_bytes;
@@ -97,9 +94,7 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
     assert(options->segment_count >= SLC_SPILL_SEGMENTS_MIN);
     assert(options->segment_bytes % SLC_PAGE_BYTES == 0);
     s = slc_calloc(1, sizeof *s);
-    if (s == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the spill stream");
-    }
+    SLC_TRY(slc_check_memory(s != NULL, err, "for the spill stream"));
     s->files = options->files;
     s->max_bytes = options->max_bytes;
     s->segment_bytes = options->segment_bytes;
@@ -319,8 +314,6 @@ static void make_room(struct slc_spill *spill, uint32_t bytes)
 /* Every mark_stride-th chunk is marked; when the table is full every other mark goes. */
 static void mark_chunk(struct slc_chain *chain)
 {
-    unsigned i;
-
     if (chain->mark_stride == 0) {
         chain->mark_stride = 1;
     }
@@ -328,7 +321,7 @@ static void mark_chunk(struct slc_chain *chain)
         return;
     }
     if (chain->mark_count == SLC_CHAIN_MARKS) {
-        for (i = 0; i < SLC_CHAIN_MARKS / 2; i++) {
+        for (unsigned i = 0; i < SLC_CHAIN_MARKS / 2; i++) {
             chain->marks[i] = chain->marks[2 * i];
         }
         chain->mark_count = SLC_CHAIN_MARKS / 2;

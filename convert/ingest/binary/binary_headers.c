@@ -286,8 +286,9 @@ enum slc_status slc_binary_header(const unsigned char *head,
     } else {
         status = alto_header(&reader, head, view, binary, err);
     }
-    if (status == SLC_OK && reader.cut) {
-        status = slc_fail(err, SLC_ERR_INPUT, "the file ends within its header");
+    SLC_TRY(status);
+    if (reader.cut) {
+        return slc_fail(err, SLC_ERR_INPUT, "the file ends within its header");
     }
-    return status == SLC_OK ? place_bands(view, (uint64_t)(reader.at - head), binary, err) : status;
+    return place_bands(view, (uint64_t)(reader.at - head), binary, err);
 }

@@ -25,16 +25,15 @@ static enum slc_status
 fill_spool(const struct opening *opening, struct slc_input *input, struct slc_error *err)
 {
     const struct slc_binary_request *request = opening->request;
-    enum slc_status status = SLC_OK;
     size_t got = 1;
 
-    while (status == SLC_OK && got > 0) {
-        status = slc_input_read(input, request->room, request->room_bytes, &got, err);
-        if (status == SLC_OK && got > 0) {
-            status = slc_spool_append(opening->spool, request->room, got, err);
+    while (got > 0) {
+        SLC_TRY(slc_input_read(input, request->room, request->room_bytes, &got, err));
+        if (got > 0) {
+            SLC_TRY(slc_spool_append(opening->spool, request->room, got, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* All bytes of an input where they can be read anywhere: in the spool, if they are not already. */
@@ -68,46 +67,36 @@ static enum slc_status open_headed(struct opening *opening, struct slc_error *er
     struct slc_bytes_view view;
     size_t head_bytes;
     const unsigned char *peeked = slc_input_peek(opening->request->input, &head_bytes);
-    enum slc_status status;
 
     memcpy(head, peeked, head_bytes);
     /* What is wrong with the header is told before anything is copied. */
-    status = slc_binary_header(head, head_bytes, NULL, &opening->binary, err);
-    if (status == SLC_OK) {
-        status = view_input(opening, opening->request->input, &view, err);
-    }
-    return status == SLC_OK ? slc_binary_header(head, head_bytes, &view, &opening->binary, err)
-                            : status;
+    SLC_TRY(slc_binary_header(head, head_bytes, NULL, &opening->binary, err));
+    SLC_TRY(view_input(opening, opening->request->input, &view, err));
+    return slc_binary_header(head, head_bytes, &view, &opening->binary, err);
 }
 
 static enum slc_status open_pair(struct opening *opening, struct slc_error *err)
 {
     struct slc_bytes_view coords, values;
-    enum slc_status status;
 
     if (!opening->request->values) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "a .npy file holds coordinates alone; give that of the values behind it: "
                         "sluice convert COORDS.npy VALUES.npy OUT.slc");
     }
-    status = view_input(opening, opening->request->input, &coords, err);
-    if (status == SLC_OK) {
-        status = view_input(opening, opening->request->values, &values, err);
-    }
-    return status == SLC_OK ? slc_npy_pair(&coords, &values, &opening->binary, err) : status;
+    SLC_TRY(view_input(opening, opening->request->input, &coords, err));
+    SLC_TRY(view_input(opening, opening->request->values, &values, err));
+    return slc_npy_pair(&coords, &values, &opening->binary, err);
 }
 
 static enum slc_status open_npz(struct opening *opening, struct slc_error *err)
 {
     struct slc_bytes_view file;
-    enum slc_status status = view_input(opening, opening->request->input, &file, err);
 
-    if (status == SLC_OK) {
-        status = need_spool(opening, err);
-    }
-    return status == SLC_OK ? slc_npz_read(&file, opening->spool, opening->request->room,
-                                           opening->request->room_bytes, &opening->binary, err)
-                            : status;
+    SLC_TRY(view_input(opening, opening->request->input, &file, err));
+    SLC_TRY(need_spool(opening, err));
+    return slc_npz_read(&file, opening->spool, opening->request->room, opening->request->room_bytes,
+                        &opening->binary, err);
 }
 
 static void fill_header(const struct slc_binary *binary, struct slc_text_header *header)

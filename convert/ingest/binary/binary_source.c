@@ -40,11 +40,8 @@ enum slc_status slc_bytes_read(const struct slc_bytes_view *view,
             return slc_fail_errno(err, (int)-got, view->name, "cannot read at byte %" PRIu64, at);
         }
         if (got == 0) {
-            enum slc_status status = slc_fail(
-                err, SLC_ERR_INPUT, "the file ends at byte %" PRIu64 ", but was longer before", at);
-
-            slc_error_locate_file(err, view->name);
-            return status;
+            return slc_fail_file(err, SLC_ERR_INPUT, view->name,
+                                 "the file ends at byte %" PRIu64 ", but was longer before", at);
         }
         done += (uint64_t)got;
     }

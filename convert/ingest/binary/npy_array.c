@@ -66,16 +66,13 @@ enum slc_status slc_npy_check_use(const struct slc_npy_array *array,
     char kind = array->header.kind;
     bool fits =
         kind == 'i' || kind == 'u' || (use == SLC_NPY_VALUES && (kind == 'f' || kind == 'b'));
-    enum slc_status status;
 
     if (fits) {
         return SLC_OK;
     }
-    status = slc_fail(err, SLC_ERR_INPUT, "items of type %c%u, expected %s", kind,
-                      array->header.item_bytes,
-                      use == SLC_NPY_COORDS ? "integers, for these are indices" : "numbers");
-    slc_error_locate_file(err, name);
-    return status;
+    return slc_fail_file(err, SLC_ERR_INPUT, name, "items of type %c%u, expected %s", kind,
+                         array->header.item_bytes,
+                         use == SLC_NPY_COORDS ? "integers, for these are indices" : "numbers");
 }
 
 static struct slc_field field_of(const struct slc_npy_array *array, unsigned band)
@@ -190,29 +187,20 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
     enum slc_status status = open_array(coords, SLC_NPY_COORDS, &places, err);
 
     *binary = (struct slc_binary){.dialect = binary->dialect};
-    if (status == SLC_OK) {
-        status = open_array(values, SLC_NPY_VALUES, &numbers, err);
+    SLC_TRY(status);
+    SLC_TRY(open_array(values, SLC_NPY_VALUES, &numbers, err));
+    if (numbers.header.dimensions == 0 || places.header.dimensions == 0 ||
+        (numbers.header.shape[0] != 1 && numbers.header.shape[1] != 1)) {
+        return slc_fail_file(err, SLC_ERR_INPUT, values->name,
+                             "an array of values has one dimension, this one has the shape %s",
+                             shape_text(&numbers.header, text));
     }
-    if (status == SLC_OK && (numbers.header.dimensions == 0 || places.header.dimensions == 0 ||
-                             (numbers.header.shape[0] != 1 && numbers.header.shape[1] != 1))) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "an array of values has one dimension, this one has the shape %s",
-                          shape_text(&numbers.header, text));
-        slc_error_locate_file(err, values->name);
-    }
-    if (status == SLC_OK) {
-        binary->nnz = slc_npy_items(&numbers);
-        status = choose_rows(binary->dialect, &places, binary->nnz, coords->name, &rows, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    binary->nnz = slc_npy_items(&numbers);
+    SLC_TRY(choose_rows(binary->dialect, &places, binary->nnz, coords->name, &rows, err));
     order = places.header.shape[rows ? 1 : 0];
     if (order < 1 || order > SLC_MAX_ORDER) {
-        status = slc_fail(err, SLC_ERR_UNSUPPORTED, "%" PRIu64 " modes: 1 to %d are supported",
-                          order, (int)SLC_MAX_ORDER);
-        slc_error_locate_file(err, coords->name);
-        return status;
+        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, coords->name,
+                             "%" PRIu64 " modes: 1 to %d are supported", order, (int)SLC_MAX_ORDER);
     }
     binary->order = (unsigned)order;
     slc_npy_lay_coords(binary, &places, rows);

@@ -34,9 +34,7 @@ static enum slc_status refuse_member(const struct npz *npz,
                                      const char *reason,
                                      struct slc_error *err)
 {
-    (void)slc_fail(err, status, "%s", reason);
-    slc_error_locate_file(err, npz->name);
-    return status;
+    return slc_fail_file(err, status, npz->name, "%s", reason);
 }
 
 /* Begins member NAME.npy and parses its header; the items come next. */
@@ -49,24 +47,17 @@ static enum slc_status begin_array(const struct npz *npz,
     char member[32], where[600];
     uint64_t bytes;
     size_t got;
-    enum slc_status status;
 
     (void)snprintf(member, sizeof member, "%s.npy", name);
     (void)snprintf(where, sizeof where, "%s(%s)", npz->name, member);
     if (!slc_zip_find(npz->zip, member, &bytes)) {
-        (void)slc_fail(err, SLC_ERR_INPUT, "the .npz file has no sound member %s", member);
-        slc_error_locate_file(err, npz->name);
-        return SLC_ERR_INPUT;
+        return slc_fail_file(err, SLC_ERR_INPUT, npz->name, "the .npz file has no sound member %s",
+                             member);
     }
-    status = slc_zip_begin(npz->zip, member, err);
-    if (status == SLC_OK) {
-        status = slc_zip_next(npz->zip, head, sizeof head, &got, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_npy_array_parse(head, got, bytes, where, array, err);
-    }
+    SLC_TRY(slc_zip_begin(npz->zip, member, err));
+    SLC_TRY(slc_zip_next(npz->zip, head, sizeof head, &got, err));
+    SLC_TRY(slc_npy_array_parse(head, got, bytes, where, array, err));
     /* Once more, up to the items. */
-    SLC_TRY(status);
     SLC_TRY(slc_zip_begin(npz->zip, member, err));
     return slc_zip_next(npz->zip, head, (size_t)array->header_bytes, &got, err);
 }
@@ -86,10 +77,9 @@ static enum slc_status read_small(const struct npz *npz,
                                   size_t bytes,
                                   struct slc_error *err)
 {
-    enum slc_status status = begin_array(npz, name, array, err);
     size_t got;
 
-    SLC_TRY(status);
+    SLC_TRY(begin_array(npz, name, array, err));
     if (slc_npy_items(array) * array->header.item_bytes > bytes) {
         SLC_TRY(refuse_member(npz, SLC_ERR_UNSUPPORTED,
                               "more modes than can be read, or a description of another kind",
@@ -121,14 +111,9 @@ read_shape(const struct npz *npz, struct slc_binary *binary, struct slc_error *e
 {
     struct slc_npy_array array;
     uint8_t items[8 * SLC_MAX_ORDER];
-    enum slc_status status = read_small(npz, "shape", &array, items, sizeof items, err);
 
-    if (status == SLC_OK) {
-        status = slc_npy_check_use(&array, SLC_NPY_COORDS, npz->name, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(read_small(npz, "shape", &array, items, sizeof items, err));
+    SLC_TRY(slc_npy_check_use(&array, SLC_NPY_COORDS, npz->name, err));
     if (slc_npy_items(&array) < 1 || slc_npy_items(&array) > SLC_MAX_ORDER) {
         return refuse_member(npz, SLC_ERR_UNSUPPORTED, "1 to 16 modes are supported", err);
     }
@@ -137,12 +122,10 @@ read_shape(const struct npz *npz, struct slc_binary *binary, struct slc_error *e
     for (unsigned m = 0; m < binary->order; m++) {
         binary->dims[m] = small_integer(&array, items, m);
         if (binary->dims[m] < 1 || binary->dims[m] > SLC_MAX_MODE_LENGTH) {
-            (void)slc_fail(err, SLC_ERR_INPUT,
-                           "the shape says that mode %u has the length %" PRId64 ": 1 to %" PRIu64
-                           " is possible",
-                           m + 1, (int64_t)binary->dims[m], SLC_MAX_MODE_LENGTH);
-            slc_error_locate_file(err, npz->name);
-            return SLC_ERR_INPUT;
+            return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
+                                 "the shape says that mode %u has the length %" PRId64
+                                 ": 1 to %" PRIu64 " is possible",
+                                 m + 1, (int64_t)binary->dims[m], SLC_MAX_MODE_LENGTH);
         }
     }
     return SLC_OK;
@@ -185,9 +168,7 @@ static enum slc_status copy_array(const struct npz *npz,
     uint64_t want, done = 0;
     size_t got = 1;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     want = slc_npy_items(array) * array->header.item_bytes;
     array->data = (struct slc_bytes_view){.files = file->files,
                                           .fd = slc_spool_fd(npz->spool),
@@ -228,13 +209,11 @@ static enum slc_status check_vector(const struct npz *npz,
     }
     if (status == SLC_OK &&
         (array.header.dimensions != 1 || (!first && array.header.shape[0] != *nnz))) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "member %s.npy has %u dimensions and %" PRIu64 " numbers; %" PRIu64
-                       " in one dimension are expected",
-                       name, array.header.dimensions, slc_npy_items(&array),
-                       first ? slc_npy_items(&array) : *nnz);
-        slc_error_locate_file(err, npz->name);
-        return SLC_ERR_INPUT;
+        return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
+                             "member %s.npy has %u dimensions and %" PRIu64 " numbers; %" PRIu64
+                             " in one dimension are expected",
+                             name, array.header.dimensions, slc_npy_items(&array),
+                             first ? slc_npy_items(&array) : *nnz);
     }
     *nnz = status == SLC_OK ? array.header.shape[0] : 0;
     return status;
@@ -247,28 +226,19 @@ static enum slc_status read_sparse(const struct npz *npz,
                                    struct slc_error *err)
 {
     struct slc_npy_array coords = {.header_bytes = 0}, values;
-    enum slc_status status = check_fill(npz, err);
 
-    if (status == SLC_OK) {
-        status = check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err);
+    SLC_TRY(check_fill(npz, err));
+    SLC_TRY(check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err));
+    SLC_TRY(begin_array(npz, "coords", &coords, err));
+    SLC_TRY(slc_npy_check_use(&coords, SLC_NPY_COORDS, npz->name, err));
+    if (coords.header.dimensions != 2 || coords.header.shape[0] != binary->order ||
+        coords.header.shape[1] != binary->nnz) {
+        return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
+                             "coords has the shape (%" PRIu64 ", %" PRIu64
+                             "), expected (%u, %" PRIu64 "), modes and nonzeros",
+                             coords.header.shape[0], coords.header.shape[1], binary->order,
+                             binary->nnz);
     }
-    if (status == SLC_OK) {
-        status = begin_array(npz, "coords", &coords, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_npy_check_use(&coords, SLC_NPY_COORDS, npz->name, err);
-    }
-    if (status == SLC_OK &&
-        (coords.header.dimensions != 2 || coords.header.shape[0] != binary->order ||
-         coords.header.shape[1] != binary->nnz)) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "coords has the shape (%" PRIu64 ", %" PRIu64 "), expected (%u, %" PRIu64
-                       "), modes and nonzeros",
-                       coords.header.shape[0], coords.header.shape[1], binary->order, binary->nnz);
-        slc_error_locate_file(err, npz->name);
-        return SLC_ERR_INPUT;
-    }
-    SLC_TRY(status);
     SLC_TRY(copy_array(npz, file, "coords", &coords, err));
     SLC_TRY(copy_array(npz, file, "data", &values, err));
     slc_npy_lay_coords(binary, &coords, false);
@@ -295,16 +265,14 @@ static enum slc_status flush_numbers(struct numbers *numbers, struct slc_error *
 static enum slc_status
 append_number(struct numbers *numbers, uint64_t number, uint64_t count, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (; count > 0 && status == SLC_OK; count--) {
+    for (; count > 0; count--) {
         slc_store_u64(numbers->bytes + numbers->filled, number);
         numbers->filled += 8;
         if (numbers->filled == numbers->room) {
-            status = flush_numbers(numbers, err);
+            SLC_TRY(flush_numbers(numbers, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -383,18 +351,16 @@ static enum slc_status read_coo(const struct npz *npz,
 {
     static const char *const names[] = {"row", "col", "data"};
     struct slc_npy_array arrays[3];
-    enum slc_status status = check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err);
 
-    for (unsigned i = 0; i < 2 && status == SLC_OK; i++) {
-        status = check_vector(npz, names[i], SLC_NPY_COORDS, false, &binary->nnz, err);
+    SLC_TRY(check_vector(npz, "data", SLC_NPY_VALUES, true, &binary->nnz, err));
+    for (unsigned i = 0; i < 2; i++) {
+        SLC_TRY(check_vector(npz, names[i], SLC_NPY_COORDS, false, &binary->nnz, err));
     }
-    for (unsigned i = 0; i < 3 && status == SLC_OK; i++) {
-        status = copy_array(npz, file, names[i], &arrays[i], err);
-        if (status == SLC_OK) {
-            slc_npy_lay_vector(binary, i, &arrays[i]);
-        }
+    for (unsigned i = 0; i < 3; i++) {
+        SLC_TRY(copy_array(npz, file, names[i], &arrays[i], err));
+        slc_npy_lay_vector(binary, i, &arrays[i]);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* scipy.sparse, by its `format`. */
@@ -434,9 +400,7 @@ enum slc_status slc_npz_read(const struct slc_bytes_view *file,
     enum slc_status status = slc_zip_open(file, &npz.zip, err);
 
     *binary = (struct slc_binary){.dialect = binary->dialect};
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     if (!has_member(&npz, "shape.npy") || !has_member(&npz, "data.npy") ||
         (!has_member(&npz, "coords.npy") && !has_member(&npz, "format.npy"))) {
         status =

@@ -96,10 +96,8 @@ static enum slc_status fault(struct slc_zip *zip, const char *reason, struct slc
         }
         return zip->fault.status;
     }
-    (void)slc_fail(err, SLC_ERR_INPUT, "the .npz file is damaged%s%s: %s",
-                   zip->member_name[0] ? ", member " : "", zip->member_name, reason);
-    slc_error_locate_file(err, zip->file.name);
-    return SLC_ERR_INPUT;
+    return slc_fail_file(err, SLC_ERR_INPUT, zip->file.name, "the .npz file is damaged%s%s: %s",
+                         zip->member_name[0] ? ", member " : "", zip->member_name, reason);
 }
 
 /*
@@ -133,9 +131,7 @@ slc_zip_open(const struct slc_bytes_view *file, struct slc_zip **zip, struct slc
     enum slc_status status;
 
     *zip = NULL;
-    if (!made) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a .npz file");
-    }
+    SLC_TRY(slc_check_memory(made != NULL, err, "to read a .npz file"));
     made->file = *file;
     made->fault = none;
     zip_error_init(&made->source_error);

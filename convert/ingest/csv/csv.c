@@ -239,12 +239,10 @@ static enum slc_status recall_strings(struct opening *opening, unsigned m, struc
     enum slc_status status = SLC_OK;
 
     if (count != old->manifest->dims[m]) {
-        status = slc_fail(err, SLC_ERR_INPUT,
-                          "mode %u has %" PRIu64 " indices, of which %" PRIu64
-                          " have a name: what strings the others are is not known",
-                          m + 1, old->manifest->dims[m], count);
-        slc_error_locate_file(err, old->store);
-        return status;
+        return slc_fail_file(err, SLC_ERR_INPUT, old->store,
+                             "mode %u has %" PRIu64 " indices, of which %" PRIu64
+                             " have a name: what strings the others are is not known",
+                             m + 1, old->manifest->dims[m], count);
     }
     status = slc_names_open(opening->csv->files, old->store, listed, &names, err);
     for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
@@ -258,10 +256,10 @@ static enum slc_status recall_strings(struct opening *opening, unsigned m, struc
                                          bytes, &number, err);
         }
         if (status == SLC_OK && number != i) {
-            status = slc_fail(err, SLC_ERR_INPUT,
+            status =
+                slc_fail_file(err, SLC_ERR_INPUT, old->store,
                               "indices %" PRIu64 " and %" PRIu64 " of mode %u have the same name",
                               number + 1, i + 1, m + 1);
-            slc_error_locate_file(err, old->store);
         }
     }
     slc_names_close(names);
@@ -273,15 +271,14 @@ static enum slc_status recall_modes(struct opening *opening, struct slc_error *e
 {
     const struct slc_csv_old *old = opening->request->old;
     struct slc_csv_table *table = &opening->reading.table;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned m = 0; m < table->spec->order && status == SLC_OK; m++) {
+    for (unsigned m = 0; m < table->spec->order; m++) {
         table->floor[m] = old != NULL ? old->lowest[m] : INT64_MIN;
         if (old != NULL && table->spec->items[m].rule == SLC_CSV_STRINGS) {
-            status = recall_strings(opening, m, err);
+            SLC_TRY(recall_strings(opening, m, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Bins from the first of the old store to its last are there whatever was read. */
@@ -306,10 +303,8 @@ static enum slc_status settle_modes(struct opening *opening, struct slc_error *e
     uint64_t named = 0;
 
     if (opening->report->rows == opening->report->skipped) {
-        status = slc_fail(err, SLC_ERR_INPUT, "no rows%s",
-                          opening->report->rows > 0 ? " without empty fields" : "");
-        slc_error_locate_file(err, opening->reading.table.name);
-        return status;
+        return slc_fail_file(err, SLC_ERR_INPUT, opening->reading.table.name, "no rows%s",
+                             opening->report->rows > 0 ? " without empty fields" : "");
     }
     for (unsigned m = 0; m < csv->spec->order && status == SLC_OK; m++) {
         const struct slc_csv_item *item = &csv->spec->items[m];
@@ -324,11 +319,11 @@ static enum slc_status settle_modes(struct opening *opening, struct slc_error *e
             csv->lowest[m] = opening->reading.lowest[m];
             csv->dims[m] = span;
             if (span > BINS_MAX) {
-                status = slc_fail(err, SLC_ERR_INPUT,
+                status =
+                    slc_fail_file(err, SLC_ERR_INPUT, opening->reading.table.name,
                                   "%s makes %" PRIu64 " bins from the lowest to the highest: at "
                                   "most %d are possible",
                                   item->title, span, (int)BINS_MAX);
-                slc_error_locate_file(err, opening->reading.table.name);
             }
         } else {
             csv->dims[m] = item->rule == SLC_CSV_TIME ? slc_time_cycle(item->unit)
@@ -438,9 +433,7 @@ enum slc_status slc_csv_open(const struct slc_csv_request *request,
     *source = NULL;
     *report = (struct slc_csv_report){.rows = 0};
     opening.csv = *csv = slc_calloc(1, sizeof **csv);
-    if (*csv == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a table");
-    }
+    SLC_TRY(slc_check_memory(*csv != NULL, err, "to read a table"));
     (*csv)->spec = request->spec;
     (*csv)->stop = request->stop;
     (*csv)->files = slc_files_or_system(request->spool.files);

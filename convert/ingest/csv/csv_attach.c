@@ -16,9 +16,9 @@ static enum slc_status
 add_name(void *context, const char *text, size_t bytes, struct slc_error *err)
 {
     const struct naming *naming = context;
-    const enum slc_status status = slc_stop_check(naming->stop, err);
 
-    return status == SLC_OK ? slc_names_writer_add(naming->writer, text, bytes, err) : status;
+    SLC_TRY(slc_stop_check(naming->stop, err));
+    return slc_names_writer_add(naming->writer, text, bytes, err);
 }
 
 static enum slc_status add_names(const struct slc_csv *csv,
@@ -27,14 +27,13 @@ static enum slc_status add_names(const struct slc_csv *csv,
                                  struct slc_error *err)
 {
     const struct slc_csv_item *item = &csv->spec->items[m];
-    enum slc_status status = SLC_OK;
 
     if (item->rule == SLC_CSV_STRINGS) {
         struct naming naming = {csv->stop, writer};
 
         return slc_dictionary_walk(csv->dictionaries[m], add_name, &naming, err);
     }
-    for (uint64_t i = 0; i < csv->dims[m] && status == SLC_OK; i++) {
+    for (uint64_t i = 0; i < csv->dims[m]; i++) {
         const int64_t bin = csv->lowest[m] + (int64_t)i;
         char name[64];
         size_t bytes;
@@ -46,12 +45,10 @@ static enum slc_status add_names(const struct slc_csv *csv,
         } else {
             bytes = slc_csv_bin_name(item, bin, name);
         }
-        status = slc_stop_check(csv->stop, err);
-        if (status == SLC_OK) {
-            status = slc_names_writer_add(writer, name, bytes, err);
-        }
+        SLC_TRY(slc_stop_check(csv->stop, err));
+        SLC_TRY(slc_names_writer_add(writer, name, bytes, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_csv_attach(void *context,

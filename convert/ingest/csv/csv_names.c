@@ -81,9 +81,7 @@ enum slc_status slc_dictionary_create(const struct slc_dictionary_options *optio
     enum slc_status status;
 
     *dictionary = NULL;
-    if (!self) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the strings of a column");
-    }
+    SLC_TRY(slc_check_memory(self != NULL, err, "for the strings of a column"));
     self->files = slc_files_or_system(options->spool.files);
     self->room_bytes = options->room_bytes;
     self->slots = FIRST_SLOTS;
@@ -449,9 +447,7 @@ enum slc_status slc_dictionary_walk(
     uint64_t begin = 0, filled = 0, at = 0;
     enum slc_status status = SLC_OK;
 
-    if (!piece) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read strings");
-    }
+    SLC_TRY(slc_check_memory(piece != NULL, err, "to read strings"));
     for (uint64_t i = 0; i < self->count && status == SLC_OK; i++) {
         size_t bytes;
 

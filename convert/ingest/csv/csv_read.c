@@ -283,17 +283,13 @@ static enum slc_status read_first(struct crew *crew,
 static enum slc_status create_parts(struct crew *crew, struct slc_error *err)
 {
     const struct slc_csv_reading *reading = crew->reading;
-    enum slc_status status = SLC_OK;
 
     crew->parts = slc_calloc(reading->workers, sizeof *crew->parts);
-    if (crew->parts == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read a table");
+    SLC_TRY(slc_check_memory(crew->parts != NULL, err, "to read a table"));
+    for (unsigned w = 0; w < reading->workers; w++) {
+        SLC_TRY(
+            slc_csv_part_create(&reading->table, w == 0 ? 0 : ROOM_BYTES, &crew->parts[w], err));
     }
-    for (unsigned w = 0; w < reading->workers && status == SLC_OK; w++) {
-        status =
-            slc_csv_part_create(&reading->table, w == 0 ? 0 : ROOM_BYTES, &crew->parts[w], err);
-    }
-    SLC_TRY(status);
     crew->parts[0].text = reading->request->room;
     return SLC_OK;
 }
@@ -343,5 +339,6 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
         slc_csv_part_destroy(&crew.parts[w]);
     }
     slc_free(crew.parts);
-    return status == SLC_OK ? slc_input_check(reading->request->input, err) : status;
+    SLC_TRY(status);
+    return slc_input_check(reading->request->input, err);
 }

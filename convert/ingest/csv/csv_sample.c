@@ -161,12 +161,9 @@ read_on(struct sampling *s, size_t kept, size_t *filled, struct slc_error *err)
     part->bytes = 0;
     while (part->bytes == 0 && !s->ended && wanted <= room) {
         size_t got;
-        const enum slc_status status =
-            slc_input_read(s->request->input, part->text + *filled, wanted - *filled, &got, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(
+            slc_input_read(s->request->input, part->text + *filled, wanted - *filled, &got, err));
         *filled += got;
         s->ended = got == 0;
         part->bytes = slc_csv_cut(part->text, *filled, s->table.delimiter);
@@ -270,9 +267,7 @@ static enum slc_status number_strings(struct sampling *s, unsigned m, struct slc
     uint64_t count = 0, base = 0, piece_count = 0;
     double each = 1;
 
-    if (table == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to number the strings of a sample");
-    }
+    SLC_TRY(slc_check_memory(table != NULL, err, "to number the strings of a sample"));
     /* Twice: how many there are says how far apart those of different pieces are. */
     for (unsigned turn = 0; turn < 2; turn++) {
         unsigned piece = 0;
@@ -441,9 +436,7 @@ enum slc_status slc_csv_sample(const struct slc_csv_request *request,
     enum slc_status status;
 
     *sample = (struct slc_csv_sample){.whole = false};
-    if (s == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of a table");
-    }
+    SLC_TRY(slc_check_memory(s != NULL, err, "for a sample of a table"));
     s->request = request;
     s->sample = sample;
     slc_input_info(request->input, &s->info);

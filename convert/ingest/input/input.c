@@ -72,12 +72,8 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
         return slc_fail_errno(err, -result, path, "cannot inspect");
     }
     if (stat.kind == 'd') {
-        enum slc_status status =
-            slc_fail(err, SLC_ERR_INPUT, "a folder, not a file with a tensor%s",
-                     slc_folder_advice(files, path, SLC_FOLDER_NONE));
-
-        slc_error_locate_file(err, path);
-        return status;
+        return slc_fail_file(err, SLC_ERR_INPUT, path, "a folder, not a file with a tensor%s",
+                             slc_folder_advice(files, path, SLC_FOLDER_NONE));
     }
     source->by_offset = stat.kind == 'f';
     if (source->by_offset) {
@@ -117,9 +113,7 @@ enum slc_status slc_input_open(const struct slc_files *files,
     enum slc_status status;
 
     *input = NULL;
-    if (!in) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to open the input");
-    }
+    SLC_TRY(slc_check_memory(in != NULL, err, "to open the input"));
     in->pending = empty;
     in->source.files = slc_files_or_system(files);
     in->source.fd = -1;

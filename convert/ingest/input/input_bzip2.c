@@ -98,9 +98,7 @@ static enum slc_status read_bzip2(
             stream->avail_in = (unsigned)decoder->held;
         }
         decoder->held = stream->avail_in;
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
     }
     *got = room - stream->avail_out;
     return *got > 0 || in->code == BZ_OK ? SLC_OK : fault(in, err);

@@ -139,9 +139,8 @@ static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *er
 
     /* Anything but "ok" means that libarchive would start a program to decompress. */
     if (archive_read_support_filter_lz4(in->archive) != ARCHIVE_OK) {
-        (void)slc_fail(err, SLC_ERR_UNSUPPORTED, "this libarchive was built without lz4");
-        slc_error_locate_file(err, in->decoder.source->name);
-        return SLC_ERR_UNSUPPORTED;
+        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, in->decoder.source->name,
+                             "this libarchive was built without lz4");
     }
     if (archive_read_support_format_raw(in->archive) != ARCHIVE_OK ||
         archive_read_support_format_empty(in->archive) != ARCHIVE_OK ||
@@ -158,10 +157,9 @@ static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *er
     /* libarchive would undo what has been compressed twice, and check_end see the outer end alone.
      */
     if (archive_filter_count(in->archive) != FILTER_COUNT) {
-        (void)slc_fail(err, SLC_ERR_INPUT,
-                       "compressed more than once with lz4: decompress it until it is the text");
-        slc_error_locate_file(err, in->decoder.source->name);
-        return SLC_ERR_INPUT;
+        return slc_fail_file(
+            err, SLC_ERR_INPUT, in->decoder.source->name,
+            "compressed more than once with lz4: decompress it until it is the text");
     }
     in->empty = result == ARCHIVE_EOF;
     return SLC_OK;

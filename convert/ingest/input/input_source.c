@@ -180,25 +180,22 @@ slc_compression_memory(enum slc_compression compression, const unsigned char *he
 enum slc_status
 slc_input_damaged(const struct slc_input_source *source, const char *reason, struct slc_error *err)
 {
-    (void)slc_fail(err, SLC_ERR_INPUT,
-                   "the compressed input is damaged or truncated within its first %" PRIu64
-                   " bytes: %s",
-                   source->consumed, reason ? reason : "no reason given");
-    slc_error_locate_file(err, source->name);
-    return SLC_ERR_INPUT;
+    return slc_fail_file(err, SLC_ERR_INPUT, source->name,
+                         "the compressed input is damaged or truncated within its first %" PRIu64
+                         " bytes: %s",
+                         source->consumed, reason ? reason : "no reason given");
 }
 
 enum slc_status slc_input_too_wide(const struct slc_input_source *source,
                                    enum slc_compression compression,
                                    struct slc_error *err)
 {
-    (void)slc_fail(err, SLC_ERR_INPUT,
-                   "within its first %" PRIu64 " bytes it takes more memory to decompress than its "
-                   "beginning tells and the budget has: decompress it on the way (%s -dc FILE | "
-                   "sluice convert - OUT.slc)",
-                   source->consumed, slc_compression_name(compression));
-    slc_error_locate_file(err, source->name);
-    return SLC_ERR_INPUT;
+    return slc_fail_file(
+        err, SLC_ERR_INPUT, source->name,
+        "within its first %" PRIu64 " bytes it takes more memory to decompress than its "
+        "beginning tells and the budget has: decompress it on the way (%s -dc FILE | "
+        "sluice convert - OUT.slc)",
+        source->consumed, slc_compression_name(compression));
 }
 
 void *slc_input_decoder_create(size_t bytes,

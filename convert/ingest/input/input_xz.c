@@ -66,11 +66,7 @@ static enum slc_status read_xz(
     in->stream.avail_out = bytes;
     while (in->stream.avail_out == bytes && in->code == LZMA_OK) {
         if (in->stream.avail_in == 0 && in->action == LZMA_RUN) {
-            const enum slc_status status = slc_input_decoder_refill(decoder, NULL, err);
-
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(slc_input_decoder_refill(decoder, NULL, err));
             in->stream.next_in = decoder->data;
             in->stream.avail_in = decoder->held;
             in->action = decoder->held == 0 ? LZMA_FINISH : LZMA_RUN;

@@ -71,9 +71,7 @@ enum slc_status slc_spool_create(const struct slc_spool_options *options,
     int code;
 
     *spool = NULL;
-    if (!made) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a temporary file");
-    }
+    SLC_TRY(slc_check_memory(made != NULL, err, "for a temporary file"));
     made->files = slc_files_or_system(options->files);
     made->max_bytes = options->max_bytes;
     made->path = spool_path(options);
@@ -145,9 +143,9 @@ enum slc_status
 slc_spool_append(struct slc_spool *spool, const void *data, uint64_t bytes, struct slc_error *err)
 {
     uint64_t at = 0;
-    enum slc_status status = slc_spool_reserve(spool, bytes, &at, err);
 
-    return status == SLC_OK ? slc_spool_write(spool, at, data, bytes, err) : status;
+    SLC_TRY(slc_spool_reserve(spool, bytes, &at, err));
+    return slc_spool_write(spool, at, data, bytes, err);
 }
 
 uint64_t slc_spool_bytes(const struct slc_spool *spool)

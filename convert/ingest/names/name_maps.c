@@ -82,9 +82,7 @@ static enum slc_status add_map(struct slc_name_maps *maps,
                                size_t title_bytes,
                                struct slc_error *err)
 {
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     if (maps->path[mode] != NULL) {
         const enum slc_status status =
             slc_fail(err, SLC_ERR_USAGE, "two files of names for mode %u: %s and %s", mode + 1,
@@ -276,9 +274,7 @@ read_lines(struct reading *reading, struct slc_input *input, struct slc_error *e
     enum slc_status status = slc_buffer_create(&piece, PIECE_BYTES, SLC_PAGES_SMALL, err);
     size_t bytes = 1;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     while (status == SLC_OK && bytes > 0) {
         status = slc_input_next(input, piece.data, PIECE_BYTES, &bytes, err);
         if (status == SLC_OK) {
@@ -329,12 +325,11 @@ enum slc_status slc_name_maps_attach(void *maps,
                                      struct slc_error *err)
 {
     const struct slc_name_maps *all = maps;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
         if (all->path[mode] != NULL) {
-            status = slc_name_maps_attach_mode(all, mode, NULL, folder, manifest, err);
+            SLC_TRY(slc_name_maps_attach_mode(all, mode, NULL, folder, manifest, err));
         }
     }
-    return status;
+    return SLC_OK;
 }

@@ -34,12 +34,11 @@ enum slc_status slc_names_append(void *context,
                                  struct slc_error *err)
 {
     const struct slc_names_append *append = context;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned mode = 0; mode < manifest->order && status == SLC_OK; mode++) {
-        status = append->maps != NULL && append->maps->path[mode] != NULL
-                     ? read_map(append, mode, folder, manifest, err)
-                     : slc_names_carry_mode(&append->old, mode, folder, manifest, err);
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        SLC_TRY(append->maps != NULL && append->maps->path[mode] != NULL
+                    ? read_map(append, mode, folder, manifest, err)
+                    : slc_names_carry_mode(&append->old, mode, folder, manifest, err));
     }
-    return status;
+    return SLC_OK;
 }

@@ -147,22 +147,14 @@ read_order_and_dims(struct cursor *c, struct slc_text_header *h, struct slc_erro
 {
     const char *p = c->line.begin;
     uint64_t order;
-    enum slc_status status = header_number(c, &p, "the number of modes", 0, &order, err);
 
-    if (status == SLC_OK) {
-        status = end_of_header_line(c, p, err);
-    }
-    if (status == SLC_OK) {
-        status = set_order(c, h, order, err);
-    }
-    if (status == SLC_OK) {
-        status = need_content(c, "the lengths of the modes", err);
-    }
-    if (status == SLC_OK) {
-        p = c->line.begin;
-        status = read_dims(c, &p, h, err);
-    }
-    return status == SLC_OK ? end_of_header_line(c, p, err) : status;
+    SLC_TRY(header_number(c, &p, "the number of modes", 0, &order, err));
+    SLC_TRY(end_of_header_line(c, p, err));
+    SLC_TRY(set_order(c, h, order, err));
+    SLC_TRY(need_content(c, "the lengths of the modes", err));
+    p = c->line.begin;
+    SLC_TRY(read_dims(c, &p, h, err));
+    return end_of_header_line(c, p, err);
 }
 
 static void rows_start_at(struct slc_text_header *h, const struct cursor *c, const char *where)
@@ -213,16 +205,11 @@ static enum slc_status read_sptensor(struct cursor *c,
     }
     h->dialect = forced == SLC_DIALECT_AUTO ? SLC_DIALECT_GENTEN : forced;
     h->ambiguous_base = forced == SLC_DIALECT_AUTO && h->index_base < 0;
-    if (status == SLC_OK) {
-        status = need_content(c, "the number of modes", err);
-    }
-    if (status == SLC_OK) {
-        status = read_order_and_dims(c, h, err);
-    }
-    if (status == SLC_OK) {
-        status = need_content(c, "the number of entries", err);
-    }
-    return status == SLC_OK ? read_nnz_line(c, h, err) : status;
+    SLC_TRY(status);
+    SLC_TRY(need_content(c, "the number of modes", err));
+    SLC_TRY(read_order_and_dims(c, h, err));
+    SLC_TRY(need_content(c, "the number of entries", err));
+    return read_nnz_line(c, h, err);
 }
 
 /* N and dims, then rows (ParTI) or the number of entries (GenTen without its first line). */
@@ -231,12 +218,9 @@ static enum slc_status read_numbers_first(struct cursor *c,
                                           struct slc_text_header *h,
                                           struct slc_error *err)
 {
-    enum slc_status status = read_order_and_dims(c, h, err);
     struct cursor third;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(read_order_and_dims(c, h, err));
     third = *c;
     h->dialect = forced;
     if (forced == SLC_DIALECT_AUTO) {
@@ -249,8 +233,8 @@ static enum slc_status read_numbers_first(struct cursor *c,
         rows_start_at(h, c, c->line.next);
         return SLC_OK;
     }
-    status = need_content(c, "the number of entries", err);
-    return status == SLC_OK ? read_nnz_line(c, h, err) : status;
+    SLC_TRY(need_content(c, "the number of entries", err));
+    return read_nnz_line(c, h, err);
 }
 
 /* "N nnz", then dims. */
@@ -395,13 +379,8 @@ read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error
     h->comment[0] = percent_comments[0];
     h->comment[1] = '\0';
     h->index_base = 1;
-    status = read_banner(c, h, err);
-    if (status == SLC_OK) {
-        status = need_content(c, "the lengths of the modes and the number of entries", err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(read_banner(c, h, err));
+    SLC_TRY(need_content(c, "the lengths of the modes and the number of entries", err));
     p = c->line.begin;
     fields = slc_text_field_count(p, c->line.end);
     if (h->dialect == SLC_DIALECT_MATRIXMARKET ? fields != 3 : fields < 2) {

@@ -117,9 +117,7 @@ enum slc_status slc_text_source_open(struct slc_input *input,
     struct slc_input_info info;
 
     *source = NULL;
-    if (!text) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to read the input");
-    }
+    SLC_TRY(slc_check_memory(text != NULL, err, "to read the input"));
     slc_input_info(input, &info);
     text->input = input;
     text->source.ops = &ops;
