@@ -25,6 +25,15 @@
         }                                                                                          \
     } while (0)
 
+/* Assigns the status of a call to `status` unless an earlier step failed: then nothing is called.
+   For functions that have something to release, which return `status` at their end. */
+#define SLC_THEN(status, ...)                                                                      \
+    do {                                                                                           \
+        if ((status) == SLC_OK) {                                                                  \
+            (status) = (__VA_ARGS__);                                                              \
+        }                                                                                          \
+    } while (0)
+
 /* Short lower-case name of a status, "ok" to "time-limit". Never NULL. */
 const char *slc_status_name(enum slc_status status);
 

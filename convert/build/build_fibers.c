@@ -57,15 +57,13 @@ enum slc_status slc_build_fibers_assume(struct slc_builder *builder,
                                         struct slc_fiber_run *run,
                                         struct slc_error *err)
 {
-    enum slc_status status;
-
     *run = (struct slc_fiber_run){0, 0};
     if (builder->options.fibers != SLC_FIBERS_AUTO) {
         *run = builder->options.fibers == SLC_FIBERS_GIVEN ? builder->options.run : *run;
         return SLC_OK;
     }
-    status = slc_fiber_guess(&builder->workers[0].fibers, rows, count, stretches, entries_expected,
-                             run, err);
+    enum slc_status status = slc_fiber_guess(&builder->workers[0].fibers, rows, count, stretches,
+                                             entries_expected, run, err);
     slc_build_fibers_reset(builder);
     return status;
 }
@@ -155,7 +153,6 @@ enum slc_status slc_build_fibers_settle(struct slc_builder *builder,
                                         struct slc_error *err)
 {
     struct slc_fiber_counts *all = &builder->workers[0].fibers;
-    struct slc_fiber_choice choice;
     enum slc_status status = SLC_OK;
 
     *report = (struct slc_fiber_report){.chosen = builder->options.fibers == SLC_FIBERS_AUTO};
@@ -171,7 +168,7 @@ enum slc_status slc_build_fibers_settle(struct slc_builder *builder,
     for (unsigned worker = 1; worker < builder->options.workers && status == SLC_OK; worker++) {
         slc_fiber_counts_join(all, &builder->workers[worker].fibers);
     }
-    choice = slc_fiber_counts_choose(all);
+    struct slc_fiber_choice choice = slc_fiber_counts_choose(all);
     report->run = choice.run;
     report->mode = choice.mode;
     report->piece_nnz = choice.pieces > 0 ? (double)choice.nnz / (double)choice.pieces : 0;

@@ -143,12 +143,10 @@ static enum slc_status
 take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
-    unsigned workers, i;
-    char *path;
-    enum slc_status status;
+    unsigned i;
 
     SLC_TRY(divide_memory(finish, regroup, err));
-    workers = finish->memory.workers;
+    unsigned workers = finish->memory.workers;
     assert(workers > 0);
     SLC_TRY(take_areas(finish, err));
     SLC_TRY(slc_buffer_create(&finish->chunk_memory, (size_t)workers * SLC_BUILD_FETCH_BYTES,
@@ -159,7 +157,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
                                   SLC_PAGES_SMALL, err));
     }
     finish->chunk_data = slc_calloc(workers, sizeof *finish->chunk_data);
-    path = slc_path_join(builder->folder.part, SLC_BLCO_NAME);
+    char *path = slc_path_join(builder->folder.part, SLC_BLCO_NAME);
     if (finish->chunk_data == NULL || path == NULL) {
         slc_free(path);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads", workers);
@@ -168,7 +166,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         finish->chunk_data[i] =
             (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_FETCH_BYTES;
     }
-    status = open_writer(finish, path, dims, err);
+    enum slc_status status = open_writer(finish, path, dims, err);
     slc_free(path);
     if (status == SLC_OK && finish->progress != NULL) {
         status = slc_build_progress_load(finish->progress, finish->kept.nnz, &finish->fact, err);
@@ -340,19 +338,13 @@ enum slc_status slc_build_store(struct slc_builder *builder,
     bool regroup = false;
     enum slc_status status = slc_build_keys(builder, dims, &finish.plan, report, &regroup, err);
 
-    if (status == SLC_OK) {
-        status = slc_build_queue_take(&finish.queue, builder, &finish.plan.layout, regroup,
-                                      &report->buckets, err);
-    }
-    if (status == SLC_OK) {
-        status = take_memory(&finish, regroup, dims, err);
-    }
+    SLC_THEN(status, slc_build_queue_take(&finish.queue, builder, &finish.plan.layout, regroup,
+                                          &report->buckets, err));
+    SLC_THEN(status, take_memory(&finish, regroup, dims, err));
     if (status == SLC_OK && regroup) {
         status = split_front(&finish, finish.queue.top->count, err);
     }
-    if (status == SLC_OK) {
-        status = write_buckets(&finish, err);
-    }
+    SLC_THEN(status, write_buckets(&finish, err));
     if (status == SLC_OK) {
         struct slc_writer *writer = finish.writer;
         uint64_t start = slc_clock_ns();
@@ -401,16 +393,10 @@ enum slc_status slc_builder_finish_plain(struct slc_builder *builder,
                                          struct slc_builder_report *report,
                                          struct slc_error *err)
 {
-    enum slc_status status;
-
     *report = (struct slc_builder_report){.resumed = builder->resumed};
-    status = slc_build_store(builder, index_base, dims, origin, report, err);
-    if (status == SLC_OK) {
-        status = slc_build_drop_spill(builder, false, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_build_folder_publish(&builder->folder, err);
-    }
+    enum slc_status status = slc_build_store(builder, index_base, dims, origin, report, err);
+    SLC_THEN(status, slc_build_drop_spill(builder, false, err));
+    SLC_THEN(status, slc_build_folder_publish(&builder->folder, err));
     report->commit_seconds = builder->commit_cost_seconds;
     slc_builder_end(builder, status);
     return status;

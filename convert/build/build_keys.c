@@ -102,25 +102,17 @@ enum slc_status slc_build_keys(struct slc_builder *builder,
     for (unsigned worker = 0; worker < builder->options.workers; worker++) {
         report->entries += builder->workers[worker].entries;
     }
-    if (status == SLC_OK) {
-        status = check_ranges(builder, base, dims, err);
-    }
+    SLC_THEN(status, check_ranges(builder, base, dims, err));
     if (plan->index_base != builder->options.assumed_base) {
         slc_buffer_destroy(&builder->scatter_memory); /* counting once more takes memory, too */
     }
-    if (status == SLC_OK) {
-        status = slc_build_fibers_settle(builder, base, &report->fibers, err);
-    }
+    SLC_THEN(status, slc_build_fibers_settle(builder, base, &report->fibers, err));
     if (status == SLC_OK) {
         status =
             slc_key_layout_init_run(&plan->layout, builder->order, dims, report->fibers.run, err);
     }
-    if (status == SLC_OK) {
-        status = slc_key_tables_init(&plan->tables, &plan->layout, err);
-    }
-    if (status == SLC_OK) {
-        status = make_recoders(builder, plan, err);
-    }
+    SLC_THEN(status, slc_key_tables_init(&plan->tables, &plan->layout, err));
+    SLC_THEN(status, make_recoders(builder, plan, err));
     plan->spill = builder->spill;
     *regroup = status == SLC_OK && must_regroup(builder, base, report);
     return status;

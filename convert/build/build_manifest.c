@@ -12,8 +12,6 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
     const struct slc_builder_report *report = built->report;
     const struct slc_writer_summary *summary = &report->summary;
     struct slc_manifest *manifest = slc_calloc(1, sizeof *manifest);
-    struct slc_store_layout *layout;
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     if (origin->appended_count == 0) {
@@ -36,7 +34,7 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
     manifest->content_sum = summary->content_sum;
     manifest->origin = *origin;
     manifest->layout_count = 1;
-    layout = &manifest->layouts[0];
+    struct slc_store_layout *layout = &manifest->layouts[0];
     snprintf(layout->file, sizeof layout->file, SLC_BLCO_NAME);
     layout->layout = SLC_LAYOUT_BLCO;
     layout->codec = built->codec;
@@ -44,11 +42,10 @@ enum slc_status slc_build_manifest_write(const struct slc_build_manifest *built,
     layout->block_count = summary->block_count;
     layout->index_bytes = summary->index_bytes;
     layout->header_hash = summary->header_hash;
-    status = built->attach != NULL ? built->attach(built->attached, built->folder, manifest, err)
-                                   : SLC_OK;
-    if (status == SLC_OK) {
-        status = slc_manifest_write(built->files, built->folder, manifest, err);
-    }
+    enum slc_status status = built->attach != NULL
+                                 ? built->attach(built->attached, built->folder, manifest, err)
+                                 : SLC_OK;
+    SLC_THEN(status, slc_manifest_write(built->files, built->folder, manifest, err));
     slc_free(manifest);
     return status;
 }

@@ -78,10 +78,8 @@ enum slc_status slc_output_create(const struct slc_output_options *options,
     if (o->stage_borrowed == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
     }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&o->stage_memory, (o->workers + 1) * sizeof(struct stage),
-                                   SLC_PAGES_SMALL, err);
-    }
+    SLC_THEN(status, slc_buffer_create(&o->stage_memory, (o->workers + 1) * sizeof(struct stage),
+                                       SLC_PAGES_SMALL, err));
     if (status != SLC_OK) {
         slc_output_destroy(o);
         return status;
@@ -281,9 +279,7 @@ enum slc_status slc_output_add(struct slc_output *output,
     if (!bucket->lower_shared) {
         status = close_open(output, err);
     }
-    if (status == SLC_OK) {
-        status = join_raw(output, sorted, err);
-    }
+    SLC_THEN(status, join_raw(output, sorted, err));
     if (status == SLC_OK && (sorted->count > 0 || sorted->open)) {
         status = close_open(output, err);
     }

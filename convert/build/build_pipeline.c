@@ -125,7 +125,6 @@ static bool sort_next(struct pipeline *pipeline, unsigned worker)
     struct area *area = pipeline->exhausted ? NULL : free_area(pipeline);
     struct slc_bucket_source source = {options->chunk_data[worker], pipeline->ahead, NULL};
     uint8_t *memory = options->areas;
-    uint64_t start;
 
     if (area == NULL) {
         return false;
@@ -137,7 +136,7 @@ static bool sort_next(struct pipeline *pipeline, unsigned worker)
     slc_error_clear(&area->err);
     look_ahead(pipeline);
     slc_tiles_unlock(options->tiles);
-    start = slc_clock_ns();
+    uint64_t start = slc_clock_ns();
     memory += (uint64_t)(area - pipeline->areas) * options->area_bytes;
     area->err.status =
         slc_bucket_sort(options->plan, &area->bucket, memory, &source, &area->sorted, &area->err);
@@ -198,9 +197,7 @@ enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
         look_ahead(&pipeline);
         status = slc_team_run(options->workers, pipeline_worker, &pipeline, err);
     }
-    if (status == SLC_OK) {
-        status = slc_tiles_status(options->tiles, err);
-    }
+    SLC_THEN(status, slc_tiles_status(options->tiles, err));
     slc_read_ahead_destroy(pipeline.ahead);
     *sort_seconds += (double)pipeline.sort_ns * 1e-9;
     slc_free(pipeline.areas);

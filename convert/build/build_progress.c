@@ -12,7 +12,6 @@ enum slc_status slc_build_progress_load(struct slc_build_progress *progress,
     struct slc_state state = {.bytes = NULL};
     struct slc_build_fact next = {.buckets = 0};
     bool sound = false;
-    uint32_t count;
     enum slc_status status = slc_state_load(&state, progress->files, progress->folder,
                                             SLC_SORTED_STATE_NAME, &sound, err);
 
@@ -23,7 +22,7 @@ enum slc_status slc_build_progress_load(struct slc_build_progress *progress,
         slc_state_destroy(&state);
         return status;
     }
-    count = (uint32_t)slc_state_get(&state, SLC_BUCKETS_MAX);
+    uint32_t count = (uint32_t)slc_state_get(&state, SLC_BUCKETS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         next.buckets = (uint32_t)slc_state_get(&state, SLC_BUCKETS_MAX);
         next.nnz = slc_state_get(&state, kept_nnz);
@@ -42,7 +41,6 @@ enum slc_status slc_build_progress_load(struct slc_build_progress *progress,
 static enum slc_status save_facts(const struct slc_build_progress *progress, struct slc_error *err)
 {
     struct slc_state state = {.bytes = NULL};
-    enum slc_status status;
 
     slc_state_put(&state, progress->tag);
     slc_state_put(&state, progress->count);
@@ -55,7 +53,8 @@ static enum slc_status save_facts(const struct slc_build_progress *progress, str
         slc_state_put(&state, fact->counts.explicit_zeros);
         slc_state_put(&state, fact->counts.rounded_values);
     }
-    status = slc_state_save(&state, progress->files, progress->folder, SLC_SORTED_STATE_NAME, err);
+    enum slc_status status =
+        slc_state_save(&state, progress->files, progress->folder, SLC_SORTED_STATE_NAME, err);
     slc_state_destroy(&state);
     return status;
 }
@@ -64,8 +63,6 @@ enum slc_status slc_build_progress_add(struct slc_build_progress *progress,
                                        const struct slc_build_fact *fact,
                                        struct slc_error *err)
 {
-    enum slc_status status;
-
     if (progress->count == SLC_BUCKETS_MAX) {
         return SLC_OK; /* every bucket is noted once; this only bounds what is not to be believed */
     }
@@ -73,7 +70,7 @@ enum slc_status slc_build_progress_add(struct slc_build_progress *progress,
     if (slc_seconds_since(progress->saved_ns) < progress->seconds) {
         return SLC_OK;
     }
-    status = save_facts(progress, err);
+    enum slc_status status = save_facts(progress, err);
     progress->saved_ns = slc_clock_ns();
     return status;
 }

@@ -342,11 +342,9 @@ static enum slc_status set_frame(struct split *split, struct slc_error *err)
 
 static enum slc_status scatter_all(struct split *split, struct slc_error *err)
 {
-    enum slc_status status;
-
     SLC_TRY(set_frame(split, err));
     pthread_mutex_init(&split->mutex, NULL);
-    status = slc_team_run(split->options->workers, split_worker, split, err);
+    enum slc_status status = slc_team_run(split->options->workers, split_worker, split, err);
     pthread_mutex_destroy(&split->mutex);
     if (status == SLC_OK && split->fault.status != SLC_OK) {
         status = split->fault.status;
@@ -439,9 +437,7 @@ enum slc_status slc_build_split(const struct slc_split_options *options,
     split.entries_left = split.entries;
     wanted = parts_wanted(&split, runs);
     status = allocate_parts(&split, wanted, err);
-    if (status == SLC_OK) {
-        status = take_sample(&split, places, (uint32_t)capacity, &sampled, err);
-    }
+    SLC_THEN(status, take_sample(&split, places, (uint32_t)capacity, &sampled, err));
     if (status == SLC_OK && sampled == 0) {
         status = fail_counts(err);
     }

@@ -141,9 +141,6 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
                                       const struct slc_tile_blob *blob,
                                       struct slc_error *err)
 {
-    enum slc_status status;
-    uint64_t start;
-
     while (tiles->appended != at && !slc_tiles_failed(tiles)) {
         slc_tiles_wait(tiles);
     }
@@ -151,8 +148,8 @@ static enum slc_status append_in_turn(struct slc_tiles *tiles,
         return SLC_OK; /* what is known already */
     }
     pthread_mutex_unlock(&tiles->lock);
-    start = slc_clock_ns();
-    status = append_tile(tiles->writer, beginning, blob, err);
+    uint64_t start = slc_clock_ns();
+    enum slc_status status = append_tile(tiles->writer, beginning, blob, err);
     start = slc_clock_ns() - start;
     pthread_mutex_lock(&tiles->lock);
     tiles->write_ns += start;
@@ -177,28 +174,21 @@ check_within(const struct slc_tiles *tiles, const struct slc_tile_blob *blob, st
 bool slc_tiles_encode_next(struct slc_tiles *tiles, unsigned worker)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    struct listed_tile *tile;
     struct slc_tile_blob blob;
-    enum slc_status status;
-    uint64_t at, start;
 
     if (tiles->taken == tiles->listed || slc_tiles_failed(tiles)) {
         return false;
     }
-    at = tiles->taken++;
-    tile = &tiles->ring[at % TILES_MAX];
+    uint64_t at = tiles->taken++;
+    struct listed_tile *tile = &tiles->ring[at % TILES_MAX];
     pthread_mutex_unlock(&tiles->lock);
-    start = slc_clock_ns();
-    status = slc_tile_encode(tiles->encoders[worker], &tile->source, &blob, &err);
-    if (status == SLC_OK) {
-        status = check_within(tiles, &blob, &err);
-    }
+    uint64_t start = slc_clock_ns();
+    enum slc_status status = slc_tile_encode(tiles->encoders[worker], &tile->source, &blob, &err);
+    SLC_THEN(status, check_within(tiles, &blob, &err));
     start = slc_clock_ns() - start;
     pthread_mutex_lock(&tiles->lock);
     tiles->encode_ns += start;
-    if (status == SLC_OK) {
-        status = append_in_turn(tiles, at, tile->beginning, &blob, &err);
-    }
+    SLC_THEN(status, append_in_turn(tiles, at, tile->beginning, &blob, &err));
     if (status != SLC_OK) {
         slc_tiles_fail(tiles, &err);
     }
@@ -216,15 +206,13 @@ enum slc_status slc_tiles_put(struct slc_tiles *tiles,
                               uint32_t *borrowed,
                               struct slc_error *err)
 {
-    enum slc_status status;
-
     pthread_mutex_lock(&tiles->lock);
     while (tiles->listed - tiles->appended == TILES_MAX && !slc_tiles_failed(tiles)) {
         if (!slc_tiles_encode_next(tiles, worker)) {
             slc_tiles_wait(tiles);
         }
     }
-    status = slc_tiles_status(tiles, err);
+    enum slc_status status = slc_tiles_status(tiles, err);
     if (status == SLC_OK) {
         tiles->ring[tiles->listed++ % TILES_MAX] =
             (struct listed_tile){*source, borrowed, tiles->next};
@@ -248,15 +236,13 @@ enum slc_status slc_tiles_release(struct slc_tiles *tiles,
                                   const uint32_t *borrowed,
                                   struct slc_error *err)
 {
-    enum slc_status status;
-
     pthread_mutex_lock(&tiles->lock);
     while (*borrowed > 0 && !slc_tiles_failed(tiles)) {
         if (!slc_tiles_encode_next(tiles, worker)) {
             slc_tiles_wait(tiles);
         }
     }
-    status = slc_tiles_status(tiles, err);
+    enum slc_status status = slc_tiles_status(tiles, err);
     pthread_mutex_unlock(&tiles->lock);
     return status;
 }

@@ -35,8 +35,6 @@ static char *spill_path(const struct slc_builder *builder, const char *temp_fold
 static enum slc_status
 check_options(const struct slc_builder_options *options, unsigned order, struct slc_error *err)
 {
-    uint64_t least;
-
     if (order == 0 || order > SLC_MAX_ORDER) {
         return slc_fail(err, SLC_ERR_USAGE, "a tensor of %u modes: 1 to %d are possible", order,
                         SLC_MAX_ORDER);
@@ -56,7 +54,7 @@ check_options(const struct slc_builder_options *options, unsigned order, struct 
                         " are possible",
                         options->block_bytes, SLC_MIN_BLOCK_BYTES, SLC_MAX_BLOCK_BYTES);
     }
-    least = slc_builder_memory_min(options, order);
+    uint64_t least = slc_builder_memory_min(options, order);
     if (options->memory_bytes < least) {
         return slc_fail_budget(err, options->memory_bytes, least,
                                "building a store of %u modes with %u threads", order,
@@ -70,12 +68,11 @@ static enum slc_status check_temp_folder(const struct slc_builder_options *optio
                                          struct slc_error *err)
 {
     struct slc_file_stat stat;
-    int code;
 
     if (options->temp_folder == NULL) {
         return SLC_OK;
     }
-    code = options->files->stat_path(options->files->self, options->temp_folder, &stat);
+    int code = options->files->stat_path(options->files->self, options->temp_folder, &stat);
     if (code >= 0 && stat.kind != 'd') {
         code = -ENOTDIR;
     }
@@ -107,10 +104,8 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
         goto cleanup;
     }
     status = check_temp_folder(&b->options, err);
-    if (status == SLC_OK) {
-        status = slc_build_folder_begin(&b->folder, b->options.files, options->output,
-                                        options->overwrite, b->completable, err);
-    }
+    SLC_THEN(status, slc_build_folder_begin(&b->folder, b->options.files, options->output,
+                                            options->overwrite, b->completable, err));
     if (status != SLC_OK) {
         goto cleanup;
     }
@@ -125,9 +120,7 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     b->options.output = NULL;
     b->options.temp_folder = NULL;
     status = slc_build_fibers_start(b, err);
-    if (status == SLC_OK) {
-        status = slc_builder_take_left(b, err);
-    }
+    SLC_THEN(status, slc_builder_take_left(b, err));
     if (status == SLC_OK && !b->resumed) {
         status = slc_build_take_push_memory(b, 1, NULL, err);
     }
@@ -176,23 +169,19 @@ enum slc_status slc_builder_sample(struct slc_builder *builder,
                                    struct slc_error *err)
 {
     struct slc_fiber_run run;
-    enum slc_status status;
-    uint32_t count, buckets;
-    uint64_t *rows;
+    uint32_t count;
 
     assert(sample->order == builder->order && !builder->resumed);
     builder->entries_expected = entries_expected;
     slc_build_release_push_memory(builder);
     slc_splitters_destroy(&builder->splitters);
-    rows = sample_rows(sample, builder->order, builder->options.assumed_base, &count);
+    uint64_t *rows = sample_rows(sample, builder->order, builder->options.assumed_base, &count);
     SLC_TRY(slc_check_memory(rows != NULL, err, "for a sample of %u coordinates", count));
-    buckets = slc_build_buckets_wanted(&builder->options, sample, entries_expected);
-    status = slc_build_fibers_assume(builder, rows, count, stretches < count ? stretches : count,
-                                     entries_expected, &run, err);
-    if (status == SLC_OK) {
-        status = slc_splitters_choose(&builder->splitters, builder->order, run, rows, count,
-                                      buckets, err);
-    }
+    uint32_t buckets = slc_build_buckets_wanted(&builder->options, sample, entries_expected);
+    enum slc_status status = slc_build_fibers_assume(
+        builder, rows, count, stretches < count ? stretches : count, entries_expected, &run, err);
+    SLC_THEN(status, slc_splitters_choose(&builder->splitters, builder->order, run, rows, count,
+                                          buckets, err));
     slc_free(rows);
     SLC_TRY(status);
     return slc_build_take_push_memory(builder, builder->splitters.count + 1, NULL, err);
@@ -251,16 +240,13 @@ enum slc_status slc_builder_push(struct slc_builder *builder,
                                  struct slc_error *err)
 {
     struct slc_scatter *scatter = &builder->scatter;
-    enum slc_status status;
 
     assert(worker < builder->options.workers && entries->order == builder->order);
     if (entries->count == 0) {
         return SLC_OK;
     }
-    status = slc_stop_check(builder->options.stop, err);
-    if (status == SLC_OK) {
-        status = fit_frame(builder, worker, entries, err);
-    }
+    enum slc_status status = slc_stop_check(builder->options.stop, err);
+    SLC_THEN(status, fit_frame(builder, worker, entries, err));
     if (entries->first == 0 || scatter->workers[worker].sequence != entries->sequence) {
         slc_scatter_piece(scatter, worker, entries->sequence);
     }

@@ -192,13 +192,10 @@ slc_builder_commit(struct slc_builder *builder, const struct slc_state *note, st
     uint64_t start_ns = slc_clock_ns();
     struct slc_spill_extent extent = {.segments = 0};
     struct slc_state state = {.bytes = NULL};
-    enum slc_status status;
 
     assert(options->resumable);
-    status = slc_scatter_flush_all(&builder->scatter, err);
-    if (status == SLC_OK) {
-        status = slc_spill_commit(builder->spill, &extent, err);
-    }
+    enum slc_status status = slc_scatter_flush_all(&builder->scatter, err);
+    SLC_THEN(status, slc_spill_commit(builder->spill, &extent, err));
     if (status == SLC_OK) {
         slc_state_put(&state, options->identity.input);
         slc_state_put(&state, options->identity.options);
@@ -234,13 +231,12 @@ get_splitters(struct slc_state *state, struct slc_builder *builder, struct slc_e
 {
     struct slc_splitters *splitters = &builder->splitters;
     const unsigned order = builder->order;
-    size_t numbers;
 
     splitters->order = order;
     splitters->count = (uint32_t)slc_state_get(state, SLC_BUCKETS_MAX - 1);
     splitters->run.mode = (unsigned)slc_state_get(state, order - 1);
     splitters->run.bits = (unsigned)slc_state_get(state, SLC_FIBER_BITS_MAX);
-    numbers = (size_t)splitters->count * order;
+    size_t numbers = (size_t)splitters->count * order;
     for (unsigned n = 0; n < order; n++) {
         splitters->largest[n] = slc_state_get(state, UINT64_MAX);
     }
@@ -267,10 +263,9 @@ get_frames(struct slc_state *state, struct slc_key_frames *frames, struct slc_er
 
     for (uint32_t i = 0; i < count && !state->bad; i++) {
         uint64_t dims[SLC_MAX_ORDER];
-        bool hopeless;
 
         frames->index_base = slc_state_get(state, 1);
-        hopeless = slc_state_get(state, 1) != 0;
+        bool hopeless = slc_state_get(state, 1) != 0;
         for (unsigned n = 0; n < frames->order; n++) {
             unsigned bits = (unsigned)slc_state_get(state, SLC_FRAME_MODE_BITS_MAX);
 
@@ -312,13 +307,12 @@ static void get_workers(struct slc_state *state, struct slc_builder *builder)
 static void get_head(struct slc_state *state, struct slc_builder *builder, const char **why)
 {
     struct slc_builder_options *options = &builder->options;
-    uint64_t memory_bytes;
 
     *why = slc_identity_differs(state, &options->identity);
     if (*why == NULL && slc_state_get(state, SLC_MAX_ORDER) != builder->order) {
         *why = "it had other options";
     }
-    memory_bytes = slc_state_get(state, UINT64_MAX);
+    uint64_t memory_bytes = slc_state_get(state, UINT64_MAX);
     if (memory_bytes > options->memory_bytes &&
         memory_bytes - options->memory_bytes <= memory_slack_bytes) {
         options->memory_bytes = memory_bytes;
@@ -332,10 +326,9 @@ static enum slc_status get_all(struct slc_builder *builder, const char **why, st
 {
     struct slc_state *state = &builder->note;
     struct slc_spill_extent extent = {.segments = 0};
-    enum slc_status status;
 
     pass_extent(state, true, &extent);
-    status = get_splitters(state, builder, err);
+    enum slc_status status = get_splitters(state, builder, err);
     if (status != SLC_OK || state->bad) {
         return status;
     }
@@ -385,7 +378,6 @@ static enum slc_status
 take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
     bool sound;
 
     if (builder->options.restart) {
@@ -393,7 +385,7 @@ take_left(struct slc_builder *builder, const char **why, struct slc_error *err)
         return SLC_OK;
     }
     /* One of a complete store that is sound does not come to here. */
-    status = refuse_complete(builder, why, err);
+    enum slc_status status = refuse_complete(builder, why, err);
     if (status != SLC_OK || *why != NULL) {
         return status;
     }
@@ -429,13 +421,12 @@ enum slc_status slc_builder_take_left(struct slc_builder *builder, struct slc_er
     const uint64_t memory_bytes = builder->options.memory_bytes;
     const unsigned assumed_base = builder->options.assumed_base;
     const char *why = NULL;
-    enum slc_status status;
 
     builder->start_ns = builder->commit_ns = slc_clock_ns();
     if (!builder->folder.found) {
         return SLC_OK;
     }
-    status = take_left(builder, &why, err);
+    enum slc_status status = take_left(builder, &why, err);
     if (status == SLC_OK && why == NULL) {
         builder->resumed = true;
         return SLC_OK;

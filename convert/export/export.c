@@ -129,19 +129,13 @@ static void export_worker(void *context, unsigned worker, unsigned workers)
         struct slc_tile_view tile;
         enum slc_status status = slc_stop_check(export->options->stop, err);
 
-        if (status == SLC_OK) {
-            status = slc_tile_open(export->decoders[worker], &export->view, (uint32_t)stream.ticket,
-                                   &tile, err);
-        }
+        SLC_THEN(status, slc_tile_open(export->decoders[worker], &export->view,
+                                       (uint32_t)stream.ticket, &tile, err));
 
         stream.used = 0;
         stream.has_turn = false;
-        if (status == SLC_OK) {
-            status = format_tile(&stream, &tile, err);
-        }
-        if (status == SLC_OK) {
-            status = write_buffer(&stream, err);
-        }
+        SLC_THEN(status, format_tile(&stream, &tile, err));
+        SLC_THEN(status, write_buffer(&stream, err));
         if (status != SLC_OK) {
             if (status != SLC_ERR_INTERRUPTED) {
                 err->status = status;
@@ -156,7 +150,6 @@ static void export_worker(void *context, unsigned worker, unsigned workers)
 static enum slc_status export_block(struct export *export, uint64_t block, struct slc_error *err)
 {
     struct slc_block_entry entry;
-    enum slc_status status;
 
     slc_reader_entry(export->store.reader, block, &entry);
     SLC_TRY(slc_block_file_read(&export->file, export->block.data, entry.padded_bytes, entry.offset,
@@ -171,7 +164,7 @@ static enum slc_status export_block(struct export *export, uint64_t block, struc
     for (unsigned i = 0; i < export->workers; i++) {
         slc_error_clear(&export->worker_errors[i]);
     }
-    status = slc_team_run(export->workers, export_worker, export, err);
+    enum slc_status status = slc_team_run(export->workers, export_worker, export, err);
     for (unsigned i = 0; i < export->workers && status == SLC_OK; i++) {
         status = export->worker_errors[i].status;
         if (status != SLC_OK && err != NULL) {
@@ -198,7 +191,6 @@ divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
                      slc_buffer_footprint(info->max_block_bytes, SLC_PAGES_SMALL) +
                      slc_input_numbers_bytes(&export->store.manifest);
     uint64_t least = fixed + each + TEXT_BYTES_MIN;
-    uint64_t share;
 
     if (budget == 0) {
         *text_bytes = TEXT_BYTES_MAX;
@@ -210,7 +202,7 @@ divide_memory(struct export *export, size_t *text_bytes, struct slc_error *err)
     while (export->workers > 1 && fixed + export->workers * (each + TEXT_BYTES_MIN) > budget) {
         export->workers--;
     }
-    share = (budget - fixed) / export->workers - each;
+    uint64_t share = (budget - fixed) / export->workers - each;
     *text_bytes = (size_t)slc_min_u64(share & ~(uint64_t)(SLC_PAGE_BYTES - 1), TEXT_BYTES_MAX);
     return SLC_OK;
 }
@@ -226,10 +218,9 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
     const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
     struct slc_store_trial trial = {.nnz = 0};
     size_t text_bytes = 0;
-    enum slc_status status;
 
     SLC_TRY(slc_store_open_within(export.files, options->store, budget, &export.store, err));
-    status = divide_memory(&export, &text_bytes, err);
+    enum slc_status status = divide_memory(&export, &text_bytes, err);
     if (status == SLC_OK && seconds > 0) {
         status = slc_store_trial(export.files, export.store.reader, seconds, NULL, &trial, err);
     }
@@ -320,9 +311,7 @@ slc_export_tns(const struct slc_export_options *options, uint64_t *lines, struct
          block++) {
         status = export_block(&export, block, err);
     }
-    if (status == SLC_OK) {
-        status = slc_text_output_finish(&export.text, err);
-    }
+    SLC_THEN(status, slc_text_output_finish(&export.text, err));
     if (status == SLC_OK) {
         *lines = export.lines;
     }

@@ -76,10 +76,8 @@ decode_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
 
 static bool has_failed(struct lists *lists)
 {
-    bool failed;
-
     pthread_mutex_lock(&lists->mutex);
-    failed = lists->fault.status != SLC_OK;
+    bool failed = lists->fault.status != SLC_OK;
     pthread_mutex_unlock(&lists->mutex);
     return failed;
 }
@@ -214,7 +212,6 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
     const struct slc_files *files = slc_files_or_system(options->files);
     const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
     struct lists *lists = slc_calloc(1, sizeof *lists);
-    enum slc_status status;
 
     if (lists == NULL || pthread_mutex_init(&lists->mutex, NULL) != 0) {
         slc_free(lists);
@@ -222,14 +219,11 @@ enum slc_status slc_export_lists(const struct slc_export_options *options,
     }
     lists->options = options;
     lists->workers = options->threads;
-    status = slc_store_open_within(files, options->store, budget, &lists->store, err);
-    if (status == SLC_OK) {
-        status = slc_list_output_open(&lists->output, files, options->output, options->overwrite,
-                                      form, &lists->store.manifest, err);
-    }
-    if (status == SLC_OK) {
-        status = write_file(lists, err);
-    }
+    enum slc_status status =
+        slc_store_open_within(files, options->store, budget, &lists->store, err);
+    SLC_THEN(status, slc_list_output_open(&lists->output, files, options->output,
+                                          options->overwrite, form, &lists->store.manifest, err));
+    SLC_THEN(status, write_file(lists, err));
     if (status == SLC_OK) {
         *nnz = lists->store.manifest.nnz;
     }
@@ -289,9 +283,7 @@ static enum slc_status forecast_lists(struct lists *lists,
     struct slc_list_file file;
     enum slc_status status = slc_list_file_plan(&file, form, &lists->store.manifest, err);
 
-    if (status == SLC_OK) {
-        status = judge_memory(lists, &file, forecast, err);
-    }
+    SLC_THEN(status, judge_memory(lists, &file, forecast, err));
     if (status == SLC_OK && seconds > 0) {
         status =
             slc_store_trial(lists->store.files, lists->store.reader, seconds, NULL, &trial, err);

@@ -149,13 +149,12 @@ static void add_member(struct archive *archive,
     uint8_t *at = add_piece(file);
     uint64_t length = NPY_BYTES + bytes;
     uint8_t local[SLC_ZIP_LOCAL_MAX];
-    uint32_t before;
 
     for (unsigned i = first; i <= last; i++) {
         length += file->nnz * slc_list_kind_bytes(file->lists[i].kind);
     }
     *member = (struct slc_zip_member){.name = name, .offset = file->bytes, .bytes = length};
-    before = slc_zip_local(member, local);
+    uint32_t before = slc_zip_local(member, local);
     put_npy(at + before, type, shape);
     if (bytes > 0) {
         memcpy(at + before + NPY_BYTES, content, bytes);
@@ -185,7 +184,6 @@ static void arrange_archive(struct slc_list_file *file)
     uint8_t dims[SLC_MAX_ORDER * 8];
     const uint8_t zero[8] = {0};
     char lists[64], one[32], order[16];
-    uint8_t *at;
 
     for (unsigned i = 0; i < n; i++) {
         slc_store_u64(dims + (size_t)8 * i, file->dims[i]);
@@ -207,7 +205,7 @@ static void arrange_archive(struct slc_list_file *file)
     }
     add_member(&archive, "shape.npy", "<i8", order, none_first, none_last, dims, 8 * n);
     add_member(&archive, "data.npy", type_of(file, n), one, n, n, NULL, 0);
-    at = add_piece(file);
+    uint8_t *at = add_piece(file);
     grow_file(file, slc_zip_directory(archive.members, archive.count, file->bytes, at));
 }
 

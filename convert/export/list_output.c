@@ -40,12 +40,8 @@ enum slc_status slc_list_output_open(struct slc_list_output *output,
     uint64_t offset;
     enum slc_status status = slc_list_file_plan(&output->file, form, manifest, err);
 
-    if (status == SLC_OK) {
-        status = check_free(files, path, overwrite, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_check_parent_outside_stores(files, path, err);
-    }
+    SLC_THEN(status, check_free(files, path, overwrite, err));
+    SLC_THEN(status, slc_check_parent_outside_stores(files, path, err));
     if (status == SLC_OK) {
         status = slc_output_open(&output->output, files, path, err);
         output->open = status == SLC_OK;

@@ -98,7 +98,6 @@ static enum slc_status gather_chunk(struct row_order *work,
     slc_u128 keys[CHUNK_NNZ];
     uint32_t from[CHUNK_NNZ];
     uint32_t count = 0;
-    uint64_t at;
 
     for (uint32_t i = 0; i < chunk->nnz; i++) {
         const uint64_t bin =
@@ -107,7 +106,7 @@ static enum slc_status gather_chunk(struct row_order *work,
         from[count] = i;
         count += bin >= work->first_bin && bin <= work->last_bin;
     }
-    at = atomic_fetch_add_explicit(&work->gathered, count, memory_order_relaxed);
+    uint64_t at = atomic_fetch_add_explicit(&work->gathered, count, memory_order_relaxed);
     if (count > work->wanted || at > work->wanted - count) {
         return slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
     }
@@ -194,9 +193,7 @@ static enum slc_status write_sorted(struct row_order *work, struct slc_error *er
         slc_list_part_sum(&output->file, &work->part);
         slc_list_output_sum(output, &work->part);
         status = slc_stop_check(work->options->stop, err);
-        if (status == SLC_OK) {
-            status = slc_list_output_write(output, &work->part, work->written, err);
-        }
+        SLC_THEN(status, slc_list_output_write(output, &work->part, work->written, err));
         work->written += work->part.count;
     }
     return status;
@@ -207,7 +204,6 @@ static enum slc_status write_bins(
     struct row_order *work, uint64_t first, uint64_t last, uint64_t wanted, struct slc_error *err)
 {
     const struct slc_row_order_options *options = work->options;
-    enum slc_status status;
 
     work->first_bin = first;
     work->last_bin = last;
@@ -218,7 +214,7 @@ static enum slc_status write_bins(
         return slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");
     }
     slc_column_sort(work->columns, work->scratch, wanted);
-    status = write_sorted(work, err);
+    enum slc_status status = write_sorted(work, err);
     if (options->progress != NULL) {
         options->progress(options->context, "export", work->written, options->store->manifest.nnz);
     }
@@ -271,11 +267,10 @@ static enum slc_status take_memory(struct row_order *work, struct slc_error *err
 {
     const uint64_t sets = (work->wide ? 6U : 4U) * work->capacity;
     const uint64_t part = slc_list_part_bytes(work->order, SLC_TILE_NNZ);
-    uint64_t *at;
 
     SLC_TRY(slc_buffer_create(&work->memory, part + sets * sizeof(uint64_t), SLC_PAGES_SMALL, err));
     work->part = (struct slc_list_part){.bytes = work->memory.data, .room = SLC_TILE_NNZ};
-    at = (uint64_t *)work->memory.data + part / sizeof *at;
+    uint64_t *at = (uint64_t *)work->memory.data + part / sizeof *at;
     for (unsigned set = 0; set < 2; set++) {
         struct slc_key_columns *columns = set == 0 ? &work->columns : &work->scratch;
 
@@ -358,15 +353,12 @@ enum slc_status slc_row_order_write(const struct slc_row_order_options *options,
 {
     const uint64_t nnz = options->store->manifest.nnz;
     struct row_order work;
-    enum slc_status status;
 
     SLC_TRY(plan_parts(options, &work, err));
-    status = take_memory(&work, err);
-    if (status == SLC_OK) {
-        status = work.capacity < nnz
-                     ? write_parts(&work, err)
-                     : write_bins(&work, 0, (UINT64_C(1) << BIN_BITS) - 1, nnz, err);
-    }
+    enum slc_status status = take_memory(&work, err);
+    SLC_THEN(status, work.capacity < nnz
+                         ? write_parts(&work, err)
+                         : write_bins(&work, 0, (UINT64_C(1) << BIN_BITS) - 1, nnz, err));
     if (status == SLC_OK && work.written != nnz) {
         status =
             slc_fail(err, SLC_ERR_DAMAGED, "the store holds other nonzeros than it did before");

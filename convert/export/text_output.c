@@ -73,11 +73,10 @@ enum slc_status slc_text_output_open(struct slc_text_output *output,
                                      size_t buffer_bytes,
                                      struct slc_error *err)
 {
-    enum slc_status status;
-
     *output = (struct slc_text_output){
         .files = files, .fd = -1, .lock = -1, .workers = workers, .buffer_bytes = buffer_bytes};
-    status = slc_buffer_create(&output->memory, workers * buffer_bytes, SLC_PAGES_SMALL, err);
+    enum slc_status status =
+        slc_buffer_create(&output->memory, workers * buffer_bytes, SLC_PAGES_SMALL, err);
     if (status == SLC_OK && strcmp(path, "-") == 0) {
         output->fd = STDOUT_FILENO;
     } else if (status == SLC_OK) {
@@ -119,10 +118,9 @@ enum slc_status slc_text_output_write(struct slc_text_output *output,
 static enum slc_status close_device(struct slc_text_output *output, struct slc_error *err)
 {
     int fd = output->fd;
-    int code;
 
     output->fd = -1;
-    code = output->files->close(output->files->self, fd);
+    int code = output->files->close(output->files->self, fd);
     return code < 0 ? slc_fail_errno(err, -code, output->path, "completing the output") : SLC_OK;
 }
 
@@ -131,10 +129,9 @@ static enum slc_status put_in_place(struct slc_text_output *output, struct slc_e
     const struct slc_files *files = output->files;
     char *parent = slc_path_parent(output->path);
     int fd = output->fd;
-    int code;
 
     SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
-    code = files->sync(files->self, fd);
+    int code = files->sync(files->self, fd);
     if (code >= 0) {
         output->fd = -1;
         code = files->close(files->self, fd);

@@ -109,12 +109,11 @@ uint32_t slc_zip_directory(const struct slc_zip_member *members,
                            uint8_t *bytes)
 {
     uint8_t *at = bytes;
-    uint32_t directory;
 
     for (unsigned i = 0; i < count; i++) {
         at += put_entry(&members[i], at);
     }
-    directory = (uint32_t)(at - bytes);
+    uint32_t directory = (uint32_t)(at - bytes);
     if (offset >= BEYOND) {
         at += put_end64(count, offset, directory, at);
     }

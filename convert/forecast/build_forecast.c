@@ -159,9 +159,7 @@ judge_sample(const struct slc_build_job *job, struct slc_build_sample *found, st
     }
     if (status == SLC_OK && job->build->fibers == SLC_FIBERS_AUTO) {
         status = choose_fibers(job, counts, rows, found, err);
-        if (status == SLC_OK) {
-            status = compare_guess(job, counts, rows, found, err);
-        }
+        SLC_THEN(status, compare_guess(job, counts, rows, found, err));
     } else if (status == SLC_OK && job->build->fibers == SLC_FIBERS_GIVEN) {
         found->run = job->build->run;
         status = judge_mode(job, counts, rows, found->run.mode, &estimate, err);

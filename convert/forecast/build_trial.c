@@ -171,14 +171,13 @@ static enum slc_status make_up(const struct entry *entries,
     uint32_t *lengths = slc_malloc((count + (size_t)1) * sizeof *lengths);
     uint32_t pieces = 0, at = 0;
     slc_u128 place = 0;
-    double fill, closer;
 
     SLC_TRY(slc_check_memory(lengths != NULL, err, "for a trial of encoding"));
     for (uint32_t i = 0; i < count; i += lengths[pieces++]) {
         lengths[pieces] = piece_length(entries, count, i, run);
     }
-    closer = fmin(pieces / found->pieces, 1);
-    fill = fill_factor(lengths, pieces, pieces * found->nnz / found->pieces);
+    double closer = fmin(pieces / found->pieces, 1);
+    double fill = fill_factor(lengths, pieces, pieces * found->nnz / found->pieces);
     for (uint32_t p = 0; p < pieces && tile->nnz < SLC_TILE_NNZ; p++) {
         if (p > 0) {
             const double gap = (double)((entries[at].key >> run->bits) -
@@ -271,10 +270,9 @@ static enum slc_status encode_tile(const struct slc_build_job *job,
 
     for (unsigned k = 0; k < TRIALS && status == SLC_OK; k++) {
         const uint64_t start_ns = slc_clock_ns();
-        double nanoseconds;
 
         status = encode_cut(encoder, keys, job->dims, tile, &encoded, err);
-        nanoseconds = (double)(slc_clock_ns() - start_ns) / tile->nnz;
+        double nanoseconds = (double)(slc_clock_ns() - start_ns) / tile->nnz;
         trial->nanoseconds =
             k == 0 || nanoseconds < trial->nanoseconds ? nanoseconds : trial->nanoseconds;
     }
@@ -341,11 +339,10 @@ enum slc_status slc_build_trial(const struct slc_build_job *job,
     const size_t most = (size_t)slc_min_u64(job->sample->count, SLC_TILE_NNZ);
     struct entry *entries = slc_malloc((most + 1) * sizeof *entries);
     struct slc_build_trial together;
-    enum slc_status status;
 
     *trial = (struct slc_build_trial){.nnz = 0};
     SLC_TRY(slc_check_memory(entries != NULL, err, "for a trial of encoding"));
-    status = try_entries(job, found, false, entries, trial, err);
+    enum slc_status status = try_entries(job, found, false, entries, trial, err);
     /* Pieces are known by the builder's own run alone. Fibers are kept together where that is
      * shorter, so it is no longer than plain order is. */
     if (status == SLC_OK && found->run.bits == SLC_FIBER_BITS && found->pieces > 0) {

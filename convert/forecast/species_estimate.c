@@ -108,8 +108,6 @@ static void halve_limit(struct slc_species *species)
 
 void slc_species_add(struct slc_species *species, uint64_t hash, uint64_t bytes)
 {
-    struct slc_species_slot *slot;
-
     assert(species->pieces > 0);
     if (species->opening) {
         species->opening = false;
@@ -119,7 +117,7 @@ void slc_species_add(struct slc_species *species, uint64_t hash, uint64_t bytes)
         return;
     }
     hash = hash != 0 ? hash : 1; /* 0 marks what is free */
-    slot = find_slot(species->slots, hash);
+    struct slc_species_slot *slot = find_slot(species->slots, hash);
     if (slot->hash == 0) {
         *slot =
             (struct slc_species_slot){.hash = hash,

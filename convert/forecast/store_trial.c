@@ -99,10 +99,9 @@ static enum slc_status
 warm_up(struct work *work, const struct slc_block_view *view, struct slc_error *err)
 {
     const struct work before = *work;
-    enum slc_status status;
 
     work->sample = NULL;
-    status = try_tile(work, view, 0, err);
+    enum slc_status status = try_tile(work, view, 0, err);
     *work = before;
     return status;
 }
@@ -111,15 +110,14 @@ static enum slc_status try_block(struct work *work, uint64_t block, struct slc_e
 {
     struct slc_block_entry entry;
     struct slc_block_view view;
-    uint64_t start_ns, tried;
-    enum slc_status status;
 
     slc_reader_entry(work->reader, block, &entry);
-    tried = slc_min_u64(entry.tile_count, TILES / work->blocks);
+    uint64_t tried = slc_min_u64(entry.tile_count, TILES / work->blocks);
     SLC_TRY(
         slc_block_file_read(&work->file, work->block.data, entry.padded_bytes, entry.offset, err));
-    start_ns = slc_clock_thread_ns();
-    status = slc_block_open(work->reader, block, work->block.data, false, &view, err);
+    uint64_t start_ns = slc_clock_thread_ns();
+    enum slc_status status =
+        slc_block_open(work->reader, block, work->block.data, false, &view, err);
     if (status == SLC_OK) {
         /* Of all its tiles; those that are tried have their share of it. */
         work->decode_ns += (slc_clock_thread_ns() - start_ns) * tried / entry.tile_count;
@@ -145,9 +143,7 @@ static enum slc_status try_blocks(struct work *work, double seconds, struct slc_
     enum slc_status status =
         slc_buffer_create(&work->block, info->max_block_bytes, SLC_PAGES_SMALL, err);
 
-    if (status == SLC_OK) {
-        status = slc_decoder_create(info, SLC_F64, &work->decoder, err);
-    }
+    SLC_THEN(status, slc_decoder_create(info, SLC_F64, &work->decoder, err));
     work->blocks = (uint32_t)blocks;
     for (uint64_t k = 0; k < blocks && status == SLC_OK; k++) {
         if (k > 0 && slc_seconds_since(start_ns) >= seconds) {
@@ -166,7 +162,6 @@ enum slc_status slc_store_trial(const struct slc_files *files,
                                 struct slc_error *err)
 {
     struct work work = {.reader = reader, .block = SLC_BUFFER_INIT, .sample = sample};
-    enum slc_status status;
 
     *trial = (struct slc_store_trial){.nnz = 0};
     if (slc_reader_info(reader)->max_block_bytes > BLOCK_BYTES_MOST) {
@@ -174,7 +169,7 @@ enum slc_status slc_store_trial(const struct slc_files *files,
     }
     SLC_TRY(slc_block_file_open(files, slc_reader_path(reader), "opening the block file",
                                 &work.file, err));
-    status = try_blocks(&work, seconds, err);
+    enum slc_status status = try_blocks(&work, seconds, err);
     if (status == SLC_OK && work.nnz > 0) {
         trial->nnz = work.nnz;
         trial->decode_seconds = 1e-9 * (double)work.decode_ns / (double)work.nnz;

@@ -175,7 +175,6 @@ static void generate_pieces(void *context, unsigned worker, unsigned workers)
 static enum slc_status run_workers(struct generation *g, struct slc_error *err)
 {
     unsigned workers = g->workers;
-    enum slc_status status;
 
     SLC_TRY(slc_buffer_create(&g->columns, workers * columns_bytes(g), SLC_PAGES_SMALL, err));
     g->worker_errors = slc_calloc(workers, sizeof *g->worker_errors);
@@ -186,7 +185,7 @@ static enum slc_status run_workers(struct generation *g, struct slc_error *err)
     SLC_TRY(slc_turns_init(&g->turns, err));
     /* The first worker may come when the others have drawn everything. */
     report_progress(g, 0);
-    status = slc_team_run(workers, generate_pieces, g, err);
+    enum slc_status status = slc_team_run(workers, generate_pieces, g, err);
     slc_turns_destroy(&g->turns);
     for (unsigned i = 0; i < workers && status == SLC_OK; i++) {
         status = g->worker_errors[i].status;
@@ -208,9 +207,7 @@ generate_text(struct generation *g, struct slc_generate_report *report, struct s
         slc_text_output_open(&g->text, g->files, options->output, options->overwrite, g->workers,
                              slc_min_u64(share, TEXT_BYTES), err);
 
-    if (status == SLC_OK) {
-        status = run_workers(g, err);
-    }
+    SLC_THEN(status, run_workers(g, err));
     if (status == SLC_OK) {
         report->text_bytes = g->text.bytes;
         status = slc_text_output_finish(&g->text, err);
@@ -227,20 +224,18 @@ static enum slc_status give_sample(struct generation *g, struct slc_error *err)
     uint32_t count = (uint32_t)slc_min_u64(g->options->nnz, SAMPLE_ENTRIES);
     struct slc_entries sample = {.order = order, .count = count};
     uint64_t *columns[SLC_MAX_ORDER];
-    uint64_t *memory;
-    enum slc_status status;
 
     if (count == 0) {
         return SLC_OK;
     }
-    memory = slc_malloc((size_t)count * order * sizeof *memory);
+    uint64_t *memory = slc_malloc((size_t)count * order * sizeof *memory);
     SLC_TRY(slc_check_memory(memory != NULL, err, "for a sample of %u entries", count));
     for (unsigned mode = 0; mode < order; mode++) {
         columns[mode] = memory + (size_t)mode * count;
         sample.coords[mode] = columns[mode];
     }
     slc_random_tensor_coords(&g->tensor, 0, g->options->nnz / count, count, columns);
-    status = slc_builder_sample(g->builder, &sample, count, g->options->nnz, err);
+    enum slc_status status = slc_builder_sample(g->builder, &sample, count, g->options->nnz, err);
     slc_free(memory);
     return status;
 }
@@ -252,13 +247,10 @@ static enum slc_status generate_store(struct generation *g,
 {
     const struct slc_generate_options *options = g->options;
     struct slc_store_origin origin = {.dialect = "generate", .writer = "sluice " SLC_VERSION};
-    enum slc_status status;
 
     SLC_TRY(slc_builder_create(build, options->order, &g->builder, err));
-    status = give_sample(g, err);
-    if (status == SLC_OK) {
-        status = run_workers(g, err);
-    }
+    enum slc_status status = give_sample(g, err);
+    SLC_THEN(status, run_workers(g, err));
     if (status != SLC_OK) {
         slc_builder_abandon(g->builder);
         return status;
@@ -339,7 +331,6 @@ static enum slc_status
 begin_generation(struct generation *g, struct slc_builder_options *build, struct slc_error *err)
 {
     const struct slc_generate_options *options = g->options;
-    enum slc_status status;
 
     if (options->threads == 0 || options->threads > SLC_MAX_THREADS || options->order == 0 ||
         options->order > SLC_MAX_ORDER) {
@@ -347,7 +338,7 @@ begin_generation(struct generation *g, struct slc_builder_options *build, struct
                         "%u modes with %u threads: 1 to %d modes and 1 to %d threads are possible",
                         options->order, options->threads, SLC_MAX_ORDER, SLC_MAX_THREADS);
     }
-    status = divide_memory(g, build, err);
+    enum slc_status status = divide_memory(g, build, err);
     build->memory_bytes = g->memory_bytes;
     return status;
 }
@@ -371,9 +362,8 @@ enum slc_status slc_generate(const struct slc_generate_options *options,
     enum slc_status status = begin_generation(&g, &build, err);
 
     *report = (struct slc_generate_report){.entries = options->nnz, .store = g.store};
-    if (status == SLC_OK) {
-        status = g.store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err);
-    }
+    SLC_THEN(status,
+             g.store ? generate_store(&g, &build, report, err) : generate_text(&g, report, err));
     end_generation(&g);
     return status;
 }

@@ -164,8 +164,6 @@ fill_tables(struct slc_random_tensor *tensor, uint64_t table_bytes, struct slc_e
 
     for (unsigned round = 0; round < tensor->order; round++) {
         unsigned best = SLC_MAX_ORDER;
-        uint64_t bytes;
-        double *table;
 
         for (unsigned mode = 0; mode < tensor->order; mode++) {
             if (!done[mode] && (best == SLC_MAX_ORDER || tensor->dims[mode] < tensor->dims[best])) {
@@ -177,7 +175,7 @@ fill_tables(struct slc_random_tensor *tensor, uint64_t table_bytes, struct slc_e
         if (tensor->dims[best] > table_bytes / (8 * (uint64_t)tensor->rank)) {
             return SLC_OK;
         }
-        bytes = tensor->dims[best] * tensor->rank * 8;
+        uint64_t bytes = tensor->dims[best] * tensor->rank * 8;
         if (slc_buffer_footprint(bytes, SLC_PAGES_SMALL) > table_bytes) {
             return SLC_OK;
         }
@@ -185,7 +183,7 @@ fill_tables(struct slc_random_tensor *tensor, uint64_t table_bytes, struct slc_e
             return SLC_ERR_MEMORY;
         }
         table_bytes -= tensor->tables[best].bytes;
-        table = tensor->tables[best].data;
+        double *table = tensor->tables[best].data;
         for (uint64_t i = 0; i < tensor->dims[best] * tensor->rank; i++) {
             table[i] = slc_random_f64(tensor->seed, best, i);
         }
@@ -272,7 +270,6 @@ static void split_index(const struct slc_random_tensor *tensor,
 static uint64_t draw_id(const struct slc_random_tensor *tensor, unsigned mode, uint64_t index)
 {
     uint64_t stream = STREAM_TRIALS + mode;
-    uint64_t id;
 
     if (tensor->distribution == SLC_DIST_UNIFORM) {
         return slc_random_below(tensor->seed, stream, index, tensor->dims[mode]);
@@ -280,7 +277,7 @@ static uint64_t draw_id(const struct slc_random_tensor *tensor, unsigned mode, u
     if (tensor->distribution == SLC_DIST_WORST) {
         return (uint64_t)slc_feistel_apply(&tensor->shuffles[mode], index);
     }
-    id = slc_zipf_draw(&tensor->zipf[mode], tensor->seed, stream, SLC_MAX_ORDER, index);
+    uint64_t id = slc_zipf_draw(&tensor->zipf[mode], tensor->seed, stream, SLC_MAX_ORDER, index);
     if (tensor->distribution == SLC_DIST_ZIPF_SHUFFLED) {
         id = (uint64_t)slc_feistel_apply(&tensor->shuffles[mode], id);
     }

@@ -136,9 +136,8 @@ static enum slc_status plan_memory(struct slc_conversion *c, struct slc_error *e
 static enum slc_status create_parsers(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_parse_job *job = &c->job;
-    struct slc_piece *pieces;
 
-    pieces = slc_realloc(job->pieces, (job->workers + 2) * sizeof *pieces);
+    struct slc_piece *pieces = slc_realloc(job->pieces, (job->workers + 2) * sizeof *pieces);
     SLC_TRY(slc_check_memory(pieces != NULL, err, "for %u parsers", job->workers));
     job->pieces = pieces;
     memset(pieces + 1, 0, (job->workers + 1) * sizeof *pieces);
@@ -361,12 +360,8 @@ static enum slc_status run_build(struct slc_conversion *c, struct slc_error *err
         return status;
     }
     status = create_parsers(c, err);
-    if (status == SLC_OK) {
-        status = begin_build(c, err);
-    }
-    if (status == SLC_OK) {
-        status = parse_all(c, dims, err);
-    }
+    SLC_THEN(status, begin_build(c, err));
+    SLC_THEN(status, parse_all(c, dims, err));
     if (status == SLC_OK && c->appending != NULL && slc_conversion_knows_content(c)) {
         slc_builder_abandon(job->builder);
         return slc_complete_settle(&c->build, err);
@@ -458,9 +453,7 @@ static enum slc_status convert_input(const struct slc_convert_options *options,
     }
     c.job.piece_count = 1;
     status = slc_conversion_open_rows(&c, err);
-    if (status == SLC_OK) {
-        status = settle_dims(&c, err);
-    }
+    SLC_THEN(status, settle_dims(&c, err));
     if (status == SLC_OK && options->names) {
         status = slc_name_maps_check_order(options->names, c.header.order, err);
     }
@@ -471,9 +464,7 @@ static enum slc_status convert_input(const struct slc_convert_options *options,
         settle_stated_base(&c);
         status = plan_memory(&c, err);
     }
-    if (status == SLC_OK) {
-        status = run(&c, err);
-    }
+    SLC_THEN(status, run(&c, err));
     report->total_seconds = slc_seconds_since(c.start_ns);
 
 done:
@@ -492,12 +483,11 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
                             struct slc_error *err)
 {
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
 
     if (!options->output) {
         return slc_fail(err, SLC_ERR_USAGE, "an output is needed");
     }
-    status = convert_input(options, run_build, NULL, report, &fault);
+    enum slc_status status = convert_input(options, run_build, NULL, report, &fault);
     if (status == SLC_ERR_DAMAGED && report->build.resumed) {
         struct slc_convert_options anew = *options;
 

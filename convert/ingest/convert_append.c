@@ -153,19 +153,18 @@ bool slc_conversion_old_is_table(const struct slc_conversion *c)
 enum slc_status
 slc_conversion_old_table(struct slc_conversion *c, struct slc_csv_old *old, struct slc_error *err)
 {
-    enum slc_status status;
-
     if (c->options->names != NULL) {
         return slc_fail(err, SLC_ERR_USAGE, "a table has the names of its indices in its columns");
     }
     old->store = c->options->output;
     old->manifest = &c->appending->push.store.manifest;
-    status = slc_conversion_old_is_table(c)
-                 ? slc_csv_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
-                 : slc_fail(err, SLC_ERR_INPUT,
-                            "it does not tell the columns of a table: it was not made of one, or "
-                            "by an older version, or is a part of one that was; what is to be "
-                            "appended has to be given by indices");
+    enum slc_status status =
+        slc_conversion_old_is_table(c)
+            ? slc_csv_recall(c->appending->origin.table, &c->recalled, old->lowest, err)
+            : slc_fail(err, SLC_ERR_INPUT,
+                       "it does not tell the columns of a table: it was not made of one, or "
+                       "by an older version, or is a part of one that was; what is to be "
+                       "appended has to be given by indices");
     if (status == SLC_OK && c->recalled.order != old->manifest->order) {
         status = slc_fail(err, SLC_ERR_FORMAT, "it has %u modes, and a table of %u",
                           old->manifest->order, c->recalled.order);
@@ -330,9 +329,8 @@ slc_conversion_push_old(struct slc_conversion *c, uint64_t *dims, struct slc_err
         dims[n] = slc_max_u64(dims[n], a->push.info->dims[n]);
         c->report->dims[n] = dims[n];
     }
-    if (status == SLC_OK) {
-        status = slc_store_push_scan(&a->push, c->job.workers, c->options->stop, push_rows, c, err);
-    }
+    SLC_THEN(status,
+             slc_store_push_scan(&a->push, c->job.workers, c->options->stop, push_rows, c, err));
     /* Before everything is sorted in its place. */
     slc_store_push_close(&a->push);
     return status;

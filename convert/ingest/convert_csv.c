@@ -48,7 +48,6 @@ enum slc_status slc_conversion_open_csv(struct slc_conversion *c, struct slc_err
     struct slc_csv_request request;
     struct slc_csv_old old;
     struct slc_csv_report report;
-    enum slc_status status;
 
     SLC_TRY(slc_conversion_ask_csv(c, &request, &old, err));
     SLC_TRY(slc_csv_open(&request, &c->header, &c->csv, &c->job.source, &report, err));
@@ -61,7 +60,7 @@ enum slc_status slc_conversion_open_csv(struct slc_conversion *c, struct slc_err
         c->build.max_temp = slc_max_u64(
             options->max_temp - slc_min_u64(report.spooled_bytes, options->max_temp), 1);
     }
-    status = slc_row_source_next(c->job.source, &c->job.pieces[0], err);
+    enum slc_status status = slc_row_source_next(c->job.source, &c->job.pieces[0], err);
     c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
     return status;
 }

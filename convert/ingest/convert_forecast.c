@@ -233,9 +233,7 @@ enum slc_status slc_conversion_forecast(struct slc_conversion *conversion, struc
     } else {
         status = slc_conversion_sample(c, &sample, err);
     }
-    if (status == SLC_OK) {
-        status = judge_input(c, &sample, &job.bucket_share, err);
-    }
+    SLC_THEN(status, judge_input(c, &sample, &job.bucket_share, err));
     if (status == SLC_OK) {
         job.base = c->build.assumed_base;
         job.stretches = sample.stretches;

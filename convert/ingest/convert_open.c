@@ -53,9 +53,7 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
     if (status == SLC_OK && options->max_temp > 0) {
         c->build.max_temp = slc_max_u64(options->max_temp - spooled_bytes, 1);
     }
-    if (status == SLC_OK) {
-        status = slc_row_source_next(c->job.source, first, err);
-    }
+    SLC_THEN(status, slc_row_source_next(c->job.source, first, err));
     c->complete = status == SLC_OK && slc_row_source_lines(c->job.source) == c->header.nnz;
     return slc_conversion_blame(c, status, err);
 }
@@ -64,12 +62,11 @@ open_binary(struct slc_conversion *c, enum slc_dialect dialect, struct slc_error
 static enum slc_status open_text(struct slc_conversion *c, struct slc_error *err)
 {
     struct slc_piece *first = &c->job.pieces[0];
-    enum slc_status status;
 
     SLC_TRY(slc_input_next(c->input, first->buffer.data, SLC_PIECE_BYTES, &first->bytes, err));
     c->complete = slc_input_at_end(c->input);
-    status = slc_text_sniff(first->buffer.data, first->bytes, c->complete, c->options->dialect,
-                            &c->header, err);
+    enum slc_status status = slc_text_sniff(first->buffer.data, first->bytes, c->complete,
+                                            c->options->dialect, &c->header, err);
     if (status != SLC_OK) {
         return slc_conversion_blame(c, status, err);
     }

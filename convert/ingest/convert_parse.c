@@ -117,13 +117,12 @@ static enum slc_status
 commit_pieces(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
     struct slc_parse_queue *queue = job->queue;
-    bool sound;
 
     pthread_mutex_lock(&queue->lock);
     while (queue->free_count + 1 < job->piece_count && queue->fault_sequence == UINT64_MAX) {
         pthread_cond_wait(&queue->changed, &queue->lock);
     }
-    sound = queue->fault_sequence == UINT64_MAX;
+    bool sound = queue->fault_sequence == UINT64_MAX;
     pthread_mutex_unlock(&queue->lock);
     return sound ? job->commit(job, sequence, err) : SLC_OK;
 }
@@ -238,7 +237,6 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
 {
     struct slc_parse_queue queue = {.fault_sequence = UINT64_MAX, .fault = SLC_ERROR_INIT};
     struct slc_piece **places = slc_calloc(2 * (size_t)job->piece_count, sizeof *places);
-    enum slc_status status;
 
     if (job->all_read) {
         slc_free(places);
@@ -259,7 +257,7 @@ enum slc_status slc_parse_run(struct slc_parse_job *job, struct slc_error *err)
     queue.ready[0] = &job->pieces[0];
     queue.ready_count = 1;
 
-    status = slc_team_run(job->workers + 1, take_part, job, err);
+    enum slc_status status = slc_team_run(job->workers + 1, take_part, job, err);
     if (status == SLC_OK && queue.fault_sequence != UINT64_MAX) {
         if (err && err->status == SLC_OK) {
             *err = queue.fault;

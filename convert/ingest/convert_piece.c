@@ -30,10 +30,8 @@ keep_mark(struct slc_parse_job *job, struct slc_mark *mark, const struct slc_mar
 static bool
 is_mark_wanted(struct slc_parse_job *job, const struct slc_mark *mark, uint64_t sequence)
 {
-    bool wanted;
-
     pthread_mutex_lock(job->lock);
-    wanted = !mark->set || sequence < mark->sequence;
+    bool wanted = !mark->set || sequence < mark->sequence;
     pthread_mutex_unlock(job->lock);
     return wanted;
 }
@@ -51,11 +49,9 @@ uint64_t slc_parser_bytes(unsigned order, bool symmetric)
 enum slc_status
 slc_parser_create(struct slc_parser *parser, unsigned order, bool symmetric, struct slc_error *err)
 {
-    uint64_t *next;
-
     SLC_TRY(slc_buffer_create(&parser->buffer, slc_parser_bytes(order, symmetric), SLC_PAGES_SMALL,
                               err));
-    next = parser->buffer.data;
+    uint64_t *next = parser->buffer.data;
     parser->rows.capacity = SLC_BATCH_ROWS;
     for (unsigned m = 0; m < order; m++) {
         parser->rows.coords[m] = next;
@@ -374,10 +370,10 @@ enum slc_status slc_parse_piece(struct slc_parse_job *job,
         struct batch batch = {piece, parser, position, parser->rows.lines};
         struct slc_error row_error = SLC_ERROR_INIT;
         uint64_t start_ns = slc_clock_ns();
-        enum slc_status row_status;
 
         slc_text_rows_clear(&parser->rows);
-        row_status = slc_row_source_parse(job->source, piece, &position, &parser->rows, &row_error);
+        enum slc_status row_status =
+            slc_row_source_parse(job->source, piece, &position, &parser->rows, &row_error);
         parser->parse_seconds += slc_seconds_since(start_ns);
         if (parser->rows.count > 0) {
             add_to_totals(parser, job->header->order);

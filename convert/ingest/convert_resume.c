@@ -54,7 +54,6 @@ commit_rows(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
 {
     struct slc_state note = {.bytes = NULL};
     struct slc_parse_totals totals;
-    enum slc_status status;
 
     slc_parse_totals(job, &totals);
     slc_state_put(&note, sequence);
@@ -68,7 +67,7 @@ commit_rows(struct slc_parse_job *job, uint64_t sequence, struct slc_error *err)
     }
     pass_mark(&note, false, &job->zero);
     pass_mark(&note, false, &job->at_length);
-    status = slc_builder_commit(job->builder, &note, err);
+    enum slc_status status = slc_builder_commit(job->builder, &note, err);
     slc_state_destroy(&note);
     return status;
 }
@@ -100,7 +99,6 @@ slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error 
     struct slc_parse_job *job = &c->job;
     struct slc_parser *parser = &job->parsers[0];
     struct slc_state *note = slc_builder_resumed(job->builder);
-    uint64_t sequence, offset, lines;
     enum slc_status status = SLC_OK;
 
     *resumed = false;
@@ -108,9 +106,9 @@ slc_conversion_resume(struct slc_conversion *c, bool *resumed, struct slc_error 
     if (note == NULL) {
         return SLC_OK;
     }
-    sequence = slc_state_get(note, UINT64_MAX);
-    offset = slc_state_get(note, UINT64_MAX);
-    lines = slc_state_get(note, UINT64_MAX);
+    uint64_t sequence = slc_state_get(note, UINT64_MAX);
+    uint64_t offset = slc_state_get(note, UINT64_MAX);
+    uint64_t lines = slc_state_get(note, UINT64_MAX);
     parser->row_count = slc_state_get(note, UINT64_MAX);
     parser->line_count = slc_state_get(note, UINT64_MAX);
     for (unsigned m = 0; m < c->header.order; m++) {
@@ -177,13 +175,12 @@ slc_conversion_complete(struct slc_conversion *c, bool *complete, struct slc_err
 {
     struct slc_convert_report *report = c->report;
     struct slc_complete_left left;
-    uint64_t content;
     enum slc_status status = slc_complete_find(&c->build, &left, complete, err);
 
     if (status != SLC_OK || !*complete) {
         return status;
     }
-    content = slc_state_get(&left.note, UINT64_MAX);
+    uint64_t content = slc_state_get(&left.note, UINT64_MAX);
     if (!get_report(&left.note, report) ||
         (!left.placed && content != slc_conversion_old_content(c))) {
         slc_complete_left_end(&left);

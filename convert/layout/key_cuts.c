@@ -68,7 +68,6 @@ static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
 {
     const uint64_t step = cuts->options->ranges_max;
     uint64_t nnz = 0, wanted = 0, room;
-    double chance;
     enum slc_status status = SLC_OK;
 
     for (uint64_t l = 0; l < cuts->large_count; l++) {
@@ -76,7 +75,7 @@ static enum slc_status draw_keys(struct cuts *cuts, struct slc_error *err)
         wanted += SAMPLES_PER_PIECE * pieces_of(cuts, cuts->large[l].nnz);
     }
     wanted = slc_min_u64(wanted, SAMPLES_MAX);
-    chance = (double)wanted / (double)nnz;
+    double chance = (double)wanted / (double)nnz;
     room = slc_min_u64(nnz, 2 * wanted);
     cuts->drawn = 0;
     cuts->samples = slc_calloc(room, sizeof *cuts->samples);
@@ -188,14 +187,13 @@ static enum slc_status replace_ranges(struct cuts *cuts,
 static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
 {
     const uint64_t step = cuts->options->ranges_max;
-    struct slc_gather_range *pieces;
     uint64_t most = 0, count = 0, begin = 0;
     enum slc_status status = SLC_OK;
 
     for (uint64_t l = 0; l < cuts->large_count; l++) {
         most += pieces_of(cuts, cuts->large[l].nnz);
     }
-    pieces = slc_calloc(most, sizeof *pieces);
+    struct slc_gather_range *pieces = slc_calloc(most, sizeof *pieces);
     SLC_TRY(slc_check_memory(pieces != NULL, err, "for ranges of nonzeros"));
     for (uint64_t l = 0; l < cuts->large_count; l++) {
         uint64_t end = begin;
@@ -216,9 +214,7 @@ static enum slc_status cut_large(struct cuts *cuts, struct slc_error *err)
         status =
             slc_gather_count(cuts->options->gather, pieces + p, slc_min_u64(step, count - p), err);
     }
-    if (status == SLC_OK) {
-        status = replace_ranges(cuts, pieces, count, err);
-    }
+    SLC_THEN(status, replace_ranges(cuts, pieces, count, err));
     slc_free(pieces);
     return status;
 }
@@ -250,9 +246,7 @@ enum slc_status slc_key_cuts_make(const struct slc_key_cuts_options *options,
         }
         *scans += 2;
         status = draw_keys(&cuts, err);
-        if (status == SLC_OK) {
-            status = cut_large(&cuts, err);
-        }
+        SLC_THEN(status, cut_large(&cuts, err));
         release_memory(&cuts);
     }
     release_memory(&cuts);

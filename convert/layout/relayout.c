@@ -105,12 +105,12 @@ enum slc_status slc_relayout_open(const struct slc_relayout_options *options,
                                   struct slc_error *err)
 {
     struct slc_relayout opened = {.options = *options, .lock = -1};
-    enum slc_status status;
     bool taken;
 
     opened.options.files = slc_files_or_system(options->files);
     /* For what it says of a folder that is no store. */
-    status = slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
+    enum slc_status status =
+        slc_manifest_read(opened.options.files, options->store, &opened.store.manifest, err);
     if (status == SLC_OK && !options->reads_only && !options->locked) {
         status = slc_folder_lock(opened.options.files, options->store,
                                  "another run is changing the layouts of this store, or replacing "
@@ -242,13 +242,9 @@ static enum slc_status check_file(const struct slc_relayout *layouts,
     struct slc_reader *reader = NULL;
     enum slc_status status = slc_reader_open(layouts->options.files, path, &reader, err);
 
-    if (status == SLC_OK) {
-        status = slc_manifest_check_layout(&layouts->store.manifest, layout, reader, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_store_check_keys(&slc_reader_info(layouts->store.reader)->content_keys, reader,
-                                      err);
-    }
+    SLC_THEN(status, slc_manifest_check_layout(&layouts->store.manifest, layout, reader, err));
+    SLC_THEN(status, slc_store_check_keys(&slc_reader_info(layouts->store.reader)->content_keys,
+                                          reader, err));
     slc_reader_close(reader);
     return status;
 }
@@ -293,22 +289,19 @@ static enum slc_status publish_layout(struct slc_relayout *layouts,
                                       struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
-    enum slc_status status;
     bool found = false;
 
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     *manifest = layouts->store.manifest;
     insert_layout(manifest, layout);
-    status = check_file(layouts, layout, in_place ? names->path : names->part, err);
+    enum slc_status status = check_file(layouts, layout, in_place ? names->path : names->part, err);
     if (status == SLC_ERR_DAMAGED) {
         remove_all(layouts, names);
     }
     if (status == SLC_OK && !in_place) {
         status = move_in_place(layouts, names, err);
     }
-    if (status == SLC_OK) {
-        status = write_manifest(layouts, manifest, err);
-    }
+    SLC_THEN(status, write_manifest(layouts, manifest, err));
     slc_free(manifest);
     /* Needed until here, and no longer; one that a power cut brings back is removed by tidy. */
     SLC_TRY(status);
@@ -339,21 +332,17 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
                                  struct slc_sorted_report *report,
                                  struct slc_error *err)
 {
-    struct slc_sorted_options options;
     struct names names = {.path = NULL};
     bool in_place = false, finished = false;
-    enum slc_status status;
 
     SLC_TRY(make_names(layouts->options.store, kind, mode, &names, err));
-    options = build_options(layouts, kind, mode, names.part);
-    status = check_name(layouts, kind, mode, &names, err);
+    struct slc_sorted_options options = build_options(layouts, kind, mode, names.part);
+    enum slc_status status = check_name(layouts, kind, mode, &names, err);
     if (status == SLC_OK) {
         /* Of one that was dropped: nothing to go on with. */
         status = slc_restripe_discard(layouts->options.files, names.path, err);
     }
-    if (status == SLC_OK) {
-        status = take_finished(&options, &names, report, &in_place, &finished, err);
-    }
+    SLC_THEN(status, take_finished(&options, &names, report, &in_place, &finished, err));
     if (status == SLC_OK && !finished) {
         status = slc_sorted_build(&options, report, err);
     }
@@ -377,12 +366,11 @@ enum slc_status slc_relayout_add(struct slc_relayout *layouts,
 static bool take_out(struct slc_manifest *manifest, enum slc_layout_kind kind, unsigned mode)
 {
     const struct slc_store_layout *listed = slc_manifest_find(manifest, kind, mode);
-    size_t at;
 
     if (listed == NULL) {
         return false;
     }
-    at = (size_t)(listed - manifest->layouts);
+    size_t at = (size_t)(listed - manifest->layouts);
     manifest->layout_count--;
     memmove(&manifest->layouts[at], &manifest->layouts[at + 1],
             (manifest->layout_count - at) * sizeof manifest->layouts[0]);
@@ -397,32 +385,21 @@ enum slc_status slc_relayout_drop(struct slc_relayout *layouts,
     const struct slc_files *files = layouts->options.files;
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
     struct names names = {.path = NULL};
-    enum slc_status status;
     bool found = false;
 
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     *manifest = layouts->store.manifest;
-    status = make_names(layouts->options.store, kind, mode, &names, err);
-    if (status == SLC_OK) {
-        status = check_name(layouts, kind, mode, &names, err);
-    }
+    enum slc_status status = make_names(layouts->options.store, kind, mode, &names, err);
+    SLC_THEN(status, check_name(layouts, kind, mode, &names, err));
     if (status == SLC_OK && take_out(manifest, kind, mode)) {
         found = true;
         status = write_manifest(layouts, manifest, err);
     }
     slc_free(manifest);
-    if (status == SLC_OK) {
-        status = slc_restripe_discard(files, names.path, err);
-    }
-    if (status == SLC_OK) {
-        status = remove_file(files, names.path, &found, err);
-    }
-    if (status == SLC_OK) {
-        status = remove_file(files, names.part, &found, err);
-    }
-    if (status == SLC_OK) {
-        status = remove_file(files, names.journal, &found, err);
-    }
+    SLC_THEN(status, slc_restripe_discard(files, names.path, err));
+    SLC_THEN(status, remove_file(files, names.path, &found, err));
+    SLC_THEN(status, remove_file(files, names.part, &found, err));
+    SLC_THEN(status, remove_file(files, names.journal, &found, err));
     if (status == SLC_OK && !found) {
         status = slc_fail(err, SLC_ERR_USAGE, "the store has no layout %s-%u",
                           slc_layout_name(kind), mode + 1);

@@ -89,13 +89,9 @@ static enum slc_status copy_bytes(const struct change *change,
         if (slc_stop_wanted(options->stop)) {
             status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped while a layout was being moved");
         }
-        if (status == SLC_OK) {
-            status = slc_block_file_read(&change->from, piece.data, now, done, err);
-        }
-        if (status == SLC_OK) {
-            status = slc_file_write_at(change->files, to[part].fd, to[part].path, piece.data, now,
-                                       at, err);
-        }
+        SLC_THEN(status, slc_block_file_read(&change->from, piece.data, now, done, err));
+        SLC_THEN(status, slc_file_write_at(change->files, to[part].fd, to[part].path, piece.data,
+                                           now, at, err));
         if (options->progress != NULL) {
             options->progress(options->context, to_shape != NULL ? "stripe" : "gather", done + now,
                               total);
@@ -111,8 +107,6 @@ static enum slc_status create_file(const struct slc_files *files,
                                    struct slc_block_part *part,
                                    struct slc_error *err)
 {
-    int code;
-
     part->fd = files->open(files->self, part->path,
                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | SLC_OPEN_OWN, 0666);
     if (part->fd == -EEXIST) {
@@ -124,7 +118,7 @@ static enum slc_status create_file(const struct slc_files *files,
     if (part->fd < 0) {
         return slc_fail_errno(err, -part->fd, part->path, "creating the file");
     }
-    code = files->reserve(files->self, part->fd, bytes);
+    int code = files->reserve(files->self, part->fd, bytes);
     return code < 0 && code != -EOPNOTSUPP
                ? slc_fail_errno(err, -code, part->path, "reserving %" PRIu64 " bytes", bytes)
                : SLC_OK;
@@ -161,9 +155,7 @@ static enum slc_status write_list(const struct change *change,
     uint64_t bytes = 0;
     enum slc_status status = slc_stripe_list_encode(list, &data, &bytes, err);
 
-    if (status == SLC_OK) {
-        status = slc_file_replace(change->files, path, data, bytes, err);
-    }
+    SLC_THEN(status, slc_file_replace(change->files, path, data, bytes, err));
     slc_free(data);
     return status;
 }
@@ -205,14 +197,10 @@ static enum slc_status write_stripes(const struct change *change,
                                        sizeof page, 0, err);
         }
     }
-    if (status == SLC_OK) {
-        status = copy_bytes(change, &list->shape, parts, err);
-    }
+    SLC_THEN(status, copy_bytes(change, &list->shape, parts, err));
     for (unsigned k = 0; k < made; k++) {
         status = finish_file(change->files, &parts[k], status, err);
-        if (status == SLC_OK) {
-            status = slc_name_sync(change->files, parts[k].path, err);
-        }
+        SLC_THEN(status, slc_name_sync(change->files, parts[k].path, err));
         slc_free(parts[k].path);
     }
     return status;
@@ -224,10 +212,8 @@ static enum slc_status check_next(const struct change *change, struct slc_error 
     struct slc_reader *reader = NULL;
     enum slc_status status = slc_reader_open(change->files, change->next, &reader, err);
 
-    if (status == SLC_OK) {
-        status = slc_manifest_check_layout(&change->layouts->store.manifest, change->listed, reader,
-                                           err);
-    }
+    SLC_THEN(status, slc_manifest_check_layout(&change->layouts->store.manifest, change->listed,
+                                               reader, err));
     slc_reader_close(reader);
     return status;
 }
@@ -366,19 +352,13 @@ enum slc_status slc_relayout_stripe(struct slc_relayout *layouts,
     enum slc_status status = begin_change(layouts, kind, mode, SLC_STRIPES_COMING, &change, err);
 
     *changed = false;
-    if (status == SLC_OK) {
-        status = make_list(&change, folders, count, &list, err);
-    }
-    if (status == SLC_OK) {
-        status = are_there(&change, &list, &there, err);
-    }
+    SLC_THEN(status, make_list(&change, folders, count, &list, err));
+    SLC_THEN(status, are_there(&change, &list, &there, err));
     if (status == SLC_OK && there && !same_folders(&change.old, &list)) {
         /* They were moved. */
         list.shape = change.old.shape;
         status = write_list(&change, &list, change.next, err);
-        if (status == SLC_OK) {
-            status = commit_stripes(&change, err);
-        }
+        SLC_THEN(status, commit_stripes(&change, err));
     } else if (status == SLC_OK && !there) {
         status = put_stripes(&change, &list, err);
         *changed = status == SLC_OK;
@@ -405,19 +385,11 @@ enum slc_status slc_relayout_gather(struct slc_relayout *layouts,
     if (status == SLC_OK && change.striped) {
         part.path = change.next;
         status = note_leaving(&change, err);
-        if (status == SLC_OK) {
-            status = create_file(change.files, change.from.bytes, &part, err);
-        }
-        if (status == SLC_OK) {
-            status = copy_bytes(&change, NULL, &part, err);
-        }
+        SLC_THEN(status, create_file(change.files, change.from.bytes, &part, err));
+        SLC_THEN(status, copy_bytes(&change, NULL, &part, err));
         status = finish_file(change.files, &part, status, err);
-        if (status == SLC_OK) {
-            status = check_next(&change, err);
-        }
-        if (status == SLC_OK) {
-            status = commit_stripes(&change, err);
-        }
+        SLC_THEN(status, check_next(&change, err));
+        SLC_THEN(status, commit_stripes(&change, err));
         *changed = status == SLC_OK;
         if (status != SLC_OK) {
             give_up(&change);

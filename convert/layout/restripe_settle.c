@@ -97,13 +97,12 @@ static enum slc_status remove_stripe(const struct slc_files *files,
 {
     int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_OWN, 0);
     enum slc_status status = SLC_OK;
-    bool ours;
 
     if (fd < 0) {
         return fd == -ENOENT ? sync_gone(files, path, err)
                              : slc_fail_errno(err, -fd, path, "opening a stripe to remove it");
     }
-    ours = is_ours(files, fd, shape, ordinal);
+    bool ours = is_ours(files, fd, shape, ordinal);
     (void)files->close(files->self, fd);
     if (ours) {
         status = remove_file(files, path, err);
@@ -148,12 +147,8 @@ enum slc_status slc_restripe_settle_list(const struct slc_files *files,
         if (status == SLC_OK && (!has_own || own.shape.id != list.shape.id)) {
             status = remove_stripes(files, path, &list, err);
         }
-        if (status == SLC_OK) {
-            status = remove_file(files, left, err);
-        }
-        if (status == SLC_OK) {
-            status = slc_name_sync(files, left, err);
-        }
+        SLC_THEN(status, remove_file(files, left, err));
+        SLC_THEN(status, slc_name_sync(files, left, err));
     }
     slc_stripe_list_clear(&list);
     slc_stripe_list_clear(&own);
@@ -200,7 +195,6 @@ slc_restripe_settle(const struct slc_files *files, const char *store, struct slc
 
     for (unsigned round = 0; round < rounds_max && status == SLC_OK; round++) {
         struct leftover leftover = {.suffix = NULL};
-        char *path;
         const int code = files->list_folder(files->self, store, find_leftover, &leftover);
 
         if (code < 0) {
@@ -209,7 +203,7 @@ slc_restripe_settle(const struct slc_files *files, const char *store, struct slc
         if (leftover.suffix == NULL) {
             return SLC_OK;
         }
-        path = slc_path_join(store, leftover.name);
+        char *path = slc_path_join(store, leftover.name);
         if (path == NULL) {
             return no_memory(err);
         }
@@ -219,9 +213,7 @@ slc_restripe_settle(const struct slc_files *files, const char *store, struct slc
             path[strlen(path)] = leftover.suffix[0];
         }
         /* A list is gone; what is no list, or had not become one, is of no use. */
-        if (status == SLC_OK) {
-            status = remove_file(files, path, err);
-        }
+        SLC_THEN(status, remove_file(files, path, err));
         slc_free(path);
     }
     return status;
@@ -246,9 +238,7 @@ slc_restripe_discard(const struct slc_files *files, const char *path, struct slc
         } else {
             status = slc_name_sync(files, path, err);
         }
-        if (status == SLC_OK) {
-            status = slc_restripe_settle_list(files, path, SLC_STRIPES_LEAVING, err);
-        }
+        SLC_THEN(status, slc_restripe_settle_list(files, path, SLC_STRIPES_LEAVING, err));
     }
     slc_stripe_list_clear(&list);
     slc_free(left);

@@ -108,13 +108,12 @@ static enum slc_status list_tiles(struct build *build, unsigned worker, struct s
 
     while (build->listed < build->available && status == SLC_OK) {
         const struct slc_sorted_part *part = &build->plan.cuts.parts[build->part];
-        struct slc_tile_source tile;
         uint32_t nnz;
 
         if (slc_stop_wanted(build->options->stop)) {
             return slc_stop_check(build->options->stop, err);
         }
-        tile = cut_tile(build, &nnz);
+        struct slc_tile_source tile = cut_tile(build, &nnz);
         if (nnz == 0) {
             break;
         }
@@ -166,11 +165,10 @@ static void emit_worker(void *context, unsigned worker, unsigned workers)
 static enum slc_status write_gathered(struct build *build, struct slc_error *err)
 {
     uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
 
     build->all_listed = false;
     slc_error_clear(&build->fault);
-    status = slc_team_run(build->plan.workers, emit_worker, build, err);
+    enum slc_status status = slc_team_run(build->plan.workers, emit_worker, build, err);
     if (status == SLC_OK && build->fault.status != SLC_OK) {
         status = build->fault.status;
         if (err != NULL && err->status == SLC_OK) {
@@ -442,14 +440,13 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
                                  struct slc_error *err)
 {
     struct build *build = slc_calloc(1, sizeof *build);
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(build != NULL, err, "to build a layout"));
     memset(report, 0, sizeof *report);
     build->options = options;
     build->report = report;
     build->info = slc_reader_info(options->reader);
-    status = slc_sorted_plan_make(options, &build->plan, err);
+    enum slc_status status = slc_sorted_plan_make(options, &build->plan, err);
     if (status == SLC_OK) {
         report->partitions = options->layout == SLC_LAYOUT_SORTED ? build->plan.cuts.count : 0;
         report->split_rows = build->plan.cuts.split_rows;
@@ -461,12 +458,8 @@ enum slc_status slc_sorted_build(const struct slc_sorted_options *options,
         }
         status = open_writer(build, err);
     }
-    if (status == SLC_OK) {
-        status = take_memory(build, err);
-    }
-    if (status == SLC_OK) {
-        status = build_parts(build, err);
-    }
+    SLC_THEN(status, take_memory(build, err));
+    SLC_THEN(status, build_parts(build, err));
     if (build->tiles != NULL) {
         slc_tiles_seconds(build->tiles, &report->encode_seconds, &report->write_seconds);
     }

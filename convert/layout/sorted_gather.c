@@ -116,15 +116,15 @@ enum slc_status slc_gather_create(const struct slc_gather_options *options,
                                   struct slc_error *err)
 {
     struct slc_gather *made = slc_calloc(1, sizeof *made);
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(made != NULL, err, "to gather nonzeros"));
     made->options = *options;
     made->info = slc_reader_info(options->reader);
     made->wide = made->info->keys.bits > 64;
     made->scratch = slc_calloc(options->workers, sizeof *made->scratch);
-    status = made->scratch == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros")
-                                   : slc_key_tables_init(&made->tables, options->keys, err);
+    enum slc_status status = made->scratch == NULL
+                                 ? slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros")
+                                 : slc_key_tables_init(&made->tables, options->keys, err);
     if (status == SLC_OK) {
         status =
             slc_buffer_create(&made->memory,
@@ -421,12 +421,11 @@ static void deliver_rows(void *context, unsigned worker)
 {
     struct slc_gather *gather = context;
     const struct scratch *scratch = &gather->scratch[worker];
-    uint64_t done;
 
     if (gather->out == NULL) {
         return;
     }
-    done = atomic_fetch_add(&gather->done, scratch->count) + scratch->count;
+    uint64_t done = atomic_fetch_add(&gather->done, scratch->count) + scratch->count;
     if (scratch->first == scratch->last) {
         copy_run(gather, scratch);
     } else {
@@ -472,7 +471,6 @@ enum slc_status slc_gather_ranges(struct slc_gather *gather,
                                   const struct slc_key_columns *out,
                                   struct slc_error *err)
 {
-    enum slc_status status;
     uint64_t place = 0;
     bool whole = true;
 
@@ -484,7 +482,7 @@ enum slc_status slc_gather_ranges(struct slc_gather *gather,
     gather->out = out;
     gather->bounded = true;
     gather->samples = NULL;
-    status = gather_ranges(gather, ranges, count, err);
+    enum slc_status status = gather_ranges(gather, ranges, count, err);
     for (uint64_t r = 0; r < count; r++) {
         whole = whole && gather->next[r] == gather->end[r];
     }
@@ -524,8 +522,6 @@ enum slc_status slc_gather_sample(struct slc_gather *gather,
                                   uint64_t *drawn,
                                   struct slc_error *err)
 {
-    enum slc_status status;
-
     memset(gather->next, 0, count * sizeof *gather->next);
     gather->out = NULL;
     gather->bounded = false;
@@ -533,7 +529,7 @@ enum slc_status slc_gather_sample(struct slc_gather *gather,
     gather->samples = samples;
     gather->room = room;
     gather->drawn = 0;
-    status = gather_ranges(gather, ranges, count, err);
+    enum slc_status status = gather_ranges(gather, ranges, count, err);
     *drawn = gather->drawn;
     return status;
 }

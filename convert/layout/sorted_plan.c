@@ -102,12 +102,11 @@ static void divide_memory(const struct slc_sorted_options *options, struct slc_s
     const struct slc_layout_info *info = slc_reader_info(options->reader);
     const uint64_t each = nonzero_bytes(info, plan->sorts);
     const uint64_t wanted = (info->nnz + 1) * each;
-    uint64_t unit;
 
     plan->area_bytes = options->memory_bytes - fixed_bytes(info, plan->workers);
-    unit = plan->area_bytes >= HUGE_AREA_BYTES && wanted >= HUGE_AREA_BYTES
-               ? 2 * MIB
-               : slc_memory_page_bytes();
+    uint64_t unit = plan->area_bytes >= HUGE_AREA_BYTES && wanted >= HUGE_AREA_BYTES
+                        ? 2 * MIB
+                        : slc_memory_page_bytes();
     plan->area_bytes = slc_min_u64(plan->area_bytes - plan->area_bytes % unit,
                                    slc_div_up_u64(wanted, unit) * unit);
     plan->area_nnz = plan->area_bytes / each;
@@ -163,7 +162,6 @@ static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
         slc_min_u64(plan->area_nnz - SLC_TILE_NNZ,
                     options->layout == SLC_LAYOUT_FIBER ? FIBER_RANGE_NNZ : UINT32_MAX);
     struct slc_gather *gather = NULL;
-    enum slc_status status;
     uint64_t largest = 0;
 
     for (uint64_t r = 0; r < plan->range_count; r++) {
@@ -174,7 +172,7 @@ static enum slc_status cut_by_keys(const struct slc_sorted_options *options,
                             options->layout == SLC_LAYOUT_SORTED)) {
         return SLC_OK;
     }
-    status = slc_sorted_plan_gather(plan, options, &gather, err);
+    enum slc_status status = slc_sorted_plan_gather(plan, options, &gather, err);
     if (status == SLC_OK) {
         status = slc_key_cuts_make(&(struct slc_key_cuts_options){.gather = gather,
                                                                   .ranges_max = plan->ranges_max,
@@ -272,9 +270,7 @@ static enum slc_status choose_order(const struct slc_sorted_options *options,
                                  ? whole_fibers(options, plan, &run, err)
                                  : cut_rows(options, plan, &run, err);
 
-    if (status == SLC_OK) {
-        status = slc_key_layout_init_run(&plan->keys, info->order, info->dims, run, err);
-    }
+    SLC_THEN(status, slc_key_layout_init_run(&plan->keys, info->order, info->dims, run, err));
     plan->sorts = status == SLC_OK && !slc_key_layout_same(&plan->keys, &info->keys);
     return status;
 }
@@ -287,16 +283,12 @@ enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
     struct slc_sorted_plan made = {.workers = 0};
     enum slc_status status = choose_workers(options, &made, err);
 
-    if (status == SLC_OK) {
-        status = choose_order(options, &made, err);
-    }
+    SLC_THEN(status, choose_order(options, &made, err));
     if (status == SLC_OK) {
         divide_memory(options, &made);
         status = make_ranges(&made, err);
     }
-    if (status == SLC_OK) {
-        status = cut_by_keys(options, &made, err);
-    }
+    SLC_THEN(status, cut_by_keys(options, &made, err));
     if (status != SLC_OK) {
         slc_sorted_plan_destroy(&made);
         return status;

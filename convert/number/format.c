@@ -63,15 +63,14 @@ static slc_u128 powers_of_ten[POWER_MAX - POWER_MIN + 1];
 static slc_u128 top_bits(const uint64_t *limbs, bool inexact)
 {
     unsigned top = LIMBS - 1;
-    unsigned shift, i;
+    unsigned i;
     uint64_t lost = 0;
-    slc_u128 result;
 
     while (limbs[top] == 0) {
         top--;
     }
-    shift = (unsigned)__builtin_clzll(limbs[top]);
-    result = (slc_u128)limbs[top] << 64;
+    unsigned shift = (unsigned)__builtin_clzll(limbs[top]);
+    slc_u128 result = (slc_u128)limbs[top] << 64;
     result |= top >= 1 ? limbs[top - 1] : 0;
     result <<= shift;
     if (top >= 2) {
@@ -171,16 +170,14 @@ static struct decimal shortest(uint64_t fraction, int biased)
 static unsigned lay_out(char *text, struct decimal decimal)
 {
     char digits[SLC_FORMAT_U64_BYTES];
-    unsigned count;
-    int before;
     char *out = text;
 
     while (decimal.digits % 10 == 0) {
         decimal.digits /= 10;
         decimal.exponent++;
     }
-    count = slc_format_u64(digits, decimal.digits);
-    before = (int)count + decimal.exponent;
+    unsigned count = slc_format_u64(digits, decimal.digits);
+    int before = (int)count + decimal.exponent;
     if (before > 0 && before <= 17) {
         unsigned whole = (unsigned)before;
 

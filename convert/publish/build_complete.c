@@ -82,11 +82,11 @@ static enum slc_status hash_manifest(const struct slc_files *files,
     char *path = slc_path_join(folder, SLC_MANIFEST_NAME);
     void *text = NULL;
     uint64_t bytes = 0;
-    enum slc_status status;
 
     *hash = 0;
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    status = slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, &fault);
+    enum slc_status status =
+        slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, &fault);
     if (status == SLC_OK) {
         *hash = slc_hash64(text, bytes);
     } else if (is_useless(&fault)) {
@@ -106,10 +106,9 @@ static enum slc_status write_state(const struct complete *complete, struct slc_e
     char *inner = slc_path_join(folder->part, SLC_RELABELLED_NAME);
     struct slc_state state = {.bytes = NULL};
     uint64_t hash;
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(inner != NULL, err, "for a path"));
-    status = hash_manifest(folder->files, apart ? inner : folder->part, &hash, err);
+    enum slc_status status = hash_manifest(folder->files, apart ? inner : folder->part, &hash, err);
     slc_free(inner);
     SLC_TRY(status);
     slc_state_put(&state, identity->input);
@@ -150,10 +149,8 @@ static enum slc_status renumber_store(struct complete *complete, struct slc_erro
     bool apart = false;
     enum slc_status status = remove_inner(complete->folder, err);
 
-    if (status == SLC_OK) {
-        status = slc_relabel_store(complete->options, complete->folder->part, complete->report,
-                                   &apart, err);
-    }
+    SLC_THEN(status, slc_relabel_store(complete->options, complete->folder->part, complete->report,
+                                       &apart, err));
     if (status == SLC_OK && complete->options->publishing != NULL) {
         complete->options->publishing();
     }
@@ -195,12 +192,8 @@ static enum slc_status finish_steps(struct complete *complete, struct slc_error 
     if (status == SLC_OK && complete->stage == SLC_COMPLETE_APART) {
         status = slc_relabel_put(files, folder->part, err);
     }
-    if (status == SLC_OK) {
-        status = add_layouts(complete, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_build_folder_publish(complete->folder, err);
-    }
+    SLC_THEN(status, add_layouts(complete, err));
+    SLC_THEN(status, slc_build_folder_publish(complete->folder, err));
     if (status == SLC_OK && complete->noted) {
         /* The store is there; a file that is no part of it does no harm. */
         code = files->unlink(files->self, path);
@@ -242,7 +235,6 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
 {
     const struct slc_files *files = slc_files_or_system(options->files);
     struct slc_error fault = SLC_ERROR_INIT;
-    struct slc_store *store;
     uint64_t hash;
     enum slc_status status = hash_manifest(files, folder, &hash, err);
 
@@ -250,7 +242,7 @@ static enum slc_status is_whole(const struct slc_builder_options *options,
     if (status != SLC_OK || hash != manifest_hash) {
         return status;
     }
-    store = slc_calloc(1, sizeof *store);
+    struct slc_store *store = slc_calloc(1, sizeof *store);
     SLC_TRY(slc_check_memory(store != NULL, err, "for the manifest"));
     status = slc_store_open_within(files, folder, options->memory_bytes, store, &fault);
     *whole = status == SLC_OK;
@@ -378,14 +370,12 @@ enum slc_status slc_complete_find(const struct slc_builder_options *options,
                                   bool *found,
                                   struct slc_error *err)
 {
-    enum slc_status status;
-
     *left = (struct slc_complete_left){.options = options, .lock = -1};
     *found = false;
     if ((!options->resumable && !options->completable) || options->restart) {
         return SLC_OK;
     }
-    status = find_placed(left, found, err);
+    enum slc_status status = find_placed(left, found, err);
     if (status == SLC_OK && !*found) {
         slc_complete_left_end(left);
         *left = (struct slc_complete_left){.options = options, .lock = -1};
@@ -507,21 +497,14 @@ enum slc_status slc_builder_finish(struct slc_builder *builder,
                                 .stage = relabels ? SLC_COMPLETE_PLAIN : SLC_COMPLETE_WHOLE,
                                 .report = report,
                                 .note = builder->last_note};
-    enum slc_status status;
 
     *report = (struct slc_builder_report){.resumed = builder->resumed};
     /* A second sort is given memory and temporary folder of the first. */
     options.temp_folder = builder->temp_folder;
-    status = slc_build_store(builder, index_base, dims, origin, report, err);
-    if (status == SLC_OK) {
-        status = note_if_worth(builder, &complete, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_build_drop_spill(builder, complete.noted, err);
-    }
-    if (status == SLC_OK) {
-        status = finish_steps(&complete, err);
-    }
+    enum slc_status status = slc_build_store(builder, index_base, dims, origin, report, err);
+    SLC_THEN(status, note_if_worth(builder, &complete, err));
+    SLC_THEN(status, slc_build_drop_spill(builder, complete.noted, err));
+    SLC_THEN(status, finish_steps(&complete, err));
     report->commit_seconds = builder->commit_cost_seconds;
     slc_builder_end(builder, status);
     return status;

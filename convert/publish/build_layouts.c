@@ -45,13 +45,12 @@ enum slc_status slc_build_layouts(const struct slc_builder_options *options,
                                               .progress = options->progress,
                                               .context = options->context};
     struct slc_relayout layouts = {.lock = -1};
-    enum slc_status status;
 
     report->layout_count = 0;
     if (options->layout_count == 0) {
         return SLC_OK;
     }
-    status = slc_relayout_open(&open, &layouts, err);
+    enum slc_status status = slc_relayout_open(&open, &layouts, err);
     for (unsigned i = 0; i < options->layout_count && status == SLC_OK; i++) {
         bool left_out;
 

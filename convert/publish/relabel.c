@@ -99,15 +99,14 @@ static enum slc_status divide_memory(struct relabelling *r, struct slc_error *er
 {
     struct slc_builder_options least = *r->options;
     uint64_t labels = 0;
-    uint64_t fixed;
     uint64_t need = 0;
 
     for (unsigned n = 0; n < r->info->order; n++) {
         labels += is_candidate(r, n) ? slc_labels_memory_bytes(r->info->dims[n]) : 0;
     }
-    fixed = labels + slc_buffer_footprint(sample_bytes(r), SLC_PAGES_SMALL) +
-            slc_frequency_memory_bytes(r->info->nnz) + slc_reader_memory_bytes(r->store.reader) +
-            SMALL_OBJECTS_BYTES;
+    uint64_t fixed = labels + slc_buffer_footprint(sample_bytes(r), SLC_PAGES_SMALL) +
+                     slc_frequency_memory_bytes(r->info->nnz) +
+                     slc_reader_memory_bytes(r->store.reader) + SMALL_OBJECTS_BYTES;
     for (r->workers = r->options->workers; r->workers >= 1; r->workers--) {
         uint64_t scan = slc_store_scan_memory_bytes(r->info, r->workers);
 
@@ -265,9 +264,7 @@ static enum slc_status build_relabelled(struct relabelling *r,
     struct slc_store_origin origin = r->store.manifest.origin;
     enum slc_status status = create_builder(r, path, err);
 
-    if (status == SLC_OK) {
-        status = slc_store_scan(&r->store, r->workers, r->options->stop, push_rows, r, err);
-    }
+    SLC_THEN(status, slc_store_scan(&r->store, r->workers, r->options->stop, push_rows, r, err));
     if (status != SLC_OK) {
         slc_builder_abandon(r->builder);
         return status;
@@ -280,11 +277,10 @@ static enum slc_status
 keep_relabelled(struct relabelling *r, const char *path, struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
     /* Written without its permutations, it is not one that slc_store_open would take. */
-    status = slc_manifest_read(r->store.files, path, manifest, err);
+    enum slc_status status = slc_manifest_read(r->store.files, path, manifest, err);
     for (unsigned n = 0; n < r->info->order && status == SLC_OK; n++) {
         if (is_renumbered(r, n)) {
             status = slc_labels_write(&r->labels[n], r->store.files, path, n,
@@ -374,18 +370,14 @@ static enum slc_status relabel_modes(struct relabelling *r, bool *apart, struct 
     enum slc_status status = divide_memory(r, err);
     bool any = false;
 
-    if (status == SLC_OK) {
-        status = take_memory(r, err);
-    }
+    SLC_THEN(status, take_memory(r, err));
     for (unsigned n = 0; n < r->info->order; n++) {
         any = any || is_renumbered(r, n);
     }
     if (status == SLC_OK && any) {
         status = slc_store_scan(&r->store, 1, r->options->stop, count_rows, r, err);
     }
-    if (status == SLC_OK) {
-        status = number_modes(r, err);
-    }
+    SLC_THEN(status, number_modes(r, err));
     if (status != SLC_OK || permutation_bytes(r) == 0) {
         return status;
     }
@@ -404,7 +396,6 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
 {
     struct relabelling *r = slc_calloc(1, sizeof *r);
     uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
 
     *apart = false;
     SLC_TRY(slc_check_memory(r != NULL, err, "to renumber modes"));
@@ -413,7 +404,8 @@ enum slc_status slc_relabel_store(const struct slc_builder_options *options,
     r->report = report;
     report->relabel.plain_bytes = report->summary.file_bytes;
     report->relabel.plain_index_bytes = report->summary.index_bytes;
-    status = slc_store_open_within(options->files, folder, options->memory_bytes, &r->store, err);
+    enum slc_status status =
+        slc_store_open_within(options->files, folder, options->memory_bytes, &r->store, err);
     if (status == SLC_OK) {
         r->info = slc_reader_info(r->store.reader);
         status = relabel_modes(r, apart, err);
@@ -474,10 +466,9 @@ slc_relabel_put(const struct slc_files *files, const char *folder, struct slc_er
     char *path = slc_path_join(folder, SLC_RELABELLED_NAME);
     struct found found = {.count = 0};
     enum slc_status status = SLC_OK;
-    int code;
 
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    code = files->list_folder(files->self, path, note_name, &found);
+    int code = files->list_folder(files->self, path, note_name, &found);
     if (code < 0 && code != -ENOENT) {
         status = slc_fail_errno(err, -code, path, "listing the folder");
     }
@@ -489,9 +480,7 @@ slc_relabel_put(const struct slc_files *files, const char *folder, struct slc_er
         code = files->sync_folder(files->self, folder);
         status = code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK;
     }
-    if (status == SLC_OK) {
-        status = slc_folder_remove(files, path, err);
-    }
+    SLC_THEN(status, slc_folder_remove(files, path, err));
     slc_free(path);
     return status;
 }

@@ -131,12 +131,8 @@ static enum slc_status carry_mode(const struct slc_names_carry *carry,
     struct slc_names *names = NULL;
     enum slc_status status = slc_names_open(carry->files, carry->store, listed, &names, err);
 
-    if (status == SLC_OK) {
-        status = slc_names_writer_open(carry->files, folder, mode, &writer, err);
-    }
-    if (status == SLC_OK) {
-        status = copy_names(carry->stop, names, writer, ranges, err);
-    }
+    SLC_THEN(status, slc_names_writer_open(carry->files, folder, mode, &writer, err));
+    SLC_THEN(status, copy_names(carry->stop, names, writer, ranges, err));
     if (status == SLC_OK && slc_names_writer_count(writer) > 0) {
         status = slc_names_writer_finish(writer, &manifest->names[manifest->names_count], err);
         writer = NULL;

@@ -216,7 +216,6 @@ static enum slc_status prepare_build(struct reshaping *r,
                                         .run = options->run,
                                         .relabel = options->relabel,
                                         .max_temp = options->max_temp};
-    enum slc_status status;
 
     slc_names_carry_init(&r->names, options->files, options->store, &r->push.store.manifest);
     r->names.stop = options->stop;
@@ -231,7 +230,7 @@ static enum slc_status prepare_build(struct reshaping *r,
         build.relabel =
             r->push.store.manifest.permutation_count > 0 ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
     }
-    status = divide_memory(r, budget_bytes, &build, err);
+    enum slc_status status = divide_memory(r, budget_bytes, &build, err);
     *out = build;
     return status;
 }
@@ -280,7 +279,6 @@ static enum slc_status reshape_store(const struct slc_reshape_options *options,
 {
     const uint64_t budget_bytes =
         options->memory_bytes == 0 ? slc_memory_total() / 5 * 4 : options->memory_bytes;
-    struct reshaping *r;
     enum slc_status status;
 
     *report = (struct slc_reshape_report){.nnz = 0};
@@ -288,7 +286,7 @@ static enum slc_status reshape_store(const struct slc_reshape_options *options,
         return slc_fail(err, SLC_ERR_USAGE, "%u threads: 1 to %d are possible", options->threads,
                         SLC_MAX_THREADS);
     }
-    r = slc_calloc(1, sizeof *r);
+    struct reshaping *r = slc_calloc(1, sizeof *r);
     SLC_TRY(slc_check_memory(r != NULL, err, "for a new store"));
     r->options = options;
     r->report = report;
@@ -302,9 +300,7 @@ static enum slc_status reshape_store(const struct slc_reshape_options *options,
         report->nnz = r->push.info->nnz;
         status = settle_modes(r, err);
     }
-    if (status == SLC_OK) {
-        status = run(r, budget_bytes, context, err);
-    }
+    SLC_THEN(status, run(r, budget_bytes, context, err));
     slc_store_push_close(&r->push);
     slc_free(r->ranges);
     slc_free(r);
@@ -354,19 +350,16 @@ static enum slc_status judge_store(const struct reshaping *r,
     struct slc_build_job before = *job;
     struct slc_build_forecast old;
     double ratio = 1;
-    enum slc_status status;
 
     same.codec = info->codec;
     before.build = &same;
-    status = slc_build_forecast(&before, &old, err);
+    enum slc_status status = slc_build_forecast(&before, &old, err);
     for (uint32_t i = 0; i < job->sample->count && transforms->count > 0; i++) {
         const double changed = slc_transforms_apply(transforms, values[i]);
 
         values[i] = isfinite(changed) ? changed : values[i]; /* else the run is to say so */
     }
-    if (status == SLC_OK) {
-        status = slc_build_forecast(job, &f->built, err);
-    }
+    SLC_THEN(status, slc_build_forecast(job, &f->built, err));
     if (status == SLC_OK && old.store_bytes > 0 && f->built.store_bytes > 0) {
         ratio = (double)f->built.store_bytes / (double)old.store_bytes;
     }
@@ -410,8 +403,6 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
     const unsigned order = r->report->order;
     struct slc_store_sample sample = {.room = SLC_TILE_NNZ};
     struct slc_builder_options build;
-    uint64_t *memory;
-    enum slc_status status;
 
     SLC_TRY(prepare_build(r, budget_bytes, &build, err));
     *f = (struct slc_reshape_forecast){
@@ -422,13 +413,13 @@ run_forecast(struct reshaping *r, uint64_t budget_bytes, void *context, struct s
     f->read_bytes = r->push.info->file_bytes + f->names_bytes;
     memcpy(f->dims, r->report->dims, sizeof f->dims);
     f->scan_bytes = f->fixed_bytes + slc_store_scan_memory_bytes(r->push.info, build.workers);
-    memory = slc_malloc((order + UINT64_C(1)) * sample.room * sizeof *memory);
+    uint64_t *memory = slc_malloc((order + UINT64_C(1)) * sample.room * sizeof *memory);
     SLC_TRY(slc_check_memory(memory != NULL, err, "for a sample of the store"));
     for (unsigned n = 0; n < order; n++) {
         sample.coords[n] = memory + (size_t)n * sample.room;
     }
     sample.values = (double *)(void *)(memory + (size_t)order * sample.room);
-    status = forecast_build(r, &build, &sample, of, err);
+    enum slc_status status = forecast_build(r, &build, &sample, of, err);
     slc_free(memory);
     return status;
 }

@@ -266,7 +266,6 @@ enum slc_status slc_block_open(const struct slc_reader *reader,
 {
     struct directory_totals totals = {0};
     struct check check = {.info = slc_reader_info(reader), .view = view, .err = err};
-    enum slc_status status;
 
     view->reader = reader;
     view->path = slc_reader_path(reader);
@@ -274,16 +273,10 @@ enum slc_status slc_block_open(const struct slc_reader *reader,
     view->data = data;
     slc_reader_entry(reader, block, &view->entry);
 
-    status = verified ? SLC_OK : check_hash(&check);
-    if (status == SLC_OK) {
-        status = check_header(&check);
-    }
-    if (status == SLC_OK) {
-        status = check_directory(&check, &totals);
-    }
-    if (status == SLC_OK) {
-        status = check_end(&check, totals.last_key);
-    }
+    enum slc_status status = verified ? SLC_OK : check_hash(&check);
+    SLC_THEN(status, check_header(&check));
+    SLC_THEN(status, check_directory(&check, &totals));
+    SLC_THEN(status, check_end(&check, totals.last_key));
     if (status != SLC_OK) {
         slc_error_locate_block(err, slc_reader_path(reader), block, view->entry.offset + check.at);
     }

@@ -174,7 +174,6 @@ static enum slc_status check_run(const uint8_t *page,
 {
     const unsigned mode = page[mode_at];
     const unsigned bits = page[mode_at + 1];
-    unsigned bits_max;
 
     *at = mode_at;
     if (mode >= info->order || (bits == 0 && mode != 0)) {
@@ -182,7 +181,7 @@ static enum slc_status check_run(const uint8_t *page,
                         info->order);
     }
     *at = mode_at + 1;
-    bits_max = (unsigned)slc_min_u64(slc_bits_for_length(info->dims[mode]), most);
+    unsigned bits_max = (unsigned)slc_min_u64(slc_bits_for_length(info->dims[mode]), most);
     if (bits > bits_max) {
         return slc_fail(err, SLC_ERR_FORMAT, "runs of %u bits in mode %u, where at most %u fit",
                         bits, mode + 1, bits_max);
@@ -373,16 +372,11 @@ enum slc_status slc_header_decode(const uint8_t *page,
 {
     struct slc_layout_info *info = &header->info;
     uint64_t at = 0;
-    enum slc_status status;
 
     memset(header, 0, sizeof *header);
-    status = check_identity(page, &at, err);
-    if (status == SLC_OK) {
-        status = check_shape(page, info, &at, err);
-    }
-    if (status == SLC_OK) {
-        status = check_zeros(page, &at, err);
-    }
+    enum slc_status status = check_identity(page, &at, err);
+    SLC_THEN(status, check_shape(page, info, &at, err));
+    SLC_THEN(status, check_zeros(page, &at, err));
     if (status == SLC_OK) {
         info->nnz = slc_load_u64(page + SLC_HEADER_NNZ);
         info->sum_of_squares = slc_load_f64(page + SLC_HEADER_SUM_OF_SQUARES);

@@ -100,7 +100,6 @@ enum slc_status slc_journal_open(const struct slc_files *files,
     static const char ending[] = ".journal";
     size_t length = strlen(path);
     struct slc_journal *opened = slc_calloc(1, sizeof *opened);
-    enum slc_status status;
 
     if (opened == NULL || (opened->path = slc_malloc(length + sizeof ending)) == NULL) {
         slc_free(opened);
@@ -118,9 +117,9 @@ enum slc_status slc_journal_open(const struct slc_files *files,
     slc_store_u64(opened->head + HEAD_HASH, opened->hash);
 
     opened->fd = files->open(files->self, opened->path, O_RDWR | O_CREAT | SLC_OPEN_OWN, 0666);
-    status = opened->fd < 0
-                 ? slc_fail_errno(err, -opened->fd, opened->path, "opening the journal of a build")
-                 : count_records(opened, err);
+    enum slc_status status = opened->fd < 0 ? slc_fail_errno(err, -opened->fd, opened->path,
+                                                             "opening the journal of a build")
+                                            : count_records(opened, err);
     if (status != SLC_OK) {
         slc_journal_close(opened);
         return status;
@@ -136,7 +135,6 @@ enum slc_status slc_journal_next(struct slc_journal *journal,
 {
     uint8_t bytes[RECORD_BYTES_MAX];
     uint64_t hash_at = record_bytes(journal) - 8;
-    uint64_t flags;
 
     *found = false;
     if (journal->next >= journal->found) {
@@ -149,7 +147,7 @@ enum slc_status slc_journal_next(struct slc_journal *journal,
         journal->found = journal->next;
         return SLC_OK;
     }
-    flags = slc_load_u64(bytes + RECORD_FLAGS);
+    uint64_t flags = slc_load_u64(bytes + RECORD_FLAGS);
     slc_index_entry_decode(bytes + RECORD_ENTRY, journal->order, &record->entry);
     record->coordinate_bytes = slc_load_u64(bytes + RECORD_COORDINATES);
     record->last_key = slc_key_join(slc_load_u64(bytes + RECORD_LAST_KEY),
@@ -187,7 +185,6 @@ enum slc_status slc_journal_add(struct slc_journal *journal,
                                 struct slc_error *err)
 {
     uint64_t bytes = record_bytes(journal);
-    uint8_t *at;
 
     if (journal->pending_bytes + bytes > journal->pending_room) {
         uint64_t room = slc_max_u64(journal->pending_bytes + bytes, 2 * journal->pending_room);
@@ -197,7 +194,7 @@ enum slc_status slc_journal_add(struct slc_journal *journal,
         journal->pending = grown;
         journal->pending_room = room;
     }
-    at = journal->pending + journal->pending_bytes;
+    uint8_t *at = journal->pending + journal->pending_bytes;
     slc_store_u64(at + RECORD_BEFORE, journal->hash);
     slc_store_u64(at + RECORD_COORDINATES, record->coordinate_bytes);
     slc_store_u64(at + RECORD_LAST_KEY, (uint64_t)record->last_key);

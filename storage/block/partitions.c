@@ -101,7 +101,6 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
     struct slc_partition_mark *mark = partitions->marks.data;
     uint64_t low = entry->min[info->layout_mode];
     uint64_t high = entry->max[info->layout_mode];
-    enum slc_status status;
 
     if (info->layout == SLC_LAYOUT_FIBER) {
         info->fiber_count += entry->partition;
@@ -117,7 +116,7 @@ enum slc_status slc_partitions_add(struct slc_partitions *partitions,
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_DAMAGED, "reserved bytes of the index are not zero");
     }
-    status = check_ordinal(partitions, info, entry, flags, err);
+    enum slc_status status = check_ordinal(partitions, info, entry, flags, err);
     mark += status == SLC_OK ? entry->partition : 0;
     SLC_TRY(status);
     if (entry->partition > 0) {

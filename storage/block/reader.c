@@ -206,9 +206,7 @@ static enum slc_status check_index(struct slc_reader *reader, struct slc_error *
 
         slc_reader_entry(reader, block, &entry);
         status = check_entry_place(header, &entry, &totals, err);
-        if (status == SLC_OK) {
-            status = check_entry_content(info, block, &entry, &totals, err);
-        }
+        SLC_THEN(status, check_entry_content(info, block, &entry, &totals, err));
         if (status == SLC_OK && !slc_add_u64(totals.nnz, entry.nnz, &totals.nnz)) {
             status = slc_fail(err, SLC_ERR_DAMAGED, "the blocks' nonzeros exceed 64 bits");
         }
@@ -292,15 +290,9 @@ load_index(struct slc_reader *reader, const struct slc_block_file *file, struct 
     enum slc_status status = slc_block_file_read(file, page, sizeof page,
                                                  header->info.file_bytes - SLC_CLOSING_BYTES, err);
 
-    if (status == SLC_OK) {
-        status = slc_closing_check(page, header, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&reader->index, header->index_bytes, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = read_index(reader, file, err);
-    }
+    SLC_THEN(status, slc_closing_check(page, header, err));
+    SLC_THEN(status, slc_buffer_create(&reader->index, header->index_bytes, SLC_PAGES_SMALL, err));
+    SLC_THEN(status, read_index(reader, file, err));
     if (status == SLC_OK) {
         hash = slc_hash64(reader->index.data, header->index_bytes);
         if (hash != header->index_hash) {
@@ -312,12 +304,8 @@ load_index(struct slc_reader *reader, const struct slc_block_file *file, struct 
             slc_error_locate_block(err, reader->path, SLC_NOWHERE, header->index_offset);
         }
     }
-    if (status == SLC_OK) {
-        status = slc_partitions_create(&reader->partitions, &header->info, err);
-    }
-    if (status == SLC_OK) {
-        status = check_index(reader, err);
-    }
+    SLC_THEN(status, slc_partitions_create(&reader->partitions, &header->info, err));
+    SLC_THEN(status, check_index(reader, err));
     slc_error_locate_file(err, reader->path);
     return status;
 }
@@ -338,13 +326,12 @@ enum slc_status slc_reader_open_within(const struct slc_files *files,
     struct slc_reader *opened = slc_calloc(1, sizeof *opened);
     uint64_t need;
     struct slc_block_file file = SLC_BLOCK_FILE_INIT;
-    enum slc_status status;
 
     if (opened == NULL || (opened->path = slc_strdup(path)) == NULL) {
         slc_free(opened);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the reader of %s", path);
     }
-    status = open_header(files, path, &file, &opened->header, err);
+    enum slc_status status = open_header(files, path, &file, &opened->header, err);
     if (status == SLC_OK) {
         need = memory_bytes_of(path, &opened->header);
         if (need > slc_max_u64(memory_bytes, FREE_INDEX_BYTES)) {

@@ -94,7 +94,6 @@ static enum slc_status
 close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struct slc_error *err)
 {
     struct slc_block_entry *entry = &writer->entry;
-    enum slc_status status;
 
     if (entry->tile_count == 0) {
         return SLC_OK;
@@ -106,8 +105,9 @@ close_block(struct slc_writer *writer, bool completes, bool fiber_goes_on, struc
     }
     /* Without partitions any block is an end: fibers that go on need no more than the last key. */
     completes = completes || writer->header.info.layout != SLC_LAYOUT_SORTED;
-    status = slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
-                                  writer->block.data, entry->padded_bytes, entry->offset, err);
+    enum slc_status status =
+        slc_file_write_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
+                             writer->block.data, entry->padded_bytes, entry->offset, err);
     if (status != SLC_OK) {
         slc_error_locate_block(err, writer->path, writer->header.info.block_count, entry->offset);
         return status;
@@ -339,18 +339,12 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
     const struct slc_layout_info *info = &writer->header.info;
     enum slc_status status = writer->status == SLC_OK ? SLC_OK : fail_again(writer, err);
 
-    if (status == SLC_OK) {
-        status = close_block(writer, true, false, err);
-    }
+    SLC_THEN(status, close_block(writer, true, false, err));
     if (status == SLC_OK && writer->journal != NULL && writer->keep_journal) {
         status = slc_journal_sync(writer->journal, err);
     }
-    if (status == SLC_OK) {
-        status = write_frame(writer, err);
-    }
-    if (status == SLC_OK) {
-        status = close_files(writer, err);
-    }
+    SLC_THEN(status, write_frame(writer, err));
+    SLC_THEN(status, close_files(writer, err));
     if (status == SLC_OK && writer->journal != NULL && !writer->keep_journal) {
         status = slc_journal_remove(writer->journal, err);
     }
@@ -376,13 +370,9 @@ enum slc_status slc_writer_finish(struct slc_writer *writer,
 
 enum slc_status slc_writer_suspend(struct slc_writer *writer, struct slc_error *err)
 {
-    enum slc_status status;
-
     assert(writer->journal != NULL);
-    status = slc_writer_sync(writer, err);
-    if (status == SLC_OK) {
-        status = slc_journal_sync(writer->journal, err);
-    }
+    enum slc_status status = slc_writer_sync(writer, err);
+    SLC_THEN(status, slc_journal_sync(writer->journal, err));
     slc_writer_destroy(writer);
     return status;
 }

@@ -19,12 +19,11 @@ enum slc_status
 slc_writer_reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_error *err)
 {
     uint64_t want = slc_max_u64(bytes, *room < 4096 ? 4096 : 2 * *room);
-    uint8_t *grown;
 
     if (bytes <= *room) {
         return SLC_OK;
     }
-    grown = slc_realloc(*array, want);
+    uint8_t *grown = slc_realloc(*array, want);
     SLC_TRY(slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of block index", want));
     *array = grown;
     *room = want;
@@ -164,18 +163,16 @@ static enum slc_status create(const struct slc_writer_options *options,
                               struct slc_writer **writer,
                               struct slc_error *err)
 {
-    enum slc_status status;
-    struct slc_writer *created;
-
     SLC_TRY(check_options(options, err));
-    created = slc_calloc(1, sizeof *created);
+    struct slc_writer *created = slc_calloc(1, sizeof *created);
     SLC_TRY(slc_check_memory(created != NULL, err, "for a block file's writer"));
     created->fd = -1;
     created->direct_fd = -1;
     created->files = options->files != NULL ? options->files : slc_files_system();
     created->path = slc_strdup(options->path);
-    status = created->path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
-                                   : prepare_writer(created, options, err);
+    enum slc_status status = created->path == NULL
+                                 ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
+                                 : prepare_writer(created, options, err);
     if (status == SLC_OK) {
         created->fd = created->files->open(created->files->self, created->path, flags, 0666);
         status = created->fd < 0
@@ -226,7 +223,6 @@ static enum slc_status check_block(struct slc_writer *writer,
     const struct slc_block_entry *entry = &record->entry;
     uint64_t offset = writer->header.index_offset;
     slc_u128 last_key = 0;
-    enum slc_status status;
 
     *sound = false;
     if (entry->offset != offset || offset > file_bytes ||
@@ -238,11 +234,10 @@ static enum slc_status check_block(struct slc_writer *writer,
          entry->partition != writer->partition.ordinal)) {
         return SLC_OK;
     }
-    status = slc_writer_reserve_block(writer, entry->padded_bytes, err);
-    if (status == SLC_OK) {
-        status = slc_file_read_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
-                                     writer->block.data, entry->padded_bytes, entry->offset, err);
-    }
+    enum slc_status status = slc_writer_reserve_block(writer, entry->padded_bytes, err);
+    SLC_THEN(status,
+             slc_file_read_pages(writer->files, writer->direct_fd, writer->fd, writer->path,
+                                 writer->block.data, entry->padded_bytes, entry->offset, err));
     *sound = status == SLC_OK &&
              slc_block_agrees(&writer->header.info, writer->header.info.block_count, entry,
                               writer->block.data, &last_key) &&
@@ -296,7 +291,6 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
 {
     static const uint8_t zeros[SLC_HEADER_BYTES];
     uint64_t blocks = point->header.info.block_count;
-    int rc;
 
     SLC_TRY(slc_journal_keep(writer->journal, blocks, &point->last, err));
     writer->header = point->header;
@@ -306,8 +300,8 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
         writer->coordinate_bytes = point->last.coordinate_bytes;
         writer->last_key = point->last.last_key;
     }
-    rc = writer->files->truncate(writer->files->self, writer->fd,
-                                 blocks > 0 ? writer->header.index_offset : 0);
+    int rc = writer->files->truncate(writer->files->self, writer->fd,
+                                     blocks > 0 ? writer->header.index_offset : 0);
     if (rc < 0) {
         return slc_fail_errno(err, -rc, writer->path, "cutting the block file");
     }
@@ -429,12 +423,8 @@ enum slc_status slc_writer_resume(const struct slc_writer_options *options,
         /* Both may be new: what is synced later has to have a name. */
         status = slc_name_sync(opened->files, opened->path, err);
     }
-    if (status == SLC_OK) {
-        status = take_blocks(opened, partitions, &point, err);
-    }
-    if (status == SLC_OK) {
-        status = go_to(opened, &point, err);
-    }
+    SLC_THEN(status, take_blocks(opened, partitions, &point, err));
+    SLC_THEN(status, go_to(opened, &point, err));
     if (status != SLC_OK) {
         if (opened != NULL) {
             slc_writer_destroy(opened);

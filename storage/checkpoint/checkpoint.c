@@ -38,13 +38,12 @@ enum slc_status
 slc_checkpoint_remove_file(struct slc_checkpoint *checkpoint, unsigned which, struct slc_error *err)
 {
     const struct slc_files *files = checkpoint->files;
-    int rc;
 
     if (checkpoint->fd[which] >= 0) {
         (void)files->close(files->self, checkpoint->fd[which]);
         checkpoint->fd[which] = -1;
     }
-    rc = files->unlink(files->self, checkpoint->path[which]);
+    int rc = files->unlink(files->self, checkpoint->path[which]);
     return rc < 0 && rc != -ENOENT
                ? slc_fail_errno(err, -rc, checkpoint->path[which], "removing the checkpoint")
                : SLC_OK;
@@ -61,12 +60,11 @@ static bool says_own_folder(const struct slc_checkpoint *checkpoint, unsigned wh
     struct slc_error ignored = SLC_ERROR_INIT;
     struct slc_checkpoint_reader *reader = NULL;
     char own[SLC_CHECKPOINT_NAME_BYTES];
-    bool says;
 
     slc_checkpoint_name_folder(checkpoint->folder_number, own);
-    says = slc_checkpoint_reader_open(checkpoint->files, checkpoint->path[which], &reader,
-                                      &ignored) == SLC_OK &&
-           reader != NULL && slc_checkpoint_find(reader, own) != NULL;
+    bool says = slc_checkpoint_reader_open(checkpoint->files, checkpoint->path[which], &reader,
+                                           &ignored) == SLC_OK &&
+                reader != NULL && slc_checkpoint_find(reader, own) != NULL;
     slc_checkpoint_reader_close(reader);
     return says;
 }
@@ -178,9 +176,7 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
         fresh->made_folder = fresh->made_folder || says_own_folder(fresh, k);
         status = slc_checkpoint_remove_file(fresh, k, err);
     }
-    if (status == SLC_OK) {
-        status = find_newest(fresh, err);
-    }
+    SLC_THEN(status, find_newest(fresh, err));
     if (status != SLC_OK) {
         slc_checkpoint_close(fresh);
         return status;
@@ -258,7 +254,6 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
     const struct slc_files *files = checkpoint->files;
     const char *path = checkpoint->path[which];
     struct slc_file_stat stat;
-    enum slc_status status;
     int rc = files->stat_path(files->self, path, &stat);
 
     if (rc < 0 && rc != -ENOENT) {
@@ -280,10 +275,11 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
     if (rc >= 0) {
         return SLC_OK;
     }
-    status = slc_fail_errno(err, -rc, path,
-                            "reserving %" PRIu64 " bytes for a checkpoint; name another place or "
-                            "do without",
-                            bytes);
+    enum slc_status status =
+        slc_fail_errno(err, -rc, path,
+                       "reserving %" PRIu64 " bytes for a checkpoint; name another place or "
+                       "do without",
+                       bytes);
     slc_error_set_field(err, SLC_FIELD_CHECKPOINT);
     return status;
 }
@@ -342,9 +338,7 @@ slc_checkpoint_discard(const struct slc_files *files, const char *folder, struct
     struct slc_checkpoint *checkpoint = NULL;
     enum slc_status status = slc_checkpoint_open(files, folder, true, &checkpoint, err);
 
-    if (status == SLC_OK) {
-        status = slc_checkpoint_remove(checkpoint, err);
-    }
+    SLC_THEN(status, slc_checkpoint_remove(checkpoint, err));
     slc_checkpoint_close(checkpoint);
     return status;
 }

@@ -96,8 +96,6 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
     struct slc_file_stat stat;
     uint8_t *header = reader->buffer;
     uint8_t *table = reader->buffer + SLC_PAGE_BYTES;
-    uint64_t available;
-    enum slc_status status;
     const int rc = reader->files->stat_fd(reader->files->self, reader->fd, &stat);
 
     if (rc < 0) {
@@ -107,12 +105,11 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
         return slc_fail_file(err, SLC_ERR_FORMAT, reader->path,
                              "not a plain file, so not a checkpoint");
     }
-    available = slc_min_u64(stat.bytes, SLC_CHECKPOINT_BODY_OFFSET);
-    status = slc_file_read_at(reader->files, reader->fd, reader->path, header, available, 0, err);
-    if (status == SLC_OK) {
-        status = slc_checkpoint_header_decode(header, slc_min_u64(available, SLC_PAGE_BYTES),
-                                              reader->path, &reader->info, empty, err);
-    }
+    uint64_t available = slc_min_u64(stat.bytes, SLC_CHECKPOINT_BODY_OFFSET);
+    enum slc_status status =
+        slc_file_read_at(reader->files, reader->fd, reader->path, header, available, 0, err);
+    SLC_THEN(status, slc_checkpoint_header_decode(header, slc_min_u64(available, SLC_PAGE_BYTES),
+                                                  reader->path, &reader->info, empty, err));
     if (status != SLC_OK || *empty) {
         return status;
     }

@@ -29,10 +29,8 @@ write_at(struct slc_checkpoint *checkpoint, const void *data, uint64_t bytes, ui
     const unsigned k = checkpoint->target;
     enum slc_status status = checkpoint->fault.status;
 
-    if (status == SLC_OK) {
-        status = slc_file_write_at(checkpoint->files, checkpoint->fd[k], checkpoint->path[k], data,
-                                   bytes, offset, &checkpoint->fault);
-    }
+    SLC_THEN(status, slc_file_write_at(checkpoint->files, checkpoint->fd[k], checkpoint->path[k],
+                                       data, bytes, offset, &checkpoint->fault));
     /* What has failed is in the record, so that nothing is lost here. */
     assert(status == checkpoint->fault.status);
     (void)status;
@@ -50,12 +48,11 @@ static void flush(struct slc_checkpoint *checkpoint)
 static void sync_target(struct slc_checkpoint *checkpoint)
 {
     const struct slc_files *files = checkpoint->files;
-    int rc;
 
     if (checkpoint->fault.status != SLC_OK) {
         return;
     }
-    rc = files->sync(files->self, checkpoint->fd[checkpoint->target]);
+    int rc = files->sync(files->self, checkpoint->fd[checkpoint->target]);
     if (rc < 0) {
         (void)slc_fail_errno(&checkpoint->fault, -rc, checkpoint->path[checkpoint->target],
                              "syncing the checkpoint");
@@ -134,13 +131,13 @@ void slc_checkpoint_begin(struct slc_checkpoint *checkpoint)
 /* Pads the section that is being written, if there is one, and notes what it has become. */
 static void end_section(struct slc_checkpoint *checkpoint)
 {
-    struct slc_checkpoint_section *section;
     uint64_t padding;
 
     if (checkpoint->info.section_count == 0) {
         return;
     }
-    section = &checkpoint->info.sections[checkpoint->info.section_count - 1];
+    struct slc_checkpoint_section *section =
+        &checkpoint->info.sections[checkpoint->info.section_count - 1];
     section->bytes = checkpoint->at + checkpoint->used - section->offset;
     padding = -checkpoint->used % SLC_PAGE_BYTES; /* the buffer is of whole pages */
     memset(checkpoint->buffer + checkpoint->used, 0, padding);
@@ -151,15 +148,14 @@ static void end_section(struct slc_checkpoint *checkpoint)
 
 void slc_checkpoint_section(struct slc_checkpoint *checkpoint, const char *name)
 {
-    struct slc_checkpoint_section *section;
-
     if (checkpoint->fault.status != SLC_OK) {
         return;
     }
     end_section(checkpoint);
     assert(checkpoint->info.section_count < SLC_CHECKPOINT_SECTIONS);
     assert(strlen(name) < SLC_CHECKPOINT_NAME_BYTES);
-    section = &checkpoint->info.sections[checkpoint->info.section_count++];
+    struct slc_checkpoint_section *section =
+        &checkpoint->info.sections[checkpoint->info.section_count++];
     (void)snprintf(section->name, sizeof section->name, "%s", name);
     section->offset = checkpoint->at;
     slc_hash_stream_begin(checkpoint->stream);
@@ -197,18 +193,16 @@ void slc_checkpoint_put_f64(struct slc_checkpoint *checkpoint, double value)
 static void sync_folders(struct slc_checkpoint *checkpoint)
 {
     const struct slc_files *files = checkpoint->files;
-    char *parent;
-    int rc;
 
     if (checkpoint->fault.status != SLC_OK || checkpoint->folders_synced) {
         return;
     }
-    parent = slc_path_parent(checkpoint->folder);
+    char *parent = slc_path_parent(checkpoint->folder);
     if (parent == NULL) {
         (void)slc_fail(&checkpoint->fault, SLC_ERR_MEMORY, "no memory for the name of a folder");
         return;
     }
-    rc = files->sync_folder(files->self, checkpoint->folder);
+    int rc = files->sync_folder(files->self, checkpoint->folder);
     if (rc >= 0) {
         rc = files->sync_folder(files->self, parent);
     }

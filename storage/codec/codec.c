@@ -118,19 +118,18 @@ enum slc_status slc_encoder_create(const struct slc_key_layout *layout,
 {
     struct scratch_sizes sizes = scratch_sizes(layout, codec);
     struct slc_encoder *made = slc_calloc(1, sizeof *made);
-    enum slc_status status;
-    uint8_t *free_bytes;
 
     assert(codec >= SLC_CODEC_PACKED && codec <= SLC_CODEC_BLCO);
     SLC_TRY(slc_check_memory(made != NULL, err, "for an encoder of %zu bytes", sizeof *made));
-    status = slc_buffer_create(&made->memory, scratch_bytes(layout, codec), SLC_PAGES_SMALL, err);
+    enum slc_status status =
+        slc_buffer_create(&made->memory, scratch_bytes(layout, codec), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_free(made);
         return status;
     }
     made->keys = *layout;
     made->codec = codec;
-    free_bytes = made->memory.data;
+    uint8_t *free_bytes = made->memory.data;
     made->out = carve(&free_bytes, sizes.out);
     made->gap_lo = carve(&free_bytes, sizes.gaps);
     made->gap_hi = carve(&free_bytes, layout->bits > 64 ? sizes.gaps : 0);

@@ -64,18 +64,17 @@ enum slc_status slc_decoder_create(const struct slc_layout_info *info,
     const uint64_t chunk = SLC_CHUNK_NNZ + SLC_CHUNK_SLACK;
     const uint64_t group = SLC_GROUP_NNZ + SLC_CHUNK_SLACK;
     struct slc_decoder *made = slc_calloc(1, sizeof *made);
-    enum slc_status status;
-    uint8_t *free_bytes;
 
     SLC_TRY(slc_check_memory(made != NULL, err, "for a decoder of %zu bytes", sizeof *made));
-    status = slc_buffer_create(&made->memory, scratch_bytes(info), SLC_PAGES_SMALL, err);
+    enum slc_status status =
+        slc_buffer_create(&made->memory, scratch_bytes(info), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_free(made);
         return status;
     }
     slc_decoder_bind(made, info);
     made->value_type = value_type;
-    free_bytes = made->memory.data;
+    uint8_t *free_bytes = made->memory.data;
     made->key_room = carve(&free_bytes, chunk * 8);
     made->key_hi = carve(&free_bytes, chunk * 8);
     made->wide_lo = carve(&free_bytes, chunk * 8);

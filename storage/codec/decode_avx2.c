@@ -57,15 +57,14 @@ AVX2 static inline __m256i avx2_four(const uint8_t *at, const struct avx2_step *
 AVX2 static void
 avx2_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *values)
 {
-    struct avx2_step first, second;
     __m256i mask;
 
     if (width == 0 || width > 57) {
         slc_loop_unpack(packed, width, count, values);
         return;
     }
-    first = avx2_step_init(width, 0);
-    second = avx2_step_init(width, 4);
+    struct avx2_step first = avx2_step_init(width, 0);
+    struct avx2_step second = avx2_step_init(width, 4);
     mask = _mm256_set1_epi64x((int64_t)slc_low_mask(width));
     for (uint32_t i = 0; i < count; i += 8) {
         _mm256_storeu_si256((__m256i *)(void *)(values + i), avx2_four(packed, &first, mask));

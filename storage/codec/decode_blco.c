@@ -84,7 +84,6 @@ bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
     const uint8_t *data = decoder->data;
     uint32_t nnz = decoder->entry.nnz, count = slc_load_u32(data);
     uint64_t bytes = 8 + (uint64_t)SUB_BLOCK_BYTES * count + UINT64_C(16) * nnz;
-    uint64_t first, last;
 
     if (count == 0 || count > nnz) {
         return slc_damage_set(damage, data, "the count of sub-blocks", count, "1 to ", nnz);
@@ -104,8 +103,8 @@ bool slc_blco_open(struct slc_decoder *decoder, struct slc_damage *damage)
     if (!check_sub_blocks(decoder, damage)) {
         return false;
     }
-    first = key_of_index(decoder, slc_load_u64(blco->indices));
-    last = key_of_index(decoder, slc_load_u64(blco->indices + 8 * (size_t)(nnz - 1)));
+    uint64_t first = key_of_index(decoder, slc_load_u64(blco->indices));
+    uint64_t last = key_of_index(decoder, slc_load_u64(blco->indices + 8 * (size_t)(nnz - 1)));
     if (first != decoder->entry.first_lo || last != decoder->entry.last_lo) {
         bool start = first != decoder->entry.first_lo;
 
@@ -130,13 +129,12 @@ static bool decode_run(struct slc_decoder *decoder,
     for (unsigned n = 0; n < keys->order; n++) {
         unsigned bits = (unsigned)__builtin_popcountll(keys->mask_lo[n]);
         uint64_t add = 0 - decoder->entry.corner[n];
-        uint64_t largest;
 
         if (keys->mask_hi[n] != 0) {
             add += slc_bits_gather(upper, keys->mask_hi[n]) << bits;
         }
-        largest = decoder->ops->field(indices, count, decoder->plan.blco.shift[n],
-                                      slc_low_mask(bits), add, decoder->offset[n] + at);
+        uint64_t largest = decoder->ops->field(indices, count, decoder->plan.blco.shift[n],
+                                               slc_low_mask(bits), add, decoder->offset[n] + at);
         if (largest > decoder->entry.extent[n]) {
             return slc_damage_set(damage, indices,
                                   "the offset of a coordinate from the tile's corner", largest,

@@ -31,13 +31,12 @@ bool slc_planes_note(struct slc_decoder *decoder,
 bool slc_planes_expand(struct slc_decoder *decoder, struct slc_damage *damage)
 {
     const struct slc_lz4_section *lz4 = &decoder->lz4;
-    int made;
 
     if (lz4->bytes == 0) {
         return true;
     }
-    made = LZ4_decompress_safe((const char *)lz4->at, (char *)decoder->planes, (int)lz4->bytes,
-                               (int)lz4->expanded_bytes);
+    int made = LZ4_decompress_safe((const char *)lz4->at, (char *)decoder->planes, (int)lz4->bytes,
+                                   (int)lz4->expanded_bytes);
     return (made >= 0 && (uint32_t)made == lz4->expanded_bytes) ||
            refuse_size(lz4->at, made < 0 ? 0 : (uint64_t)made, lz4->expanded_bytes, damage);
 }

@@ -69,14 +69,13 @@ uint32_t slc_lz4_encode(struct slc_encoder *encoder,
     unsigned values = encoder->survey.all_f32 ? 4 : 8;
     uint64_t plain = (uint64_t)(gaps + values) * source->nnz;
     uint8_t *end = encoder->planes;
-    uint32_t stored;
 
     end = slc_planes_of_words(encoder->gap_lo, source->nnz, gaps < 8 ? gaps : 8, end);
     if (gaps > 8) {
         end = slc_planes_of_words(encoder->gap_hi, source->nnz, gaps - 8, end);
     }
     slc_planes_of_values(source->values, source->nnz, values, end);
-    stored = slc_lz4_compress(encoder, encoder->planes, plain, out + 8, plain - 1);
+    uint32_t stored = slc_lz4_compress(encoder, encoder->planes, plain, out + 8, plain - 1);
     out[2] = stored != 0;
     if (stored == 0) {
         memcpy(out + 8, encoder->planes, plain);

@@ -25,7 +25,6 @@ static unsigned portable_longer(const uint64_t *values, uint32_t count, uint8_t 
     /* Neighbours are mostly of one length, and an increment waits for the one before it. */
     uint8_t even[65] = {0}, odd[65] = {0};
     uint64_t any = 0;
-    unsigned longest;
     uint32_t i, above = 0;
 
     for (i = 0; i + 1 < count; i += 2) {
@@ -37,7 +36,7 @@ static unsigned portable_longer(const uint64_t *values, uint32_t count, uint8_t 
         even[slc_bit_length_u64(values[i])]++;
         any |= values[i];
     }
-    longest = slc_bit_length_u64(any);
+    unsigned longest = slc_bit_length_u64(any);
     for (unsigned width = longest; width-- > 0;) {
         above += (uint32_t)even[width + 1] + odd[width + 1];
         longer[width] = (uint8_t)above;

@@ -211,14 +211,13 @@ static uint8_t *try_planes(struct slc_encoder *encoder,
 {
     uint64_t plain = (uint64_t)value_bytes * source->nnz;
     uint64_t room = plain - (plain + 7) / 8;
-    uint32_t stored;
 
     room = room < bytes_max ? room : bytes_max;
     if (room <= 8) {
         return NULL;
     }
     slc_planes_of_values(source->values, source->nnz, value_bytes, encoder->planes);
-    stored = slc_lz4_compress(encoder, encoder->planes, plain, out + 8, room - 8);
+    uint32_t stored = slc_lz4_compress(encoder, encoder->planes, plain, out + 8, room - 8);
     if (stored == 0) {
         return NULL;
     }

@@ -50,44 +50,36 @@ static int system_close(void *self, int fd)
 
 static int64_t system_read_at(void *self, int fd, void *data, uint64_t bytes, uint64_t offset)
 {
-    ssize_t done;
-
     (void)self;
     if (offset > INT64_MAX) {
         return -EINVAL;
     }
-    done = pread(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes, (off_t)offset);
+    ssize_t done = pread(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes, (off_t)offset);
     return done < 0 ? -errno : done;
 }
 
 static int64_t system_read(void *self, int fd, void *data, uint64_t bytes)
 {
-    ssize_t done;
-
     (void)self;
-    done = read(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes);
+    ssize_t done = read(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes);
     return done < 0 ? -errno : done;
 }
 
 static int64_t
 system_write_at(void *self, int fd, const void *data, uint64_t bytes, uint64_t offset)
 {
-    ssize_t done;
-
     (void)self;
     if (offset > INT64_MAX) {
         return -EFBIG;
     }
-    done = pwrite(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes, (off_t)offset);
+    ssize_t done = pwrite(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes, (off_t)offset);
     return done < 0 ? -errno : done;
 }
 
 static int64_t system_write(void *self, int fd, const void *data, uint64_t bytes)
 {
-    ssize_t done;
-
     (void)self;
-    done = write(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes);
+    ssize_t done = write(fd, data, bytes > SSIZE_MAX ? SSIZE_MAX : (size_t)bytes);
     return done < 0 ? -errno : done;
 }
 
@@ -105,12 +97,11 @@ static int system_sync(void *self, int fd)
 static int system_sync_folder(void *self, const char *path)
 {
     int fd = system_open(self, path, O_RDONLY | O_DIRECTORY, 0);
-    int rc;
 
     if (fd < 0) {
         return fd;
     }
-    rc = system_sync(self, fd);
+    int rc = system_sync(self, fd);
     system_close(self, fd);
     /* File systems without a notion of syncing a folder say EINVAL: there is nothing left to do. */
     return rc == -EINVAL ? 0 : rc;

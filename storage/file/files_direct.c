@@ -69,7 +69,6 @@ enum slc_status slc_file_write_pages(const struct slc_files *files,
                                      struct slc_error *err)
 {
     int64_t put = 0;
-    uint64_t done;
 
     assert(in_pages(data, offset) && bytes % SLC_PAGE_BYTES == 0);
     if (direct_fd >= 0) {
@@ -82,7 +81,7 @@ enum slc_status slc_file_write_pages(const struct slc_files *files,
             return status;
         }
     }
-    done = whole_pages(put);
+    uint64_t done = whole_pages(put);
     return slc_file_write_at(files, fd, path, (const char *)data + done, bytes - done,
                              offset + done, err);
 }
@@ -98,7 +97,6 @@ enum slc_status slc_file_read_pages(const struct slc_files *files,
 {
     uint64_t pages = (bytes + SLC_PAGE_BYTES - 1) & ~(uint64_t)(SLC_PAGE_BYTES - 1);
     int64_t got = 0;
-    uint64_t done;
 
     assert(in_pages(data, offset));
     if (direct_fd >= 0) {
@@ -114,6 +112,6 @@ enum slc_status slc_file_read_pages(const struct slc_files *files,
             return SLC_OK;
         }
     }
-    done = whole_pages(got);
+    uint64_t done = whole_pages(got);
     return slc_file_read_at(files, fd, path, (char *)data + done, bytes - done, offset + done, err);
 }

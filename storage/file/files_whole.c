@@ -109,8 +109,6 @@ static enum slc_status load_open(const struct slc_files *files,
                                  struct slc_error *err)
 {
     struct slc_file_stat stat;
-    enum slc_status status;
-    char *memory;
     int rc = files->stat_fd(files->self, fd, &stat);
 
     if (rc < 0) {
@@ -125,11 +123,11 @@ static enum slc_status load_open(const struct slc_files *files,
                              " are accepted here",
                              stat.bytes, limit_bytes);
     }
-    memory = slc_malloc((size_t)stat.bytes + 1);
+    char *memory = slc_malloc((size_t)stat.bytes + 1);
     if (memory == NULL) {
         return no_memory(err, "a file's contents");
     }
-    status = slc_file_read_at(files, fd, path, memory, stat.bytes, 0, err);
+    enum slc_status status = slc_file_read_at(files, fd, path, memory, stat.bytes, 0, err);
     if (status != SLC_OK) {
         slc_free(memory);
         return status;
@@ -147,13 +145,12 @@ enum slc_status slc_file_load(const struct slc_files *files,
                               uint64_t *bytes,
                               struct slc_error *err)
 {
-    enum slc_status status;
     int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
 
     if (fd < 0) {
         return slc_fail_errno(err, -fd, path, "opening the file");
     }
-    status = load_open(files, fd, path, limit_bytes, data, bytes, err);
+    enum slc_status status = load_open(files, fd, path, limit_bytes, data, bytes, err);
     (void)files->close(files->self, fd);
     return status;
 }
@@ -203,12 +200,11 @@ slc_name_sync(const struct slc_files *files, const char *path, struct slc_error 
 {
     char *folder = slc_path_parent(path);
     enum slc_status status = SLC_OK;
-    int rc;
 
     if (folder == NULL) {
         return no_memory(err, "the path of a folder");
     }
-    rc = files->sync_folder(files->self, folder);
+    int rc = files->sync_folder(files->self, folder);
     if (rc < 0) {
         status = slc_fail_errno(err, -rc, folder, "syncing the folder");
     }

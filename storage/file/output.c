@@ -77,10 +77,9 @@ slc_output_print(struct slc_output *output, struct slc_error *err, const char *f
 
     if (status == SLC_OK) {
         va_list args;
-        int length;
 
         va_start(args, format);
-        length = vsnprintf((char *)room, SLC_OUTPUT_LINE_BYTES, format, args);
+        int length = vsnprintf((char *)room, SLC_OUTPUT_LINE_BYTES, format, args);
         va_end(args);
         assert(length >= 0 && length < SLC_OUTPUT_LINE_BYTES);
         output->used += (size_t)length;
@@ -113,7 +112,6 @@ static enum slc_status sync_folder_of(struct slc_output *output, struct slc_erro
 {
     char *slash = strrchr(output->path, '/');
     const char *folder = ".";
-    int rc;
 
     if (slash == output->path) {
         folder = "/";
@@ -121,7 +119,7 @@ static enum slc_status sync_folder_of(struct slc_output *output, struct slc_erro
         *slash = '\0';
         folder = output->path;
     }
-    rc = output->files->sync_folder(output->files->self, folder);
+    int rc = output->files->sync_folder(output->files->self, folder);
     return rc < 0 ? slc_fail_errno(err, -rc, folder, "syncing the folder") : SLC_OK;
 }
 
@@ -147,9 +145,7 @@ enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *e
         (void)files->unlink(files->self, output->temporary);
     }
     slc_folder_unlock(files, &output->lock);
-    if (status == SLC_OK) {
-        status = sync_folder_of(output, err);
-    }
+    SLC_THEN(status, sync_folder_of(output, err));
     release(output);
     return status;
 }
@@ -169,11 +165,11 @@ enum slc_status slc_file_replace(const struct slc_files *files,
                                  struct slc_error *err)
 {
     struct slc_output output;
-    enum slc_status status;
 
     SLC_TRY(slc_output_open(&output, files, path, err));
     /* In one piece, past the buffer. */
-    status = slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
+    enum slc_status status =
+        slc_file_write_at(output.files, output.fd, output.temporary, data, bytes, 0, err);
     if (status != SLC_OK) {
         slc_output_abandon(&output);
         return status;

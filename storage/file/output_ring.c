@@ -100,10 +100,9 @@ static void write_first(struct slc_output_ring *ring, uint64_t bytes)
     const uint64_t buffer = ring->written;
     struct slc_error fault = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
 
     pthread_mutex_unlock(&ring->mutex);
-    status = write_buffer(ring, buffer, bytes, &fault);
+    enum slc_status status = write_buffer(ring, buffer, bytes, &fault);
     pthread_mutex_lock(&ring->mutex);
     ring->write_ns += slc_clock_ns() - start_ns;
     if (status == SLC_OK) {
@@ -157,7 +156,6 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
                                        struct slc_error *err)
 {
     struct slc_output_ring *ring = slc_calloc(1, sizeof *ring);
-    enum slc_status status;
 
     assert(options->buffer_bytes > 0 && options->buffer_bytes % SLC_PAGE_BYTES == 0);
     assert(options->buffer_count >= SLC_OUTPUT_RING_BUFFERS_MIN);
@@ -171,7 +169,7 @@ enum slc_status slc_output_ring_create(const struct slc_output_ring_options *opt
     ring->direct_fd = -1;
     pthread_mutex_init(&ring->mutex, NULL);
     pthread_cond_init(&ring->changed, NULL);
-    status = take_memory(ring, options, err);
+    enum slc_status status = take_memory(ring, options, err);
     if (status == SLC_OK) {
         ring->fd = ring->files->open(ring->files->self, ring->temporary,
                                      O_WRONLY | O_CREAT | O_TRUNC | SLC_OPEN_OWN, 0666);
@@ -371,9 +369,7 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
     status = pass_fault(ring, err);
     pthread_mutex_unlock(&ring->mutex);
     end_thread(ring);
-    if (status == SLC_OK) {
-        status = slc_file_write_at(files, ring->fd, ring->temporary, head, head_bytes, 0, err);
-    }
+    SLC_THEN(status, slc_file_write_at(files, ring->fd, ring->temporary, head, head_bytes, 0, err));
     if (status == SLC_OK && (rc = files->sync(files->self, ring->fd)) < 0) {
         status = slc_fail_errno(err, -rc, ring->temporary, "syncing the file");
     }

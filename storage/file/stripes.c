@@ -88,7 +88,6 @@ enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
                                        struct slc_error *err)
 {
     uint64_t need = AT_FOLDERS + HASH_BYTES, at = AT_FOLDERS;
-    uint8_t *list_bytes;
 
     for (unsigned k = 0; k < list->shape.count; k++) {
         const size_t length = strlen(list->folders[k]);
@@ -101,7 +100,7 @@ enum slc_status slc_stripe_list_encode(const struct slc_stripe_list *list,
         need += LENGTH_BYTES + length;
     }
     need = (need + SLC_PAGE_BYTES - 1) / SLC_PAGE_BYTES * SLC_PAGE_BYTES;
-    list_bytes = slc_malloc(need);
+    uint8_t *list_bytes = slc_malloc(need);
     SLC_TRY(slc_check_memory(list_bytes != NULL, err, "for a list of stripes"));
     encode_head(&list->shape, SLC_STRIPE_LIST_MAGIC, (uint32_t)need, 0, list_bytes);
     for (unsigned k = 0; k < list->shape.count; k++) {
@@ -193,7 +192,6 @@ enum slc_status slc_stripe_list_decode(const uint8_t *data,
                                        struct slc_error *err)
 {
     struct slc_stripe_list read = {.shape = {0}};
-    enum slc_status status;
 
     if (!slc_stripe_list_is(data, bytes)) {
         return fail_at(err, SLC_ERR_FORMAT, 0, "not a list of stripes");
@@ -206,10 +204,8 @@ enum slc_status slc_stripe_list_decode(const uint8_t *data,
         return fail_at(err, SLC_ERR_DAMAGED, bytes - HASH_BYTES,
                        "the checksum of the list of stripes does not hold: it was altered");
     }
-    status = decode_shape(data, &read.shape, err);
-    if (status == SLC_OK) {
-        status = decode_folders(data, bytes, &read, err);
-    }
+    enum slc_status status = decode_shape(data, &read.shape, err);
+    SLC_THEN(status, decode_folders(data, bytes, &read, err));
     if (status != SLC_OK) {
         slc_stripe_list_clear(&read);
         return status;
@@ -298,14 +294,13 @@ enum slc_status slc_stripe_list_load(const struct slc_files *files,
     enum slc_status status = SLC_OK;
     void *data = NULL;
     uint64_t bytes = 0;
-    int rc;
 
     *found = false;
     if (fd < 0) {
         return fd == -ENOENT ? SLC_OK
                              : slc_fail_errno(err, -fd, path, "looking for a list of stripes");
     }
-    rc = files->stat_fd(files->self, fd, &stat);
+    int rc = files->stat_fd(files->self, fd, &stat);
     if (rc < 0) {
         status = slc_fail_errno(err, -rc, path, "asking for the file's size");
     } else if (stat.kind == 'f' && stat.bytes >= SLC_PAGE_BYTES) {
@@ -338,13 +333,12 @@ enum slc_status slc_stripe_open(const struct slc_files *files,
     uint8_t page[SLC_PAGE_BYTES] = {0};
     struct slc_file_stat stat;
     enum slc_status status;
-    int rc;
 
     *fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (*fd < 0) {
         return slc_fail_errno(err, -*fd, path, "opening a stripe");
     }
-    rc = files->stat_fd(files->self, *fd, &stat);
+    int rc = files->stat_fd(files->self, *fd, &stat);
     if (rc < 0) {
         status = slc_fail_errno(err, -rc, path, "asking for the file's size");
     } else if (stat.kind != 'f') {
@@ -352,9 +346,7 @@ enum slc_status slc_stripe_open(const struct slc_files *files,
     } else {
         status =
             slc_file_read_at(files, *fd, path, page, slc_min_u64(stat.bytes, sizeof page), 0, err);
-        if (status == SLC_OK) {
-            status = slc_stripe_header_check(shape, ordinal, page, err);
-        }
+        SLC_THEN(status, slc_stripe_header_check(shape, ordinal, page, err));
         if (status == SLC_OK && stat.bytes != bytes) {
             status = slc_fail(err, SLC_ERR_DAMAGED,
                               "the stripe has %" PRIu64 " bytes, expected %" PRIu64

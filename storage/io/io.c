@@ -216,7 +216,6 @@ static enum slc_status open_source(struct slc_io *io, const char *path, struct s
 {
     struct slc_io_source *source = &io->sources[io->source_count];
     struct slc_block_file file = SLC_BLOCK_FILE_INIT;
-    struct slc_io_file *opened;
     enum slc_status status = slc_block_file_open(io->files, path, "opening the file", &file, err);
 
     SLC_TRY(status);
@@ -227,7 +226,7 @@ static enum slc_status open_source(struct slc_io *io, const char *path, struct s
         slc_error_locate_file(err, path);
         return status;
     }
-    opened = slc_calloc(io->file_count + file.part_count, sizeof *opened);
+    struct slc_io_file *opened = slc_calloc(io->file_count + file.part_count, sizeof *opened);
     if (opened == NULL) {
         slc_block_file_close(&file);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a block reader");
@@ -347,9 +346,7 @@ enum slc_status slc_io_open(enum slc_io_kind kind,
         slc_buffer_spread(&io->slots);
         status = open_files(io, options, err);
     }
-    if (status == SLC_OK) {
-        status = start(io, err);
-    }
+    SLC_THEN(status, start(io, err));
     if (status != SLC_OK) {
         slc_io_close(io);
         return status;

@@ -95,7 +95,6 @@ static void window_map(const struct slc_io *io, struct window *window)
     struct slc_guarded_range *range = range_of(io, window);
     const struct slc_io_place place = slc_io_place(io, request, 0);
     const int64_t left = bytes_left(io, request, 0, &window->modified_ns);
-    int rc;
 
     if (left < 0) {
         slc_io_fail_request(io, request, (int)-left, 0);
@@ -109,8 +108,8 @@ static void window_map(const struct slc_io *io, struct window *window)
     }
     window->lead = place.offset % slc_memory_page_bytes();
     window->bytes = window->lead + request->bytes;
-    rc = io->files->map(io->files->self, place.file->fd, window->bytes, place.offset - window->lead,
-                        &window->address);
+    int rc = io->files->map(io->files->self, place.file->fd, window->bytes,
+                            place.offset - window->lead, &window->address);
     if (rc < 0) {
         window->address = NULL;
         slc_io_fail_request(io, request, -rc, 0);

@@ -72,15 +72,13 @@ static void *worker_run(void *context)
 
     pthread_mutex_lock(&pread->mutex);
     for (;;) {
-        struct slc_io_request *request;
-
         while (pread->pending.count == 0 && !pread->stop) {
             pthread_cond_wait(&pread->asked, &pread->mutex);
         }
         if (pread->stop) {
             break;
         }
-        request = queue_get(&pread->pending, capacity);
+        struct slc_io_request *request = queue_get(&pread->pending, capacity);
         pthread_mutex_unlock(&pread->mutex);
         read_request(pread->io, request);
         pthread_mutex_lock(&pread->mutex);

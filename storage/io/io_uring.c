@@ -121,21 +121,17 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
 
     for (;;) {
         struct io_uring_cqe *cqe;
-        struct uring_slot *state;
-        struct slc_io_request *asked;
-        struct slc_io_place place;
-        int64_t result;
         int rc = next_completion(uring, &cqe);
 
         if (rc < 0) {
             return slc_fail_errno(err, -rc, io->opened[0].path, "waiting for io_uring");
         }
-        state = io_uring_cqe_get_data(cqe);
-        asked = state->request;
-        result = cqe->res;
+        struct uring_slot *state = io_uring_cqe_get_data(cqe);
+        struct slc_io_request *asked = state->request;
+        int64_t result = cqe->res;
         io_uring_cqe_seen(&uring->ring, cqe);
         uring->in_kernel--;
-        place = slc_io_place(io, asked, state->progress.done);
+        struct slc_io_place place = slc_io_place(io, asked, state->progress.done);
         result = io->files->completed(io->files->self, place.file->fd, place.offset, place.bytes,
                                       result);
         if (slc_io_advance(io, asked, &state->progress, slc_io_slot(io, asked->slot), result)) {
@@ -195,10 +191,9 @@ static enum slc_status register_most(struct slc_io *io, struct slc_error *err)
     struct iovec *vectors = slc_calloc(io->slot_count, sizeof *vectors);
     unsigned fits = 0;
     unsigned fails = io->slot_count;
-    int rc;
 
     SLC_TRY(slc_check_memory(vectors != NULL, err, "for %u buffers of io_uring", io->slot_count));
-    rc = register_slots(io, vectors, io->slot_count);
+    int rc = register_slots(io, vectors, io->slot_count);
     if (rc == 0) {
         uring->registered_slots = io->slot_count;
     } else {
@@ -255,15 +250,13 @@ enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
     static const struct slc_io_ops ops = {uring_submit, uring_wait, uring_release, NULL,
                                           uring_close};
     struct uring_backend *uring = slc_calloc(1, sizeof *uring);
-    enum slc_status status;
-    int rc;
 
     if (uring == NULL ||
         (uring->slots = slc_calloc(io->slot_count, sizeof *uring->slots)) == NULL) {
         slc_free(uring);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for io_uring");
     }
-    rc = io_uring_queue_init(io->slot_count, &uring->ring, 0);
+    int rc = io_uring_queue_init(io->slot_count, &uring->ring, 0);
     if (rc == 0 && !reads_are_supported(&uring->ring)) {
         io_uring_queue_exit(&uring->ring);
         rc = -ENOSYS;
@@ -276,10 +269,8 @@ enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
                               strerror(-rc));
     }
     io->backend = uring;
-    status = register_most(io, err);
-    if (status == SLC_OK) {
-        status = register_files(io, err);
-    }
+    enum slc_status status = register_most(io, err);
+    SLC_THEN(status, register_files(io, err));
     if (status != SLC_OK) {
         uring_close(io);
         return status;

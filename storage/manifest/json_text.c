@@ -17,11 +17,10 @@ enum slc_status slc_json_read(const char *text,
                               struct slc_error *err)
 {
     json_error_t fault;
-    json_t *root;
 
     memset(&fault, 0, sizeof fault);
     errno = 0;
-    root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
+    json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &fault);
     if (root != NULL) {
         *ret_root = root;
         return SLC_OK;
@@ -69,10 +68,9 @@ json_t *slc_json_string(const char *text)
     json_free_t release;
     json_t *string = NULL;
     size_t used = 0;
-    char *clean;
 
     json_get_alloc_funcs(&allocate, &release);
-    clean = text != NULL ? allocate(3 * bytes + 1) : NULL;
+    char *clean = text != NULL ? allocate(3 * bytes + 1) : NULL;
     for (size_t at = 0; clean != NULL && at < bytes;) {
         const unsigned length = slc_utf8_length(text + at, bytes - at);
 

@@ -156,24 +156,21 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
     unsigned width = slc_bits_for_length(labels->length);
     struct slc_bit_writer writer = {.at = bytes + HEADER_BYTES};
     uint64_t file_bytes = slc_labels_file_bytes(labels->length);
-    enum slc_status status;
-    uint8_t *end;
-    char *path;
 
     for (uint64_t i = 0; i < labels->length; i++) {
         slc_bits_put(&writer, labels->label[i], width);
     }
-    end = slc_bits_finish(&writer);
+    uint8_t *end = slc_bits_finish(&writer);
     memset(end, 0, (size_t)(bytes + file_bytes - end));
     encode_header(bytes, labels->length, mode);
     *listed = (struct slc_store_permutation){
         .mode = mode, .file_bytes = file_bytes, .hash = slc_hash64(bytes, file_bytes)};
     snprintf(listed->file, sizeof listed->file, "perm-%u.bin", mode + 1);
-    path = slc_path_join(folder, listed->file);
+    char *path = slc_path_join(folder, listed->file);
     if (path == NULL) {
         return no_memory(err);
     }
-    status = slc_file_replace(files, path, bytes, file_bytes, err);
+    enum slc_status status = slc_file_replace(files, path, bytes, file_bytes, err);
     slc_free(path);
     return status;
 }
@@ -234,10 +231,9 @@ static enum slc_status load_file(const struct slc_files *files,
                                  struct slc_error *err)
 {
     int fd;
-    enum slc_status status;
 
     SLC_TRY(open_file(files, path, &fd, err));
-    status = load_open(files, fd, path, bytes, file_bytes, err);
+    enum slc_status status = load_open(files, fd, path, bytes, file_bytes, err);
     (void)files->close(files->self, fd);
     return status;
 }
@@ -304,22 +300,19 @@ static enum slc_status read_labels(const struct slc_files *files,
                                    struct slc_error *err)
 {
     char *path = slc_path_join(folder, listed->file);
-    enum slc_status status;
     uint8_t *bytes;
 
     if (path == NULL) {
         return no_memory(err);
     }
     assert(listed->file_bytes == slc_labels_file_bytes(length));
-    status = slc_labels_create(labels, length, err);
+    enum slc_status status = slc_labels_create(labels, length, err);
     if (status == SLC_OK) {
         bytes = (uint8_t *)labels->buffer.data + room_bytes(length) - SLACK_BYTES / 2 -
                 listed->file_bytes;
         status = fd < 0 ? load_file(files, path, bytes, listed->file_bytes, err)
                         : load_open(files, fd, path, bytes, listed->file_bytes, err);
-        if (status == SLC_OK) {
-            status = check_bytes(bytes, listed, length, err);
-        }
+        SLC_THEN(status, check_bytes(bytes, listed, length, err));
         if (status == SLC_OK) {
             unpack(labels, bytes + HEADER_BYTES);
             if (!slc_labels_sound(labels)) {
@@ -398,11 +391,9 @@ static enum slc_status find_in_file(const struct slc_files *files,
     slc_hash_stream_begin(&stream);
     slc_hash_stream_add(&stream, header, HEADER_BYTES);
     for (uint64_t i = 0, count; i < length && status == SLC_OK; i += count) {
-        uint64_t bytes;
-
         /* Pieces are of whole bytes; behind the last one the file may be padded. */
         count = slc_min_u64(length - i, PIECE_LABELS);
-        bytes = i + count < length ? count * width / 8 : listed->file_bytes - at;
+        uint64_t bytes = i + count < length ? count * width / 8 : listed->file_bytes - at;
         status = slc_file_read_at(files, fd, path, piece, bytes, at, err);
         slc_hash_stream_add(&stream, piece, status == SLC_OK ? bytes : 0);
         if (status == SLC_OK) {
@@ -436,9 +427,7 @@ enum slc_status slc_labels_find(const struct slc_files *files,
     }
     if (status == SLC_OK) {
         status = check_size(files, fd, path, listed->file_bytes, err);
-        if (status == SLC_OK) {
-            status = find_in_file(files, fd, path, listed, length, &find, piece, err);
-        }
+        SLC_THEN(status, find_in_file(files, fd, path, listed, length, &find, piece, err));
         (void)files->close(files->self, fd);
     }
     if (status == SLC_OK) {

@@ -244,7 +244,6 @@ static void parse_permutation(struct parser *parser,
     struct slc_store_permutation *permutation = &manifest->permutations[i];
     const char *file = get_string(parser, object, "file");
     uint64_t mode = get_count(parser, object, "mode", manifest->order);
-    uint64_t want_bytes;
 
     if (mode == 0 || (i > 0 && mode - 1 <= manifest->permutations[i - 1].mode)) {
         refuse(parser, "mode", "a mode from 1, above that of the permutation before");
@@ -259,7 +258,7 @@ static void parse_permutation(struct parser *parser,
     memcpy(permutation->file, file, strlen(file) + 1);
     permutation->file_bytes = get_count(parser, object, "file_bytes", INT64_MAX);
     permutation->hash = get_hex(parser, object, "hash");
-    want_bytes = slc_labels_file_bytes(manifest->dims[permutation->mode]);
+    uint64_t want_bytes = slc_labels_file_bytes(manifest->dims[permutation->mode]);
     if (want_bytes == 0 || permutation->file_bytes != want_bytes) {
         refuse(parser, "file_bytes", "what a permutation of that mode takes");
     }
@@ -409,15 +408,13 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
 {
     struct parser parser = {SLC_OK, err};
     const char *type;
-    uint64_t bits;
-    uint64_t version;
     const json_t *norm = json_object_get(root, "norm");
 
     memset(manifest, 0, sizeof *manifest);
     if (strcmp(get_string(&parser, root, "format"), SLC_MANIFEST_FORMAT) != 0) {
         refuse(&parser, "format", "\"" SLC_MANIFEST_FORMAT "\"");
     }
-    version = get_count(&parser, root, "version", INT64_MAX);
+    uint64_t version = get_count(&parser, root, "version", INT64_MAX);
     if (parser.status == SLC_OK && version > SLC_MANIFEST_VERSION_RELABELLED) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "store version %" PRIu64
@@ -436,7 +433,7 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
     if (manifest->value_type == SLC_F64 && strcmp(type, "f64") != 0) {
         refuse(&parser, "value_type", "\"f32\" or \"f64\"");
     }
-    bits = get_hex(&parser, root, "sum_of_squares");
+    uint64_t bits = get_hex(&parser, root, "sum_of_squares");
     memcpy(&manifest->sum_of_squares, &bits, sizeof bits);
     if (!(manifest->sum_of_squares >= 0)) {
         refuse(&parser, "sum_of_squares", "the bits of a number that is not negative");
@@ -460,7 +457,6 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
 static enum slc_status check_text(char *text, uint64_t bytes, struct slc_error *err)
 {
     uint64_t want;
-    uint64_t hash;
 
     if (bytes < SLC_MANIFEST_PREFIX_BYTES + SLC_MANIFEST_DIGITS ||
         memcmp(text, SLC_MANIFEST_PREFIX, SLC_MANIFEST_PREFIX_BYTES) != 0 ||
@@ -470,7 +466,7 @@ static enum slc_status check_text(char *text, uint64_t bytes, struct slc_error *
                         "convert the store again");
     }
     memset(text + SLC_MANIFEST_PREFIX_BYTES, '0', SLC_MANIFEST_DIGITS);
-    hash = slc_hash64(text, bytes);
+    uint64_t hash = slc_hash64(text, bytes);
     if (hash != want) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "the manifest's checksum should be %016" PRIx64
@@ -518,9 +514,7 @@ parse_text(const char *text, uint64_t bytes, struct slc_manifest *manifest, stru
     json_t *root = NULL;
     enum slc_status status = slc_json_read(text, bytes, "the manifest", SLC_ERR_FORMAT, &root, err);
 
-    if (status == SLC_OK) {
-        status = parse_manifest(root, &parsed, err);
-    }
+    SLC_THEN(status, parse_manifest(root, &parsed, err));
     if (status == SLC_OK) {
         *manifest = parsed;
     }
@@ -534,22 +528,15 @@ enum slc_status slc_manifest_read(const struct slc_files *files,
                                   struct slc_error *err)
 {
     char *path = slc_path_join(folder, SLC_MANIFEST_NAME);
-    enum slc_status status;
     void *text = NULL;
     uint64_t bytes = 0;
 
     files = files != NULL ? files : slc_files_system();
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    status = check_is_store(files, folder, path, err);
-    if (status == SLC_OK) {
-        status = slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, err);
-    }
-    if (status == SLC_OK) {
-        status = check_text(text, bytes, err);
-    }
-    if (status == SLC_OK) {
-        status = parse_text(text, bytes, manifest, err);
-    }
+    enum slc_status status = check_is_store(files, folder, path, err);
+    SLC_THEN(status, slc_file_load(files, path, SLC_MANIFEST_MAX_BYTES, &text, &bytes, err));
+    SLC_THEN(status, check_text(text, bytes, err));
+    SLC_THEN(status, parse_text(text, bytes, manifest, err));
     if (status != SLC_OK) {
         slc_error_locate_file(err, path);
     }

@@ -137,7 +137,6 @@ static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
 /* What the modes are called; NULL where none is called anything. */
 static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
 {
-    json_t *titles;
     bool any = false;
 
     for (unsigned mode = 0; mode < manifest->order; mode++) {
@@ -146,7 +145,7 @@ static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
     if (!any) {
         return NULL;
     }
-    titles = json_array();
+    json_t *titles = json_array();
     for (unsigned mode = 0; mode < manifest->order; mode++) {
         if (json_array_append_new(titles, slc_json_string(manifest->titles[mode])) != 0) {
             *ok = false;
@@ -228,14 +227,13 @@ static char *manifest_text(json_t *root, size_t *bytes)
     size_t dumped = json_dumpb(root, NULL, 0, JSON_INDENT(1));
     size_t head = SLC_MANIFEST_PREFIX_BYTES + SLC_MANIFEST_DIGITS +
                   2; /* the prefix, the digits, a quote and a comma */
-    char *text;
     char digits[SLC_MANIFEST_DIGITS + 1];
 
     if (dumped == 0) {
         return NULL;
     }
     *bytes = head + dumped; /* one brace less, one newline more */
-    text = slc_malloc(*bytes + 1);
+    char *text = slc_malloc(*bytes + 1);
     if (text == NULL) {
         return NULL;
     }

@@ -41,7 +41,6 @@ static enum slc_status
 open_file(struct slc_names *names, const struct slc_store_names *listed, struct slc_error *err)
 {
     struct slc_file_stat stat;
-    int code;
 
     names->fd = names->files->open(names->files->self, names->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
     if (names->fd == -ENOENT) {
@@ -50,7 +49,7 @@ open_file(struct slc_names *names, const struct slc_store_names *listed, struct 
     if (names->fd < 0) {
         return slc_fail_errno(err, -names->fd, names->path, "opening the names of a mode");
     }
-    code = names->files->stat_fd(names->files->self, names->fd, &stat);
+    int code = names->files->stat_fd(names->files->self, names->fd, &stat);
     if (code < 0) {
         return slc_fail_errno(err, -code, names->path, "asking for the file's size");
     }
@@ -68,10 +67,9 @@ static bool is_possible(const struct slc_names *names,
 {
     uint8_t want[SLC_NAMES_HEAD_BYTES];
     const uint64_t end = listed->file_bytes - SLC_NAMES_TAIL_BYTES;
-    bool possible;
 
     slc_names_encode_head(listed->mode, want);
-    possible = memcmp(head, want, sizeof want) == 0 && names->count == listed->count;
+    bool possible = memcmp(head, want, sizeof want) == 0 && names->count == listed->count;
     for (unsigned i = SLC_NAMES_TAIL_LARGEST + 8; i < SLC_NAMES_TAIL_BYTES; i++) {
         possible = possible && tail[i] == 0;
     }
@@ -109,17 +107,15 @@ enum slc_status slc_names_open(const struct slc_files *files,
                                struct slc_error *err)
 {
     struct slc_names *opened = slc_calloc(1, sizeof *opened);
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(opened != NULL, err, "to read names"));
     opened->files = slc_files_or_system(files);
     opened->fd = -1;
     opened->path = slc_path_join(folder, listed->file);
-    status = opened->path != NULL ? open_file(opened, listed, err)
-                                  : slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    if (status == SLC_OK) {
-        status = read_ends(opened, listed, err);
-    }
+    enum slc_status status = opened->path != NULL
+                                 ? open_file(opened, listed, err)
+                                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    SLC_THEN(status, read_ends(opened, listed, err));
     if (status != SLC_OK) {
         slc_names_close(opened);
         return status;
@@ -178,7 +174,6 @@ static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struc
     uint8_t entries[2 * SLC_NAMES_ENTRY_BYTES];
     const uint32_t in_piece = names_of(names, piece);
     const bool last = piece + 1 == names->pieces;
-    uint64_t begin, end;
     enum slc_status status =
         slc_file_read_at(names->files, names->fd, names->path, entries,
                          last ? SLC_NAMES_ENTRY_BYTES : 2 * SLC_NAMES_ENTRY_BYTES,
@@ -187,9 +182,9 @@ static enum slc_status load_piece(struct slc_names *names, uint64_t piece, struc
     names->loaded = 0;
     names->zero = 0;
     SLC_TRY(status);
-    begin = slc_load_u64(entries + SLC_NAMES_ENTRY_OFFSET);
-    end = last ? names->table
-               : slc_load_u64(entries + SLC_NAMES_ENTRY_BYTES + SLC_NAMES_ENTRY_OFFSET);
+    uint64_t begin = slc_load_u64(entries + SLC_NAMES_ENTRY_OFFSET);
+    uint64_t end = last ? names->table
+                        : slc_load_u64(entries + SLC_NAMES_ENTRY_BYTES + SLC_NAMES_ENTRY_OFFSET);
     if (begin < SLC_NAMES_HEAD_BYTES || end > names->table || end < begin ||
         end - begin > names->largest || end - begin < 4 * (uint64_t)in_piece) {
         return damaged(names, "a piece does not lie within the file", err);
@@ -215,8 +210,6 @@ enum slc_status slc_names_get(struct slc_names *names,
 {
     const uint64_t piece = index / SLC_NAMES_PIECE;
     const uint32_t number = (uint32_t)(index % SLC_NAMES_PIECE);
-    uint64_t first;
-    uint32_t begin, end;
 
     *name = NULL;
     *bytes = 0;
@@ -229,9 +222,9 @@ enum slc_status slc_names_get(struct slc_names *names,
     if (names->zero > 0) {
         names->piece[names->zero] = names->held;
     }
-    first = 4 * (uint64_t)names_of(names, piece);
-    begin = number > 0 ? slc_load_u32(names->piece + 4 * (size_t)(number - 1)) : 0;
-    end = slc_load_u32(names->piece + 4 * (size_t)number);
+    uint64_t first = 4 * (uint64_t)names_of(names, piece);
+    uint32_t begin = number > 0 ? slc_load_u32(names->piece + 4 * (size_t)(number - 1)) : 0;
+    uint32_t end = slc_load_u32(names->piece + 4 * (size_t)number);
     names->zero = first + end;
     names->held = names->piece[names->zero];
     names->piece[names->zero] = '\0';
@@ -270,10 +263,9 @@ enum slc_status slc_names_verify(const struct slc_files *files,
                                  struct slc_error *err)
 {
     struct slc_names *names;
-    enum slc_status status;
 
     SLC_TRY(slc_names_open(files, folder, listed, &names, err));
-    status = check_hash(names, listed, err);
+    enum slc_status status = check_hash(names, listed, err);
     for (uint64_t piece = 0; piece < names->pieces && status == SLC_OK; piece++) {
         status = load_piece(names, piece, err);
     }

@@ -81,17 +81,15 @@ enum slc_status slc_names_writer_open(const struct slc_files *files,
     struct slc_names_writer *w = slc_calloc(1, sizeof *w);
     uint8_t head[SLC_NAMES_HEAD_BYTES];
     char file[64];
-    char *path;
-    enum slc_status status;
 
     assert(mode < SLC_MAX_ORDER);
     slc_names_file(mode, file);
-    path = w != NULL ? slc_path_join(folder, file) : NULL;
+    char *path = w != NULL ? slc_path_join(folder, file) : NULL;
     if (path == NULL) {
         slc_free(w);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to write the names of mode %u", mode + 1);
     }
-    status = slc_output_open(&w->output, files, path, err);
+    enum slc_status status = slc_output_open(&w->output, files, path, err);
     slc_free(path);
     if (status != SLC_OK) {
         slc_free(w);
@@ -133,12 +131,11 @@ static enum slc_status no_memory(const struct slc_names_writer *writer, struct s
 static enum slc_status grow_table(struct slc_names_writer *writer, struct slc_error *err)
 {
     uint64_t room = writer->table_room + writer->table_room / 2 + 64;
-    uint8_t *table;
 
     if (writer->pieces < writer->table_room) {
         return SLC_OK;
     }
-    table = slc_realloc(writer->table, room * SLC_NAMES_ENTRY_BYTES);
+    uint8_t *table = slc_realloc(writer->table, room * SLC_NAMES_ENTRY_BYTES);
     if (table == NULL) {
         return no_memory(writer, err);
     }
@@ -152,8 +149,6 @@ static enum slc_status end_piece(struct slc_names_writer *writer, struct slc_err
 {
     const uint64_t ends_bytes = 4 * (uint64_t)writer->in_piece;
     struct slc_hash_stream hash;
-    uint8_t *entry;
-    enum slc_status status;
 
     if (writer->in_piece == 0) {
         return SLC_OK;
@@ -162,15 +157,13 @@ static enum slc_status end_piece(struct slc_names_writer *writer, struct slc_err
     slc_hash_stream_begin(&hash);
     slc_hash_stream_add(&hash, writer->ends, ends_bytes);
     slc_hash_stream_add(&hash, writer->bytes, writer->used);
-    entry = writer->table + writer->pieces * SLC_NAMES_ENTRY_BYTES;
+    uint8_t *entry = writer->table + writer->pieces * SLC_NAMES_ENTRY_BYTES;
     slc_store_u64(entry + SLC_NAMES_ENTRY_OFFSET, writer->offset);
     slc_store_u64(entry + SLC_NAMES_ENTRY_HASH, slc_hash_stream_end(&hash));
     writer->pieces++;
     writer->largest = slc_max_u64(writer->largest, ends_bytes + writer->used);
-    status = append(writer, writer->ends, ends_bytes, err);
-    if (status == SLC_OK) {
-        status = append(writer, writer->bytes, writer->used, err);
-    }
+    enum slc_status status = append(writer, writer->ends, ends_bytes, err);
+    SLC_THEN(status, append(writer, writer->bytes, writer->used, err));
     writer->in_piece = 0;
     writer->used = 0;
     return status;
@@ -181,12 +174,11 @@ static enum slc_status
 grow_bytes(struct slc_names_writer *writer, uint32_t bytes, struct slc_error *err)
 {
     uint32_t room = writer->used + bytes + writer->used / 2 + 4096;
-    uint8_t *memory;
 
     if (writer->room - writer->used >= bytes) {
         return SLC_OK;
     }
-    memory = slc_realloc(writer->bytes, room);
+    uint8_t *memory = slc_realloc(writer->bytes, room);
     if (memory == NULL) {
         return no_memory(writer, err);
     }

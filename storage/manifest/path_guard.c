@@ -71,14 +71,12 @@ static enum slc_status climb(const struct slc_files *files,
     int found = find_path(files, folder, &here);
 
     for (unsigned level = 0; found == 1 && level < LEVELS_MAX; level++) {
-        char *next;
-
         found = is_store(files, folder);
         if (found != 0) {
             slc_free(folder);
             return refuse(path, found, itself && level == 0, err);
         }
-        next = slc_path_join(folder, "..");
+        char *next = slc_path_join(folder, "..");
         slc_free(folder);
         folder = next;
         found = next == NULL ? -ENOMEM : find_path(files, next, &above);
@@ -109,10 +107,9 @@ enum slc_status
 slc_check_outside_stores(const struct slc_files *files, const char *path, struct slc_error *err)
 {
     struct slc_file_stat stat;
-    int found;
 
     files = slc_files_or_system(files);
-    found = find_path(files, path, &stat);
+    int found = find_path(files, path, &stat);
     if (found < 0) {
         return refuse(path, found, false, err);
     }
@@ -133,15 +130,13 @@ enum slc_status slc_check_own_form(const struct slc_files *files,
 {
     char found[64];
     struct slc_file_stat stat;
-    int64_t got;
-    int fd;
 
     files = slc_files_or_system(files);
     if (files->stat_path(files->self, path, &stat) < 0 || stat.kind != 'f') {
         return SLC_OK;
     }
-    fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0);
-    got = fd < 0 ? fd : files->read_at(files->self, fd, found, strlen(begin), 0);
+    int fd = files->open(files->self, path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0);
+    int64_t got = fd < 0 ? fd : files->read_at(files->self, fd, found, strlen(begin), 0);
     if (fd >= 0) {
         (void)files->close(files->self, fd);
     }

@@ -183,10 +183,9 @@ static enum slc_status open_layout(const struct slc_files *files,
                                    struct slc_error *err)
 {
     char *path = slc_path_join(folder, layout->file);
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    status = slc_store_open_listed(files, path, memory_bytes, reader, err);
+    enum slc_status status = slc_store_open_listed(files, path, memory_bytes, reader, err);
     slc_free(path);
     return status;
 }
@@ -196,10 +195,9 @@ static enum slc_status open_permutations(struct slc_store *store, struct slc_err
 {
     for (unsigned i = 0; i < store->manifest.permutation_count; i++) {
         char *path = slc_path_join(store->path, store->manifest.permutations[i].file);
-        int fd;
 
         SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-        fd = store->files->open(store->files->self, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+        int fd = store->files->open(store->files->self, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
         store->permutation_fds[i] = fd < 0 ? 0 : fd + 1;
         slc_free(path);
     }
@@ -214,7 +212,6 @@ enum slc_status slc_store_open_within(const struct slc_files *files,
 {
     struct slc_store opened = {.path = NULL};
     const struct slc_store_layout *layout;
-    enum slc_status status;
 
     files = files != NULL ? files : slc_files_system();
     SLC_TRY(slc_manifest_read(files, path, &opened.manifest, err));
@@ -226,13 +223,9 @@ enum slc_status slc_store_open_within(const struct slc_files *files,
     opened.files = files;
     opened.path = slc_strdup(path);
     SLC_TRY(slc_check_memory(opened.path != NULL, err, "for a path"));
-    status = open_layout(files, path, layout, memory_bytes, &opened.reader, err);
-    if (status == SLC_OK) {
-        status = slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err);
-    }
-    if (status == SLC_OK) {
-        status = open_permutations(&opened, err);
-    }
+    enum slc_status status = open_layout(files, path, layout, memory_bytes, &opened.reader, err);
+    SLC_THEN(status, slc_manifest_check_layout(&opened.manifest, layout, opened.reader, err));
+    SLC_THEN(status, open_permutations(&opened, err));
     if (status != SLC_OK) {
         slc_store_close(&opened);
         return status;
@@ -276,20 +269,17 @@ enum slc_status slc_store_open_layout(const struct slc_store *store,
     const struct slc_store_layout *listed =
         slc_manifest_find(&store->manifest, layout, layout_mode);
     struct slc_reader *opened = NULL;
-    enum slc_status status;
 
     if (listed == NULL) {
         return slc_fail_file(err, SLC_ERR_USAGE, store->path,
                              "the store has no layout \"%s\" of mode %u", slc_layout_name(layout),
                              layout_mode + 1);
     }
-    status = open_layout(store->files, store->path, listed, memory_bytes, &opened, err);
-    if (status == SLC_OK) {
-        status = slc_manifest_check_layout(&store->manifest, listed, opened, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_store_check_keys(&slc_reader_info(store->reader)->content_keys, opened, err);
-    }
+    enum slc_status status =
+        open_layout(store->files, store->path, listed, memory_bytes, &opened, err);
+    SLC_THEN(status, slc_manifest_check_layout(&store->manifest, listed, opened, err));
+    SLC_THEN(status,
+             slc_store_check_keys(&slc_reader_info(store->reader)->content_keys, opened, err));
     if (status != SLC_OK) {
         slc_reader_close(opened);
         return status;

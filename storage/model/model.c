@@ -69,14 +69,12 @@ static enum slc_status check_place(const struct slc_files *files,
                                    unsigned order,
                                    struct slc_error *err)
 {
-    char *first;
-    enum slc_status status;
-
     if (form != SLC_MODEL_SPLATT) {
         return slc_check_outside_stores(files, path, err);
     }
-    first = slc_model_path(form, path, order, order);
-    status = first == NULL ? no_memory(err) : slc_check_parent_outside_stores(files, first, err);
+    char *first = slc_model_path(form, path, order, order);
+    enum slc_status status =
+        first == NULL ? no_memory(err) : slc_check_parent_outside_stores(files, first, err);
     slc_free(first);
     return status;
 }
@@ -94,7 +92,6 @@ char *slc_model_path(enum slc_model_form form, const char *path, unsigned order,
     const char *const dash = form == SLC_MODEL_SPLATT ? "" : "-";
     const size_t length = strlen(path);
     char name[32];
-    char *joined;
 
     if (slc_model_files(form, order) == 1) {
         return slc_strdup(path);
@@ -106,7 +103,7 @@ char *slc_model_path(enum slc_model_form form, const char *path, unsigned order,
     if (form != SLC_MODEL_SPLATT) {
         return slc_path_join(path, name);
     }
-    joined = slc_malloc(length + sizeof name);
+    char *joined = slc_malloc(length + sizeof name);
     if (joined != NULL) {
         memcpy(joined, path, length);
         memcpy(joined + length, name, sizeof name);
@@ -197,12 +194,10 @@ enum slc_status slc_model_read(const struct slc_files *files,
 
     memset(factors, 0, order * sizeof factors[0]);
     for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
-        char *path;
-
         if (mode == skip_mode) {
             continue;
         }
-        path = factor_path(folder, mode);
+        char *path = factor_path(folder, mode);
         if (path == NULL) {
             return no_memory(err);
         }
@@ -282,7 +277,6 @@ enum slc_status slc_model_hash(const struct slc_files *files,
     slc_hash_stream_begin(&stream);
     for (unsigned mode = 0; mode < order && status == SLC_OK; mode++) {
         char *path = factor_path(folder, mode);
-        int fd;
 
         if (buffer == NULL || path == NULL) {
             slc_free(path);
@@ -294,7 +288,7 @@ enum slc_status slc_model_hash(const struct slc_files *files,
             slc_free(path);
             break;
         }
-        fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+        int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
         if (fd < 0) {
             status = slc_fail_errno(err, -fd, path, "opening the file");
         } else {
@@ -319,14 +313,13 @@ enum slc_status slc_model_read_lambda(const struct slc_files *files,
     struct slc_matrix vector;
     struct slc_file_stat stat;
     enum slc_status status;
-    int rc;
 
     if (path == NULL) {
         return no_memory(err);
     }
     files = files != NULL ? files : slc_files_system();
     *found = false;
-    rc = files->stat_path(files->self, path, &stat);
+    int rc = files->stat_path(files->self, path, &stat);
     if (rc == -ENOENT) {
         status = SLC_OK;
     } else if (rc < 0) {

@@ -150,9 +150,6 @@ enum slc_status slc_model_write_matlab(const struct slc_files *files,
     const size_t piece_bytes = SLC_MODEL_PIECE_NUMBERS * sizeof(double);
     struct arrays arrays;
     struct slc_output output;
-    double *values;
-    uint8_t *bytes;
-    enum slc_status status;
 
     if (!arrange(&arrays, model)) {
         return slc_fail_file(
@@ -160,11 +157,11 @@ enum slc_status slc_model_write_matlab(const struct slc_files *files,
             "the factors take more than the 2 GiB that a variable of a .mat file of "
             "version 5 holds: write another form, such as .npy");
     }
-    values = slc_malloc(piece_bytes);
-    bytes = slc_malloc(piece_bytes);
-    status = values != NULL && bytes != NULL
-                 ? slc_output_open(&output, files, path, err)
-                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for writing a model");
+    double *values = slc_malloc(piece_bytes);
+    uint8_t *bytes = slc_malloc(piece_bytes);
+    enum slc_status status = values != NULL && bytes != NULL
+                                 ? slc_output_open(&output, files, path, err)
+                                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for writing a model");
     if (status == SLC_OK) {
         status = put_model(&output, model, &arrays, values, bytes, err);
         if (status == SLC_OK) {

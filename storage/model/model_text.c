@@ -141,9 +141,7 @@ static enum slc_status put_csv(struct slc_output *output,
         status = slc_output_print(output, err, "component,weight\n");
         for (uint32_t r = 0; r < model->rank && status == SLC_OK; r++) {
             status = slc_output_print(output, err, "%" PRIu32 ",", r + 1);
-            if (status == SLC_OK) {
-                status = put_number(output, model->lambda[r], '\n', err);
-            }
+            SLC_THEN(status, put_number(output, model->lambda[r], '\n', err));
         }
         return status;
     }
@@ -168,9 +166,7 @@ static enum slc_status write_file(const struct slc_files *files,
     struct slc_output output;
     enum slc_status status = own == NULL ? no_memory(err) : SLC_OK;
 
-    if (status == SLC_OK) {
-        status = slc_output_open(&output, files, own, err);
-    }
+    SLC_THEN(status, slc_output_open(&output, files, own, err));
     slc_free(own);
     SLC_TRY(status);
     status = form == SLC_MODEL_KTENSOR  ? put_ktensor(&output, model, err)
@@ -211,14 +207,13 @@ enum slc_status slc_model_write_text(const struct slc_files *files,
 {
     /* A decimal comma would make the files unreadable: this thread writes in the C locale. */
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    enum slc_status status;
     locale_t before;
 
     if (plain == (locale_t)0) {
         return slc_fail(err, SLC_ERR_SYSTEM, "the C locale is not available");
     }
     before = uselocale(plain);
-    status = write_files(files, form, path, model, err);
+    enum slc_status status = write_files(files, form, path, model, err);
     uselocale(before);
     freelocale(plain);
     return status;

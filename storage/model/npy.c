@@ -82,10 +82,10 @@ enum slc_status slc_npy_write(const struct slc_files *files,
     uint64_t pitch_bytes = (uint64_t)matrix->pitch * slc_value_bytes(matrix->type);
     const uint8_t *data = matrix->buffer.data;
     struct slc_output output;
-    enum slc_status status;
 
     SLC_TRY(slc_output_open(&output, files, path, err));
-    status = write_header(&output, matrix->type, 2, matrix->rows, matrix->cols, err);
+    enum slc_status status =
+        write_header(&output, matrix->type, 2, matrix->rows, matrix->cols, err);
     for (uint64_t row = 0; row < matrix->rows && status == SLC_OK; row++) {
         status = write_values(&output, matrix->type, data + row * pitch_bytes, matrix->cols, err);
     }
@@ -103,13 +103,10 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
                                      struct slc_error *err)
 {
     struct slc_output output;
-    enum slc_status status;
 
     SLC_TRY(slc_output_open(&output, files, path, err));
-    status = write_header(&output, SLC_F64, 1, count, 1, err);
-    if (status == SLC_OK) {
-        status = write_values(&output, SLC_F64, values, count, err);
-    }
+    enum slc_status status = write_header(&output, SLC_F64, 1, count, 1, err);
+    SLC_THEN(status, write_values(&output, SLC_F64, values, count, err));
     if (status != SLC_OK) {
         slc_output_abandon(&output);
         return status;
@@ -334,13 +331,9 @@ enum slc_status slc_npy_read(const struct slc_files *files,
     enum slc_status status = open_source(&source, expect_rows, expect_cols, &scratch, err);
 
     memset(matrix, 0, sizeof *matrix);
-    if (status == SLC_OK) {
-        status = slc_matrix_create(&read, type, source.header.shape[0],
-                                   (uint32_t)source.header.shape[1], err);
-    }
-    if (status == SLC_OK) {
-        status = read_items(&source, &read, scratch, err);
-    }
+    SLC_THEN(status, slc_matrix_create(&read, type, source.header.shape[0],
+                                       (uint32_t)source.header.shape[1], err));
+    SLC_THEN(status, read_items(&source, &read, scratch, err));
     close_source(&source, scratch, status, err);
     if (status == SLC_OK) {
         *matrix = read;
@@ -382,7 +375,6 @@ enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   struct slc_error *err)
 {
     struct slc_npy_rows *opened = slc_calloc(1, sizeof *opened);
-    enum slc_status status;
 
     *rows = NULL;
     if (opened == NULL || (opened->path = slc_strdup(path)) == NULL) {
@@ -390,7 +382,8 @@ enum slc_status slc_npy_rows_open(const struct slc_files *files,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", path);
     }
     opened->source = (struct source){.files = slc_files_or_system(files), .path = opened->path};
-    status = open_source(&opened->source, expect_rows, expect_cols, &opened->scratch, err);
+    enum slc_status status =
+        open_source(&opened->source, expect_rows, expect_cols, &opened->scratch, err);
     if (status != SLC_OK) {
         close_source(&opened->source, opened->scratch, status, err);
         slc_free(opened->path);
@@ -434,12 +427,10 @@ static enum slc_status read_run(struct slc_npy_rows *rows,
     const uint64_t line = header->shape[header->fortran_order ? 0 : 1];
 
     for (uint64_t done = 0, more; done < count; done += more) {
-        enum slc_status status;
-
         more = slc_min_u64(count - done, SCRATCH_BYTES / header->item_bytes);
-        status = slc_file_read_at(source->files, source->fd, source->path, rows->scratch,
-                                  more * header->item_bytes,
-                                  source->data_offset + (first + done) * header->item_bytes, err);
+        enum slc_status status = slc_file_read_at(
+            source->files, source->fd, source->path, rows->scratch, more * header->item_bytes,
+            source->data_offset + (first + done) * header->item_bytes, err);
         SLC_TRY(status);
         for (uint64_t i = 0; i < more; i++) {
             const double value = load_item(header, rows->scratch + i * header->item_bytes);

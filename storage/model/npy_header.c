@@ -280,7 +280,6 @@ void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes)
     /* Two numbers of 20 digits leave room for the newline. */
     char text[SLC_NPY_STORED_BYTES - 10];
     char shape[48];
-    int length;
 
     if (header->dimensions == 1) {
         (void)snprintf(shape, sizeof shape, "%" PRIu64 ",", header->shape[0]);
@@ -288,7 +287,7 @@ void slc_npy_header_store(const struct slc_npy_header *header, uint8_t *bytes)
         (void)snprintf(shape, sizeof shape, "%" PRIu64 ", %" PRIu64, header->shape[0],
                        header->shape[1]);
     }
-    length =
+    int length =
         snprintf(text, sizeof text, "{'descr': '%c%c%u', 'fortran_order': %s, 'shape': (%s), }",
                  header->big_endian ? '>' : '<', header->kind, header->item_bytes,
                  header->fortran_order ? "True" : "False", shape);

@@ -160,9 +160,7 @@ enum slc_status slc_run_record_parse(const char *text,
     json_t *root = NULL;
     enum slc_status status = slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &root, err);
 
-    if (status == SLC_OK) {
-        status = parse_record(root, &parsed, err);
-    }
+    SLC_THEN(status, parse_record(root, &parsed, err));
     if (status == SLC_OK) {
         *record = parsed;
     }
@@ -175,13 +173,12 @@ static enum slc_status
 find_file(const struct slc_files *files, char *path, bool *found, struct slc_error *err)
 {
     struct slc_file_stat stat;
-    int rc;
 
     *found = false;
     if (path == NULL) {
         return no_memory(err);
     }
-    rc = files->stat_path(files->self, path, &stat);
+    int rc = files->stat_path(files->self, path, &stat);
     *found = rc >= 0;
     return rc >= 0 || rc == -ENOENT || rc == -ENOTDIR
                ? SLC_OK
@@ -217,9 +214,7 @@ static enum slc_status read_record(const struct slc_files *files,
 
     if (status == SLC_OK && run->recorded) {
         status = slc_file_load(files, path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, err);
-        if (status == SLC_OK) {
-            status = slc_run_record_parse(text, bytes, &run->record, err);
-        }
+        SLC_THEN(status, slc_run_record_parse(text, bytes, &run->record, err));
         if (status != SLC_OK) {
             slc_error_locate_file(err, path);
         }
@@ -246,10 +241,8 @@ static enum slc_status read_factor(const struct slc_files *files,
         slc_free(path);
         return SLC_OK;
     }
-    if (status == SLC_OK) {
-        status = slc_npy_rows_open(files, path, run->recorded ? run->record.dims[mode] : 0,
-                                   run->rank, &rows, err);
-    }
+    SLC_THEN(status, slc_npy_rows_open(files, path, run->recorded ? run->record.dims[mode] : 0,
+                                       run->rank, &rows, err));
     if (status == SLC_OK) {
         slc_npy_rows_shape(rows, &run->dims[mode], &rank, &run->types[mode]);
         slc_npy_rows_close(rows);
@@ -284,15 +277,12 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
                                     struct slc_run_folder *run,
                                     struct slc_error *err)
 {
-    enum slc_status status;
     bool found = true;
 
     files = slc_files_or_system(files);
     memset(run, 0, sizeof *run);
-    status = check_folder(files, path, err);
-    if (status == SLC_OK) {
-        status = read_record(files, path, run, err);
-    }
+    enum slc_status status = check_folder(files, path, err);
+    SLC_THEN(status, read_record(files, path, run, err));
     for (unsigned n = 0; status == SLC_OK && found; n++) {
         if (n == (run->recorded ? run->record.order : SLC_MAX_ORDER)) {
             break;
@@ -305,9 +295,8 @@ enum slc_status slc_run_folder_read(const struct slc_files *files,
                                "no factors are here: neither run.json nor mode-1.npy%s",
                                slc_folder_advice(files, path, SLC_FOLDER_RUN));
     }
-    if (status == SLC_OK) {
-        status = slc_model_read_lambda(files, path, run->rank, run->lambda, &run->weighted, err);
-    }
+    SLC_THEN(status,
+             slc_model_read_lambda(files, path, run->rank, run->lambda, &run->weighted, err));
     for (uint32_t r = 0; r < run->rank && !run->weighted; r++) {
         run->lambda[r] = 1;
     }

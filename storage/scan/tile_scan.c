@@ -105,17 +105,15 @@ static bool load_next(struct scan *scan)
     struct slot *slot = &scan->slots[scan->loaded % scan->options->workers];
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_block_entry entry;
-    enum slc_status status;
-    uint64_t block;
 
     if (scan->ended || slot->state != SLOT_FREE || !find_block(scan, &entry)) {
         return false;
     }
-    block = scan->next_block++;
+    uint64_t block = scan->next_block++;
     scan->loaded++;
     slot->state = SLOT_LOADING;
     pthread_mutex_unlock(&scan->lock);
-    status = read_block(scan, &entry, block, slot, &err);
+    enum slc_status status = read_block(scan, &entry, block, slot, &err);
     pthread_mutex_lock(&scan->lock);
     if (status != SLC_OK) {
         fail(scan, &err);
@@ -155,14 +153,10 @@ static void process(struct scan *scan, unsigned worker, struct slot *slot, uint3
     uint64_t ticket = scan->tickets++;
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_tile_view tile;
-    enum slc_status status;
-    bool settled;
 
     pthread_mutex_unlock(&scan->lock);
-    status = slc_tile_open(scan->decoder[worker], &slot->view, index, &tile, &err);
-    if (status == SLC_OK) {
-        status = steps->decode(steps->context, worker, &tile, &err);
-    }
+    enum slc_status status = slc_tile_open(scan->decoder[worker], &slot->view, index, &tile, &err);
+    SLC_THEN(status, steps->decode(steps->context, worker, &tile, &err));
     pthread_mutex_lock(&scan->lock);
     if (status != SLC_OK) {
         fail(scan, &err);
@@ -172,7 +166,7 @@ static void process(struct scan *scan, unsigned worker, struct slot *slot, uint3
         slot->state = SLOT_FREE;
         pthread_cond_broadcast(&scan->changed);
     }
-    settled = steps->in_turn != NULL ? take_turn(scan, worker, ticket) : !failed(scan);
+    bool settled = steps->in_turn != NULL ? take_turn(scan, worker, ticket) : !failed(scan);
     if (steps->deliver != NULL && settled) {
         pthread_mutex_unlock(&scan->lock);
         steps->deliver(steps->context, worker);
@@ -184,12 +178,11 @@ static void process(struct scan *scan, unsigned worker, struct slot *slot, uint3
 static bool process_next(struct scan *scan, unsigned worker)
 {
     struct slot *slot = &scan->slots[scan->front % scan->options->workers];
-    uint32_t index;
 
     if (scan->ended || scan->front == scan->loaded || slot->state != SLOT_READY) {
         return false;
     }
-    index = slot->taken++;
+    uint32_t index = slot->taken++;
     if (slot->taken == slot->view.entry.tile_count) {
         scan->front++;
     }
@@ -263,13 +256,9 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
     /* Default attributes: these two cannot fail on Linux. */
     pthread_mutex_init(&scan.lock, NULL);
     pthread_cond_init(&scan.changed, NULL);
-    if (status == SLC_OK) {
-        status = slc_block_file_open(options->files, slc_reader_path(options->reader),
-                                     "opening the block file", &scan.file, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_team_run(options->workers, scan_worker, &scan, err);
-    }
+    SLC_THEN(status, slc_block_file_open(options->files, slc_reader_path(options->reader),
+                                         "opening the block file", &scan.file, err));
+    SLC_THEN(status, slc_team_run(options->workers, scan_worker, &scan, err));
     if (status == SLC_OK && failed(&scan)) {
         status = scan.fault.status;
         if (err != NULL && err->status == SLC_OK) {

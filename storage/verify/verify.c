@@ -176,16 +176,14 @@ static void check_block(struct file_check *check, uint64_t block, struct worker 
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_block_entry entry;
     struct slc_block_view view;
-    enum slc_status status;
     uint64_t nnz = 0;
 
     slc_reader_entry(check->reader, block, &entry);
-    status = slc_block_file_read(&check->file, worker->block.data, entry.padded_bytes, entry.offset,
-                                 &fault);
+    enum slc_status status = slc_block_file_read(&check->file, worker->block.data,
+                                                 entry.padded_bytes, entry.offset, &fault);
     slc_error_locate_block(status == SLC_OK ? NULL : &fault, path, block, entry.offset);
-    if (status == SLC_OK) {
-        status = slc_block_open(check->reader, block, worker->block.data, false, &view, &fault);
-    }
+    SLC_THEN(status,
+             slc_block_open(check->reader, block, worker->block.data, false, &view, &fault));
     if (status != SLC_OK) {
         report_fault(verifier, &fault);
     } else {
@@ -231,7 +229,6 @@ choose_workers(struct file_check *check, unsigned *workers, struct slc_error *er
                     (verifier->options->decode ? slc_decoder_memory_bytes(info, SLC_F64) : 0) +
                     sizeof(struct worker) + THREAD_BYTES;
     uint64_t wanted = verifier->options->threads;
-    uint64_t fitting;
 
     if (verifier->memory_bytes < fixed || verifier->memory_bytes - fixed < each) {
         enum slc_status status =
@@ -241,7 +238,7 @@ choose_workers(struct file_check *check, unsigned *workers, struct slc_error *er
         return status;
     }
     wanted = wanted == 0 ? slc_team_default_workers() : wanted;
-    fitting = (verifier->memory_bytes - fixed) / each;
+    uint64_t fitting = (verifier->memory_bytes - fixed) / each;
     *workers = (unsigned)slc_min_u64(slc_min_u64(wanted, fitting),
                                      slc_min_u64(info->block_count, SLC_MAX_THREADS));
     return SLC_OK;
@@ -281,7 +278,6 @@ check_blocks(struct verifier *verifier, const struct slc_reader *reader, struct 
     struct file_check check = {.verifier = verifier, .reader = reader};
     uint64_t blocks = slc_reader_info(reader)->block_count;
     unsigned workers = 0;
-    enum slc_status status;
 
     if (blocks == 0) {
         return SLC_OK;
@@ -289,10 +285,8 @@ check_blocks(struct verifier *verifier, const struct slc_reader *reader, struct 
     SLC_TRY(choose_workers(&check, &workers, err));
     SLC_TRY(slc_block_file_open(verifier->files, slc_reader_path(reader), "opening a block file",
                                 &check.file, err));
-    status = create_workers(&check, workers, err);
-    if (status == SLC_OK) {
-        status = slc_team_for(workers, blocks, 1, check_range, &check, err);
-    }
+    enum slc_status status = create_workers(&check, workers, err);
+    SLC_THEN(status, slc_team_for(workers, blocks, 1, check_range, &check, err));
     destroy_workers(&check);
     slc_block_file_close(&check.file);
     return status;
@@ -323,7 +317,6 @@ check_file(struct verifier *verifier, const char *name, const struct slc_store_l
     struct slc_error fault = SLC_ERROR_INIT;
     char *path = slc_path_join(verifier->path, name);
     struct slc_reader *reader = NULL;
-    enum slc_status status;
 
     verifier->step++;
     if (path == NULL) {
@@ -331,10 +324,11 @@ check_file(struct verifier *verifier, const char *name, const struct slc_store_l
         report_fault(verifier, &fault);
         return;
     }
-    status = layout != NULL ? slc_store_open_listed(verifier->files, path, verifier->memory_bytes,
-                                                    &reader, &fault)
-                            : slc_reader_open_within(verifier->files, path, verifier->memory_bytes,
-                                                     &reader, &fault);
+    enum slc_status status =
+        layout != NULL
+            ? slc_store_open_listed(verifier->files, path, verifier->memory_bytes, &reader, &fault)
+            : slc_reader_open_within(verifier->files, path, verifier->memory_bytes, &reader,
+                                     &fault);
     if (status == SLC_OK) {
         const struct slc_layout_info *info = slc_reader_info(reader);
         struct slc_error mismatch = SLC_ERROR_INIT;
@@ -442,12 +436,11 @@ static bool is_leftover(const struct verifier *verifier, const char *name, struc
     }
     for (unsigned i = 0; i < 2 * verifier->manifest.order; i++) {
         char file[64];
-        size_t length;
 
         of->layout = i % 2 == 0 ? SLC_LAYOUT_SORTED : SLC_LAYOUT_FIBER;
         of->mode = i / 2;
-        length = (size_t)snprintf(file, sizeof file, "%s-%u.blk", slc_layout_name(of->layout),
-                                  of->mode + 1);
+        size_t length = (size_t)snprintf(file, sizeof file, "%s-%u.blk",
+                                         slc_layout_name(of->layout), of->mode + 1);
         for (unsigned k = 0; k < sizeof suffixes / sizeof suffixes[0]; k++) {
             if (strncmp(name, file, length) == 0 && strcmp(name + length, suffixes[k]) == 0) {
                 return true;
@@ -549,7 +542,6 @@ enum slc_status slc_verify_store(const char *path,
                                  struct slc_error *err)
 {
     struct verifier *verifier = slc_calloc(1, sizeof *verifier);
-    enum slc_status status;
 
     memset(report, 0, sizeof *report);
     SLC_TRY(slc_check_memory(verifier != NULL, err, "for checking %s", path));
@@ -582,7 +574,7 @@ enum slc_status slc_verify_store(const char *path,
     }
 
     *report = verifier->report;
-    status = verifier->fatal != SLC_OK ? verifier->fatal : verifier->first.status;
+    enum slc_status status = verifier->fatal != SLC_OK ? verifier->fatal : verifier->first.status;
     if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
         *err = verifier->fatal != SLC_OK ? verifier->failure : verifier->first;
     }

@@ -184,12 +184,11 @@ static enum slc_status tally_nonzeros(const struct slc_layout_info *info,
 
     for (uint32_t i = 0; i < chunk->nnz; i++) {
         uint64_t coords[SLC_MAX_ORDER];
-        slc_u128 key;
 
         for (unsigned mode = 0; mode < tile->order; mode++) {
             coords[mode] = tile->corner[mode] + chunk->offset[mode][i];
         }
-        key = slc_key_encode(&info->keys, coords);
+        slc_u128 key = slc_key_encode(&info->keys, coords);
         if (tally->nnz == 0 && i == 0) {
             tally->first_key = key;
         } else if (key <= tally->last_key) {
@@ -274,10 +273,9 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
     struct slc_tile_entry entry;
     struct slc_tile_view tile;
     struct slc_chunk_view chunk;
-    enum slc_status status;
 
     load_tile(block, index, &entry);
-    status = slc_tile_open(decoder, block, index, &tile, err);
+    enum slc_status status = slc_tile_open(decoder, block, index, &tile, err);
     while (status == SLC_OK) {
         status = tile.next(&tile, CHUNK_NNZ, &chunk, err);
         if (status != SLC_OK || chunk.nnz == 0) {
@@ -289,13 +287,9 @@ enum slc_status slc_verify_tile(struct slc_decoder *decoder,
             break;
         }
         status = tally_ranges(&tile, &chunk, &tally, err);
-        if (status == SLC_OK) {
-            status = tally_nonzeros(info, &tile, &chunk, &tally, err);
-        }
+        SLC_THEN(status, tally_nonzeros(info, &tile, &chunk, &tally, err));
     }
-    if (status == SLC_OK) {
-        status = compare(&tile, &entry, &tally, err);
-    }
+    SLC_THEN(status, compare(&tile, &entry, &tally, err));
     *fibers = tally.fibers;
     return status == SLC_OK ? SLC_OK : located(block, &entry, status, err);
 }

@@ -151,10 +151,8 @@ static enum slc_status take_census(const struct slc_files *files,
                                    struct census *census,
                                    struct slc_error *err)
 {
-    int code;
-
     *census = (struct census){.files = files, .path = path};
-    code = files->list_folder(files->self, path, count_name, census);
+    int code = files->list_folder(files->self, path, count_name, census);
     if (code < 0) {
         return slc_fail_errno(err, -code, path, "listing the folder");
     }
@@ -199,9 +197,7 @@ slc_build_leftover_remove(const struct slc_files *files, const char *path, struc
         slc_log(SLC_LOG_NOTE, "removing %s, left by a run that did not finish", path);
         /* That run may just have moved it: a power cut is not to bring it back emptied. */
         status = slc_name_sync(files, path, err);
-        if (status == SLC_OK) {
-            status = slc_folder_remove(files, path, err);
-        }
+        SLC_THEN(status, slc_folder_remove(files, path, err));
     }
     slc_folder_unlock(files, &lock);
     return status;
@@ -235,7 +231,6 @@ slc_build_folder_restore(const struct slc_files *files, const char *output, stru
     size_t length = strlen(output);
     char *old = slc_malloc(length + sizeof ".old");
     char kind = 0;
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(old != NULL, err, "for a path"));
     files = slc_files_or_system(files);
@@ -244,7 +239,7 @@ slc_build_folder_restore(const struct slc_files *files, const char *output, stru
     }
     memcpy(old, output, length);
     memcpy(old + length, ".old", sizeof ".old");
-    status = kind_of(files, output, &kind, err);
+    enum slc_status status = kind_of(files, output, &kind, err);
     if (status == SLC_OK && kind == 0) {
         status = move_back(files, old, output, err);
     }
@@ -259,13 +254,13 @@ slc_build_folder_restore(const struct slc_files *files, const char *output, stru
 static enum slc_status make_part(struct slc_build_folder *folder, struct slc_error *err)
 {
     int code = folder->files->make_folder(folder->files->self, folder->part);
-    enum slc_status status;
     bool taken;
 
     if (code < 0) {
         return slc_fail_errno(err, -code, folder->part, "creating the output folder");
     }
-    status = slc_folder_lock(folder->files, folder->part, another_run, &folder->lock, &taken, err);
+    enum slc_status status =
+        slc_folder_lock(folder->files, folder->part, another_run, &folder->lock, &taken, err);
     folder->made = !taken; /* what another run has is not this one's to remove */
     return status;
 }
@@ -348,10 +343,9 @@ static enum slc_status refuse_link(const struct slc_build_folder *folder, struct
     const char *slash = strrchr(folder->output, '/');
     struct link_search search = {slash == NULL ? folder->output : slash + 1, false};
     char *parent = slc_path_parent(folder->output);
-    int code;
 
     SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
-    code = folder->files->list_folder(folder->files->self, parent, find_link, &search);
+    int code = folder->files->list_folder(folder->files->self, parent, find_link, &search);
     slc_free(parent);
     if (search.found) {
         return slc_fail_file(err, SLC_ERR_IO, folder->output,
@@ -425,9 +419,7 @@ enum slc_status slc_build_folder_begin(struct slc_build_folder *folder,
 {
     enum slc_status status = name_place(folder, files, output, overwrite, err);
 
-    if (status == SLC_OK) {
-        status = lock_output(folder, err);
-    }
+    SLC_THEN(status, lock_output(folder, err));
     if (status == SLC_OK && resume) {
         status = lock_leftover(files, folder->part, &folder->lock, err);
         folder->found = folder->lock >= 0;
@@ -458,18 +450,10 @@ enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct s
     enum slc_status status = slc_name_sync(files, folder->part, err);
 
     /* Nor is a power cut to bring a state back beside what is written next. */
-    if (status == SLC_OK) {
-        status = slc_state_remove(files, folder->part, SLC_COMPLETE_STATE_NAME, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_state_remove(files, folder->part, SLC_PUSHED_STATE_NAME, err);
-    }
-    if (status == SLC_OK) {
-        status = sync_folder(files, folder->part, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_folder_remove(files, folder->part, err);
-    }
+    SLC_THEN(status, slc_state_remove(files, folder->part, SLC_COMPLETE_STATE_NAME, err));
+    SLC_THEN(status, slc_state_remove(files, folder->part, SLC_PUSHED_STATE_NAME, err));
+    SLC_THEN(status, sync_folder(files, folder->part, err));
+    SLC_THEN(status, slc_folder_remove(files, folder->part, err));
 
     /* Locked until it is gone: another run that waits for it sees one that was removed. */
     slc_folder_unlock(folder->files, &folder->lock);
@@ -528,30 +512,19 @@ enum slc_status slc_build_folder_publish(struct slc_build_folder *folder, struct
     const struct slc_files *files = folder->files;
     char *parent = slc_path_parent(folder->output);
     const char *aside = NULL;
-    enum slc_status status;
     char kind = 0;
 
     SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
-    status = sync_folder(files, folder->part, err);
+    enum slc_status status = sync_folder(files, folder->part, err);
     /* Asked again: another process may have been here since the beginning. */
-    if (status == SLC_OK) {
-        status = check_output(folder, err);
-    }
-    if (status == SLC_OK) {
-        status = lock_output(folder, err);
-    }
-    if (status == SLC_OK) {
-        status = kind_of(files, folder->output, &kind, err);
-    }
+    SLC_THEN(status, check_output(folder, err));
+    SLC_THEN(status, lock_output(folder, err));
+    SLC_THEN(status, kind_of(files, folder->output, &kind, err));
     if (status == SLC_OK && kind != 0) {
         status = slc_build_leftover_remove(files, folder->old, err);
     }
-    if (status == SLC_OK) {
-        status = put_in_place(folder, kind != 0, &aside, err);
-    }
-    if (status == SLC_OK) {
-        status = sync_folder(files, parent, err);
-    }
+    SLC_THEN(status, put_in_place(folder, kind != 0, &aside, err));
+    SLC_THEN(status, sync_folder(files, parent, err));
     if (status == SLC_OK && aside != NULL) {
         status = slc_folder_remove(files, aside, err);
     } else if (status == SLC_OK && folder->overwrite) {

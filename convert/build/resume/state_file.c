@@ -63,10 +63,9 @@ void slc_state_get_bytes(struct slc_state *state, void *data, size_t bytes)
 uint64_t slc_state_get(struct slc_state *state, uint64_t most)
 {
     uint8_t field[8];
-    uint64_t value;
 
     slc_state_get_bytes(state, field, sizeof field);
-    value = slc_load_u64(field);
+    uint64_t value = slc_load_u64(field);
     state->bad = state->bad || value > most;
     return state->bad ? 0 : value;
 }
@@ -129,11 +128,10 @@ enum slc_status slc_state_load(struct slc_state *state,
     void *whole = NULL;
     uint64_t bytes = 0;
     enum slc_status status = SLC_OK;
-    int code;
 
     *sound = false;
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    code = files->stat_path(files->self, path, &stat);
+    int code = files->stat_path(files->self, path, &stat);
     if (code < 0 && code != -ENOENT) {
         status = slc_fail_errno(err, -code, path, "looking for what an earlier run left");
     }
@@ -167,11 +165,10 @@ enum slc_status slc_state_exists(const struct slc_files *files,
     char *path = folder == NULL ? NULL : slc_path_join(folder, name);
     struct slc_file_stat stat;
     enum slc_status status = SLC_OK;
-    int code;
 
     *there = false;
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    code = files->stat_path(files->self, path, &stat);
+    int code = files->stat_path(files->self, path, &stat);
     *there = code >= 0;
     if (code < 0 && code != -ENOENT && code != -ENOTDIR && code != -EACCES) {
         status = slc_fail_errno(err, -code, path, "looking for what an earlier run left");
@@ -187,10 +184,9 @@ enum slc_status slc_state_remove(const struct slc_files *files,
 {
     char *path = slc_path_join(folder, name);
     enum slc_status status = SLC_OK;
-    int code;
 
     SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
-    code = files->unlink(files->self, path);
+    int code = files->unlink(files->self, path);
     if (code < 0 && code != -ENOENT) {
         status = slc_fail_errno(err, -code, path, "removing what is no longer needed");
     }

@@ -96,20 +96,19 @@ static void
 sort(struct slc_key_columns from, struct slc_key_columns other, uint64_t count, bool swap)
 {
     uint32_t starts[(1 << DIGIT_BITS) + 1];
-    unsigned bits, width;
     uint64_t begin = 0;
 
     if (count <= INSERTION_MAX) {
         insertion_sort(from, swap ? other : from, count);
         return;
     }
-    bits = differing_bits(from, count);
+    unsigned bits = differing_bits(from, count);
     if (bits == 0) {
         /* Not of a sound file; whoever encodes these finds out. */
         insertion_sort(from, swap ? other : from, count);
         return;
     }
-    width = digit_width(count);
+    unsigned width = digit_width(count);
     width = bits < width ? bits : width;
     distribute(from, other, count, bits - width, width, starts);
     for (unsigned d = 0; d < 1U << width; d++) {

@@ -81,13 +81,12 @@ static struct slc_fiber_run guess_from_mates(const struct slc_fiber_counts *coun
     unsigned mode = 0;
 
     for (unsigned n = order + 1; n-- > 0;) {
-        struct length length;
-
         for (uint32_t i = 0; i < count; i++) {
             members[i].number = slc_fiber_number(counts, rows + (size_t)i * order, n);
             members[i].stretch = (uint32_t)((uint64_t)i * stretches / count);
         }
-        length = estimate_length(members, count, stretches < count ? 1 : 0, far_weight);
+        struct length length =
+            estimate_length(members, count, stretches < count ? 1 : 0, far_weight);
         if (n == order) {
             same = length;
         } else if (length.all >= most.all) {
@@ -126,8 +125,6 @@ enum slc_status slc_fiber_guess(struct slc_fiber_counts *counts,
                                 struct slc_fiber_run *run,
                                 struct slc_error *err)
 {
-    struct member *members;
-
     *run = (struct slc_fiber_run){0, 0};
     if (counts->order == 1 || count == 0) {
         return SLC_OK;
@@ -136,7 +133,7 @@ enum slc_status slc_fiber_guess(struct slc_fiber_counts *counts,
         *run = guess_from_all(counts, rows, count);
         return SLC_OK;
     }
-    members = slc_malloc(count * sizeof *members);
+    struct member *members = slc_malloc(count * sizeof *members);
     SLC_TRY(slc_check_memory(members != NULL, err, "for a sample of %u coordinates", count));
     *run = guess_from_mates(counts, rows, count, stretches, entries_expected, members);
     slc_free(members);

@@ -185,11 +185,9 @@ static void put_distinct(const struct slc_distinct *distinct, struct slc_state *
 
 static void get_distinct(struct slc_distinct *distinct, struct slc_state *state)
 {
-    uint32_t kept;
-
     distinct->halvings = (unsigned)slc_state_get(state, SLC_DISTINCT_HALVINGS_MAX);
     distinct->limit = UINT64_MAX >> distinct->halvings;
-    kept = (uint32_t)slc_state_get(state, SLC_DISTINCT_KEPT_MAX);
+    uint32_t kept = (uint32_t)slc_state_get(state, SLC_DISTINCT_KEPT_MAX);
     for (uint32_t i = 0; i < kept; i++) {
         slc_distinct_keep(distinct, slc_state_get(state, distinct->limit));
     }

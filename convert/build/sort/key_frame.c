@@ -136,16 +136,12 @@ enum slc_status slc_key_frames_add(struct slc_key_frames *frames,
     if (!hopeless) {
         status = slc_key_layout_init_run(&frame->layout, frames->order, dims,
                                          frames->splitters->run, err);
-        if (status == SLC_OK) {
-            status = slc_key_tables_init(&frame->tables, &frame->layout, err);
-        }
+        SLC_THEN(status, slc_key_tables_init(&frame->tables, &frame->layout, err));
         if (status == SLC_OK) {
             status =
                 slc_splitter_keys_init(&frame->splitters, frames->splitters, &frame->layout, err);
         }
-        if (status == SLC_OK) {
-            status = set_ranges(frame, err);
-        }
+        SLC_THEN(status, set_ranges(frame, err));
     }
     if (status != SLC_OK) {
         destroy_frame(frame);

@@ -145,14 +145,13 @@ static enum value_form
 choose_form(const uint64_t *values, size_t stride, uint32_t count, double *low, unsigned *bytes)
 {
     int64_t smallest, largest;
-    bool integers;
 
     *low = value_of(values[0]);
     *bytes = 0;
     if (are_equal(values, stride, count)) {
         return FORM_CONSTANT;
     }
-    integers = find_integers(values, stride, count, &smallest, &largest);
+    bool integers = find_integers(values, stride, count, &smallest, &largest);
     if (integers) {
         *low = (double)smallest;
         *bytes = bytes_for((uint64_t)largest - (uint64_t)smallest);
@@ -253,10 +252,9 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
                         uint32_t run_count)
 {
     uint32_t words = slc_chunk_row_words(&rows->range);
-    uint8_t *out;
 
     memset(chunk, 0, AT_BODY);
-    out = pack_runs(chunk + AT_BODY, runs, run_count);
+    uint8_t *out = pack_runs(chunk + AT_BODY, runs, run_count);
     slc_store_u32(chunk + AT_RUN_BYTES, (uint32_t)(out - chunk - AT_BODY));
     out = pack_keys(chunk, out, rows);
     out = pack_values(chunk, out, rows->rows + words - 1, words, rows->count);
@@ -318,7 +316,6 @@ static bool runs_sound(const struct slc_chunk *chunk)
 
     for (uint32_t r = 0; r < chunk->run_count; r++) {
         const uint8_t *at;
-        uint64_t count;
 
         for (unsigned skipped = 0; skipped < 2; skipped++) {
             if (!skip_varint(&cursor, chunk->lo)) {
@@ -329,7 +326,7 @@ static bool runs_sound(const struct slc_chunk *chunk)
         if (!skip_varint(&cursor, chunk->lo)) {
             return false;
         }
-        count = get_varint(&at);
+        uint64_t count = get_varint(&at);
         if (count == 0 || count > left) {
             return false;
         }
@@ -363,13 +360,11 @@ enum slc_status slc_chunk_open(struct slc_chunk *chunk,
                                uint32_t byte_count,
                                struct slc_error *err)
 {
-    uint32_t run_bytes;
-
     if (byte_count < AT_BODY || slc_load_u32(bytes + AT_BYTES) != byte_count ||
         slc_hash64(bytes + 8, byte_count - 8) != slc_load_u64(bytes)) {
         return damaged(byte_count, err);
     }
-    run_bytes = slc_load_u32(bytes + AT_RUN_BYTES);
+    uint32_t run_bytes = slc_load_u32(bytes + AT_RUN_BYTES);
     if (run_bytes > byte_count - AT_BODY) {
         return damaged(byte_count, err);
     }

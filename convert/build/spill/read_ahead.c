@@ -75,15 +75,14 @@ static void aim_request(const struct slc_read_ahead *ahead,
 static void read_chunk(struct slc_read_ahead *ahead, struct slc_read_request *request)
 {
     struct buffer *buffer = ahead->free;
-    enum slc_status status;
 
     request->state = REQUEST_READING;
     ahead->free = buffer->next;
     buffer->next = NULL;
     ahead->busy = request;
     pthread_mutex_unlock(&ahead->mutex);
-    status = slc_spill_fetch(ahead->spill, request->link, true, buffer->data, &buffer->chunk,
-                             &request->fault);
+    enum slc_status status = slc_spill_fetch(ahead->spill, request->link, true, buffer->data,
+                                             &buffer->chunk, &request->fault);
     pthread_mutex_lock(&ahead->mutex);
     ahead->busy = NULL;
     if (status != SLC_OK) {

@@ -160,14 +160,13 @@ flush_buffer(struct slc_scatter *scatter, unsigned worker, uint32_t bucket, stru
     uint32_t run_count = fill->runs;
     struct slc_chunk_rows chunk = {
         .rows = rows, .frame = w->frame, .range = fill->range, .any = fill->any};
-    uint32_t bytes;
 
     if (run_count == 0) {
         return SLC_OK;
     }
     chunk.count = count_rows(fill, rows);
     count_runs(runs, run_count, chunk.count);
-    bytes = slc_chunk_pack(w->chunk, &chunk, runs, run_count);
+    uint32_t bytes = slc_chunk_pack(w->chunk, &chunk, runs, run_count);
     empty_buffer(scatter, worker, bucket);
     return slc_spill_append(scatter->spill, &scatter->chains[bucket], w->chunk, bytes, chunk.count,
                             run_count, err);

@@ -165,14 +165,14 @@ static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
     /* Of a name that an earlier run may have used, nothing is in use before the first commit. */
     int known = spill->keep ? O_TRUNC : O_EXCL;
     int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | SLC_OPEN_OWN, 0600);
-    enum slc_status status;
     int code = 0;
 
     if (fd < 0) {
         return slc_fail_errno(err, -fd, spill->path, "creating the spill file");
     }
     spill->fd = fd;
-    status = slc_file_open_direct(files, fd, spill->path, O_RDWR, &spill->direct_fd, err);
+    enum slc_status status =
+        slc_file_open_direct(files, fd, spill->path, O_RDWR, &spill->direct_fd, err);
     if (!spill->keep) {
         code = files->unlink(files->self, spill->path);
     }
@@ -229,11 +229,10 @@ static void write_oldest(struct slc_spill *spill)
     uint32_t segment = spill->written;
     uint32_t bytes = spill->used[segment % spill->slots];
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
 
     spill->writing = true;
     pthread_mutex_unlock(&spill->mutex);
-    status = write_segment(spill, segment, bytes, &fault);
+    enum slc_status status = write_segment(spill, segment, bytes, &fault);
     pthread_mutex_lock(&spill->mutex);
     spill->writing = false;
     if (status != SLC_OK) {
@@ -370,12 +369,11 @@ enum slc_status slc_spill_append(struct slc_spill *spill,
 {
     struct slc_chunk_link place = {0};
     struct slc_chunk_link previous = {0};
-    enum slc_status status;
 
     assert(bytes <= spill->segment_bytes);
     pthread_mutex_lock(&spill->mutex);
     make_room(spill, bytes);
-    status = spill->fault.status;
+    enum slc_status status = spill->fault.status;
     if (status == SLC_OK) {
         previous = place_chunk(spill, chain, bytes);
         place = chain->last;
@@ -419,12 +417,11 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
 {
     const struct slc_files *files = spill->files;
     enum slc_status status = SLC_OK;
-    bool resident, within;
 
     assert((uintptr_t)data % SLC_PAGE_BYTES == 0);
     pthread_mutex_lock(&spill->mutex);
-    resident = link.segment >= spill->written;
-    within = is_within(spill, link);
+    bool resident = link.segment >= spill->written;
+    bool within = is_within(spill, link);
     if (within && resident && !spill->frozen) {
         memcpy(data, slot_of(spill, link.segment) + link.offset, link.bytes);
     }
@@ -445,9 +442,7 @@ enum slc_status slc_spill_fetch(struct slc_spill *spill,
         }
         data += lead;
     }
-    if (status == SLC_OK) {
-        status = slc_chunk_open(chunk, data, link.bytes, err);
-    }
+    SLC_THEN(status, slc_chunk_open(chunk, data, link.bytes, err));
     if (status != SLC_OK) {
         slc_error_locate_file(err, spill->path);
     }
@@ -472,10 +467,8 @@ static enum slc_status write_all(struct slc_spill *spill, struct slc_error *err)
 
 uint64_t slc_spill_unwritten_bytes(struct slc_spill *spill)
 {
-    uint64_t segments;
-
     pthread_mutex_lock(&spill->mutex);
-    segments = spill->current + UINT64_C(1) - spill->written;
+    uint64_t segments = spill->current + UINT64_C(1) - spill->written;
     pthread_mutex_unlock(&spill->mutex);
     return segments * spill->segment_bytes;
 }
@@ -519,10 +512,8 @@ slc_spill_commit(struct slc_spill *spill, struct slc_spill_extent *extent, struc
 
 enum slc_status slc_spill_shrink(struct slc_spill *spill, struct slc_error *err)
 {
-    enum slc_status status;
-
     pthread_mutex_lock(&spill->mutex);
-    status = write_all(spill, err);
+    enum slc_status status = write_all(spill, err);
     if (status == SLC_OK) {
         slc_buffer_destroy(&spill->memory);
         spill->slots = SLC_SPILL_SEGMENTS_MIN;
@@ -551,10 +542,8 @@ uint64_t slc_spill_resident_bytes(const struct slc_spill *spill)
 
 uint64_t slc_spill_written_bytes(struct slc_spill *spill)
 {
-    uint64_t bytes;
-
     pthread_mutex_lock(&spill->mutex);
-    bytes = spill->file_bytes;
+    uint64_t bytes = spill->file_bytes;
     pthread_mutex_unlock(&spill->mutex);
     return bytes;
 }

@@ -225,16 +225,15 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
 
     for (uint32_t done = 0; done < good; done += DECODE_ROWS) {
         uint32_t some = good - done < DECODE_ROWS ? good - done : DECODE_ROWS;
-        uint32_t sound;
 
         gather_field(value, field_at(binary, value, piece, piece_count, first + done),
                      binary->bands[value->band].record_bytes, some, bits);
         if (value->kind == SLC_FIELD_SIGNED) {
             extend_sign(value->bytes, some, bits);
         }
-        sound = value->kind == SLC_FIELD_FLOAT
-                    ? floats(value->bytes, some, bits, values + done)
-                    : integers(value->kind == SLC_FIELD_SIGNED, some, bits, values + done);
+        uint32_t sound = value->kind == SLC_FIELD_FLOAT
+                             ? floats(value->bytes, some, bits, values + done)
+                             : integers(value->kind == SLC_FIELD_SIGNED, some, bits, values + done);
         if (sound < some) {
             good = done + sound;
             status = value_fault(value, bits[sound], &values[good], first + good + ordinal, err);
@@ -245,7 +244,6 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
     for (unsigned m = 0; m < binary->order; m++) {
         const struct slc_field *index = &binary->fields[m];
         uint64_t *coords = rows->coords[m] + rows->count;
-        uint32_t sound;
 
         gather_field(index, field_at(binary, index, piece, piece_count, first),
                      binary->bands[index->band].record_bytes, most, coords);
@@ -256,7 +254,7 @@ enum slc_status slc_binary_decode(const struct slc_binary *binary,
             continue;
         }
         extend_sign(index->bytes, most, coords);
-        sound = first_negative(coords, most);
+        uint32_t sound = first_negative(coords, most);
         if (sound < most) {
             good = most = sound;
             slc_error_clear(err);

@@ -31,26 +31,22 @@ struct reader {
 
 static uint64_t read_number(struct reader *reader)
 {
-    uint64_t number;
-
     if ((size_t)(reader->end - reader->at) < reader->bytes) {
         reader->cut = true;
         return 0;
     }
-    number = reader->bytes == 4 ? slc_load_u32(reader->at) : slc_load_u64(reader->at);
+    uint64_t number = reader->bytes == 4 ? slc_load_u32(reader->at) : slc_load_u64(reader->at);
     reader->at += reader->bytes;
     return number;
 }
 
 static bool is_splatt(const unsigned char *head, size_t bytes)
 {
-    uint64_t index, value;
-
     if (bytes < SPLATT_START_BYTES || slc_load_u32(head) != 0) {
         return false;
     }
-    index = slc_load_u64(head + 4);
-    value = slc_load_u64(head + 12);
+    uint64_t index = slc_load_u64(head + 4);
+    uint64_t value = slc_load_u64(head + 12);
     return (index == 4 || index == 8) && (value == 4 || value == 8);
 }
 
@@ -125,7 +121,6 @@ static enum slc_status
 splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error *err)
 {
     const unsigned char *head = reader->at;
-    unsigned index_bytes, value_bytes;
 
     if (!is_splatt(head, (size_t)(reader->end - head))) {
         return slc_fail(
@@ -133,8 +128,8 @@ splatt_header(struct reader *reader, struct slc_binary *binary, struct slc_error
             "not a binary tensor of SPLATT: expected the number 0 in 4 bytes, then twice "
             "4 or 8, the bytes of indices and of values, in 8 each");
     }
-    index_bytes = (unsigned)slc_load_u64(head + 4);
-    value_bytes = (unsigned)slc_load_u64(head + 12);
+    unsigned index_bytes = (unsigned)slc_load_u64(head + 4);
+    unsigned value_bytes = (unsigned)slc_load_u64(head + 12);
     reader->at += SPLATT_START_BYTES;
     reader->bytes = index_bytes;
     SLC_TRY(take_order(reader, read_number(reader), &binary->order, err));
@@ -162,10 +157,7 @@ static enum slc_status
 genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error *err)
 {
     const unsigned char *head = reader->at;
-    struct slc_field *value;
     uint32_t offset = 0;
-    uint64_t value_bits;
-    enum slc_status status;
 
     if (reader->end - head < GENTEN_START_BYTES || memcmp(head, genten_magic, 4) != 0) {
         return slc_fail(err, SLC_ERR_INPUT,
@@ -173,11 +165,9 @@ genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error
     }
     reader->at += GENTEN_START_BYTES;
     reader->bytes = 8;
-    value_bits = slc_load_u32(head + 8);
-    status = take_order(reader, slc_load_u32(head + 4), &binary->order, err);
-    if (status == SLC_OK) {
-        status = take_dims(reader, binary, err);
-    }
+    uint64_t value_bits = slc_load_u32(head + 8);
+    enum slc_status status = take_order(reader, slc_load_u32(head + 4), &binary->order, err);
+    SLC_THEN(status, take_dims(reader, binary, err));
     binary->band_count = 1;
     for (unsigned m = 0; m < binary->order && status == SLC_OK && !reader->cut; m++) {
         uint64_t bits = read_number(reader);
@@ -188,12 +178,10 @@ genten_header(struct reader *reader, struct slc_binary *binary, struct slc_error
         binary->fields[m].offset = offset;
         offset += binary->fields[m].bytes;
     }
-    value = &binary->fields[binary->order];
+    struct slc_field *value = &binary->fields[binary->order];
     value->kind = SLC_FIELD_FLOAT;
     value->offset = offset;
-    if (status == SLC_OK) {
-        status = take_width(value_bits, 32, &value->bytes, err);
-    }
+    SLC_THEN(status, take_width(value_bits, 32, &value->bytes, err));
     binary->bands[0].record_bytes = offset + value->bytes;
     binary->nnz = read_number(reader);
     return status;
@@ -215,18 +203,12 @@ static enum slc_status alto_header(struct reader *reader,
                                    struct slc_binary *binary,
                                    struct slc_error *err)
 {
-    enum slc_status status;
-
     reader->bytes = 8;
-    status = take_order(reader, read_number(reader), &binary->order, err);
+    enum slc_status status = take_order(reader, read_number(reader), &binary->order, err);
+    SLC_THEN(status, take_dims(reader, binary, err));
     if (status == SLC_OK) {
-        status = take_dims(reader, binary, err);
-    }
-    if (status == SLC_OK) {
-        uint64_t header_bytes;
-
         binary->nnz = read_number(reader);
-        header_bytes = (uint64_t)(reader->at - head);
+        uint64_t header_bytes = (uint64_t)(reader->at - head);
         lay_columns(binary, 8,
                     view && view->bytes >= header_bytes
                         ? alto_value_bytes(binary, view->bytes - header_bytes)

@@ -157,14 +157,13 @@ static void binary_blame(const struct slc_row_source *source,
                          struct slc_error *err)
 {
     char prefix[48];
-    size_t length, kept;
 
     (void)column;
     if (!err) {
         return;
     }
-    length = (size_t)snprintf(prefix, sizeof prefix, "nonzero %" PRIu64 ": ", line);
-    kept = strlen(err->message);
+    size_t length = (size_t)snprintf(prefix, sizeof prefix, "nonzero %" PRIu64 ": ", line);
+    size_t kept = strlen(err->message);
     if (kept > sizeof err->message - 1 - length) {
         kept = sizeof err->message - 1 - length;
     }
@@ -214,7 +213,6 @@ enum slc_status slc_binary_source_open(const struct slc_binary *binary,
         .close = binary_close,
     };
     struct binary_source *self = slc_calloc(1, sizeof *self);
-    uint64_t rows_bytes;
 
     *source = NULL;
     if (!self) {
@@ -225,7 +223,7 @@ enum slc_status slc_binary_source_open(const struct slc_binary *binary,
     self->binary = *binary;
     self->spool = spool;
     self->row_bytes = slc_binary_row_bytes(binary);
-    rows_bytes = binary->nnz * self->row_bytes;
+    uint64_t rows_bytes = binary->nnz * self->row_bytes;
     self->source.sampled_bytes = rows_bytes;
     self->stored_bytes = stored_bytes;
     self->beside_bytes = stored_bytes - slc_min_u64(rows_bytes, stored_bytes);

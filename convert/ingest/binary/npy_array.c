@@ -40,9 +40,8 @@ enum slc_status slc_npy_array_parse(const unsigned char *head,
     if (status == SLC_OK && (uint64_t)offset + length > head_bytes) {
         status = slc_fail(err, SLC_ERR_INPUT, "the .npy header ends behind byte %zu", head_bytes);
     }
-    if (status == SLC_OK) {
-        status = slc_npy_header_parse_any((const char *)head + offset, length, &array->header, err);
-    }
+    SLC_THEN(status,
+             slc_npy_header_parse_any((const char *)head + offset, length, &array->header, err));
     if (status == SLC_OK &&
         (!slc_mul_u64(array->header.shape[0], array->header.shape[1], &items) ||
          !slc_mul_u64(items, array->header.item_bytes, &bytes) ||
@@ -181,7 +180,6 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
                              struct slc_error *err)
 {
     struct slc_npy_array places = {.header_bytes = 0}, numbers = {.header_bytes = 0};
-    uint64_t order;
     bool rows;
     char text[48];
     enum slc_status status = open_array(coords, SLC_NPY_COORDS, &places, err);
@@ -197,7 +195,7 @@ enum slc_status slc_npy_pair(const struct slc_bytes_view *coords,
     }
     binary->nnz = slc_npy_items(&numbers);
     SLC_TRY(choose_rows(binary->dialect, &places, binary->nnz, coords->name, &rows, err));
-    order = places.header.shape[rows ? 1 : 0];
+    uint64_t order = places.header.shape[rows ? 1 : 0];
     if (order < 1 || order > SLC_MAX_ORDER) {
         return slc_fail_file(err, SLC_ERR_UNSUPPORTED, coords->name,
                              "%" PRIu64 " modes: 1 to %d are supported", order, (int)SLC_MAX_ORDER);

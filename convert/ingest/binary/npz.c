@@ -204,9 +204,7 @@ static enum slc_status check_vector(const struct npz *npz,
     struct slc_npy_array array;
     enum slc_status status = begin_array(npz, name, &array, err);
 
-    if (status == SLC_OK) {
-        status = slc_npy_check_use(&array, use, npz->name, err);
-    }
+    SLC_THEN(status, slc_npy_check_use(&array, use, npz->name, err));
     if (status == SLC_OK &&
         (array.header.dimensions != 1 || (!first && array.header.shape[0] != *nnz))) {
         return slc_fail_file(err, SLC_ERR_INPUT, npz->name,
@@ -409,13 +407,9 @@ enum slc_status slc_npz_read(const struct slc_bytes_view *file,
                           "data, shape) or a matrix of scipy.sparse (format, data, shape)",
                           err);
     }
-    if (status == SLC_OK) {
-        status = read_shape(&npz, binary, err);
-    }
-    if (status == SLC_OK) {
-        status = has_member(&npz, "coords.npy") ? read_sparse(&npz, file, binary, err)
-                                                : read_scipy(&npz, file, binary, err);
-    }
+    SLC_THEN(status, read_shape(&npz, binary, err));
+    SLC_THEN(status, has_member(&npz, "coords.npy") ? read_sparse(&npz, file, binary, err)
+                                                    : read_scipy(&npz, file, binary, err));
     slc_zip_close(npz.zip);
     return status;
 }

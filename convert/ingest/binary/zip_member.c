@@ -128,7 +128,6 @@ slc_zip_open(const struct slc_bytes_view *file, struct slc_zip **zip, struct slc
     struct slc_zip *made = slc_calloc(1, sizeof *made);
     zip_source_t *source = NULL;
     zip_error_t error;
-    enum slc_status status;
 
     *zip = NULL;
     SLC_TRY(slc_check_memory(made != NULL, err, "to read a .npz file"));
@@ -136,7 +135,7 @@ slc_zip_open(const struct slc_bytes_view *file, struct slc_zip **zip, struct slc
     made->fault = none;
     zip_error_init(&made->source_error);
     zip_error_init(&error);
-    status = check_end(made, err);
+    enum slc_status status = check_end(made, err);
     if (status == SLC_OK) {
         source = zip_source_function_create(answer_source, made, &error);
         made->archive = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;

@@ -132,7 +132,6 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
 {
     const char *name = m < spec->order ? spec->items[m].column : spec->value;
     char advice[SLC_CSV_NAME_BYTES + 200];
-    enum slc_error_field field;
     unsigned letters = 0;
     const char *rule = m < spec->order && !twice && spec->items[m].rule == SLC_CSV_STRINGS
                            ? slc_csv_nearest_rule(name, &letters)
@@ -148,7 +147,8 @@ static enum slc_status no_column(const struct slc_csv_spec *spec,
                         "nearest is %s(NAME)",
                         name, count, (int)letters, name, rule);
     }
-    field = advise_columns(spec, fields, count, nearest, advice, sizeof advice);
+    enum slc_error_field field =
+        advise_columns(spec, fields, count, nearest, advice, sizeof advice);
     return slc_fail_fields(err, SLC_ERR_USAGE, field,
                            m == spec->order ? SLC_FIELD_VALUE_COLUMN : SLC_FIELD_NONE,
                            "no column '%s' among the %u of the first line%s%s", name, count, advice,
@@ -167,7 +167,6 @@ enum slc_status slc_csv_take_header(struct slc_csv_table *table,
     for (unsigned m = 0; m <= spec->order; m++) {
         const char *name = m < spec->order ? spec->items[m].column : spec->value;
         char nearest[SLC_CSV_NAME_BYTES];
-        enum slc_status status;
         bool twice;
 
         table->at[m] = UINT_MAX;
@@ -178,7 +177,7 @@ enum slc_status slc_csv_take_header(struct slc_csv_table *table,
         if (table->at[m] != UINT_MAX && !twice) {
             continue;
         }
-        status = no_column(spec, m, fields, count, twice, nearest, err);
+        enum slc_status status = no_column(spec, m, fields, count, twice, nearest, err);
         slc_error_locate_text(err, table->name, line, 1);
         return status;
     }
@@ -251,10 +250,8 @@ static enum slc_status recall_strings(struct opening *opening, unsigned m, struc
         uint64_t number = i;
 
         status = slc_names_get(names, i, &name, &bytes, err);
-        if (status == SLC_OK) {
-            status = slc_dictionary_find(opening->csv->dictionaries[m], name != NULL ? name : "",
-                                         bytes, &number, err);
-        }
+        SLC_THEN(status, slc_dictionary_find(opening->csv->dictionaries[m],
+                                             name != NULL ? name : "", bytes, &number, err));
         if (status == SLC_OK && number != i) {
             status =
                 slc_fail_file(err, SLC_ERR_INPUT, old->store,
@@ -428,7 +425,6 @@ enum slc_status slc_csv_open(const struct slc_csv_request *request,
     struct opening opening = {.request = request, .report = report};
     struct slc_csv_reading *reading = &opening.reading;
     struct slc_input_info info;
-    enum slc_status status;
 
     *source = NULL;
     *report = (struct slc_csv_report){.rows = 0};
@@ -444,13 +440,9 @@ enum slc_status slc_csv_open(const struct slc_csv_request *request,
     slc_csv_table_init(&reading->table, request->spec, info.name);
     slc_csv_lay_out_rows(&reading->table, request->memory_bytes);
     reading->table.dictionaries = (*csv)->dictionaries;
-    status = prepare_reading(&opening, err);
-    if (status == SLC_OK) {
-        status = recall_modes(&opening, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_csv_read(reading, slc_csv_take_header, err);
-    }
+    enum slc_status status = prepare_reading(&opening, err);
+    SLC_THEN(status, recall_modes(&opening, err));
+    SLC_THEN(status, slc_csv_read(reading, slc_csv_take_header, err));
     if (status == SLC_OK) {
         add_old_bins(&opening);
         report->rows = reading->rows;

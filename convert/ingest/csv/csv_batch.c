@@ -356,7 +356,6 @@ bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most)
 {
     const struct slc_csv_table *table = part->table;
     struct batch batch = {.part = part, .table = table};
-    unsigned chosen, done;
 
     most = most < SLC_CSV_BATCH ? most : SLC_CSV_BATCH;
     batch.found = table->index(part->text, part->position, part->bytes, table->delimiter,
@@ -365,7 +364,7 @@ bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most)
         return false;
     }
     choose_records(&batch);
-    chosen = batch.count;
+    unsigned chosen = batch.count;
     for (unsigned m = 0; m < table->spec->order; m++) {
         switch (table->spec->items[m].rule) {
         case SLC_CSV_STRINGS:
@@ -384,7 +383,7 @@ bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most)
     }
     take_values(&batch);
     take_strings(&batch);
-    done = batch.count < chosen ? batch.records[batch.count] : batch.found;
+    unsigned done = batch.count < chosen ? batch.records[batch.count] : batch.found;
     part->lines += (batch.marks & SLC_CSV_LINES) == 0
                        ? done
                        : count_lines(part->text + part->position,

@@ -127,11 +127,10 @@ static void judge_spools(const struct slc_csv_request *request,
 {
     struct slc_csv_table table;
     double text = 0, text_most = 0;
-    uint64_t rows;
 
     slc_csv_table_init(&table, request->spec, "");
     slc_csv_lay_out_rows(&table, request->memory_bytes);
-    rows = (sample->rows - sample->skipped) * table.row_bytes;
+    uint64_t rows = (sample->rows - sample->skipped) * table.row_bytes;
 
     for (unsigned k = 0; k < columns->count; k++) {
         text += columns->list[k].text;
@@ -148,16 +147,16 @@ void slc_csv_forecast(const struct slc_csv_request *request,
                       struct slc_csv_forecast *forecast)
 {
     const unsigned workers = slc_csv_workers(request);
-    struct columns columns, most;
-    uint64_t text_bytes, beside;
+    uint64_t text_bytes;
     double looked_up = 0, added = 0;
 
     *forecast = (struct slc_csv_forecast){.memory_bytes = 0};
     slc_csv_divide(request, workers, &text_bytes, &forecast->room_bytes);
-    columns = take_columns(request, sample, false, text_bytes);
-    most = take_columns(request, sample, true, text_bytes);
-    beside = touched_bytes + (uint64_t)(WORKER_FILLED * (double)slc_csv_worker_bytes() * workers) +
-             columns.count * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES;
+    struct columns columns = take_columns(request, sample, false, text_bytes);
+    struct columns most = take_columns(request, sample, true, text_bytes);
+    uint64_t beside = touched_bytes +
+                      (uint64_t)(WORKER_FILLED * (double)slc_csv_worker_bytes() * workers) +
+                      columns.count * (uint64_t)SLC_DICTIONARY_BESIDE_BYTES;
     peak(&columns, &forecast->tables_bytes, &forecast->memory_bytes);
     peak(&most, &forecast->tables_most_bytes, &forecast->memory_most_bytes);
     forecast->memory_bytes += beside;

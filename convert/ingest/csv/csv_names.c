@@ -52,7 +52,6 @@ static enum slc_status take_room(const struct slc_dictionary *self,
                                  struct slc_error *err)
 {
     const uint64_t footprint = slc_buffer_footprint(bytes, SLC_PAGES_SMALL);
-    enum slc_status status;
 
     if (footprint > *self->room_bytes) {
         return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,
@@ -62,7 +61,7 @@ static enum slc_status take_room(const struct slc_dictionary *self,
                               self->count, footprint >> 20, *self->room_bytes >> 20,
                               ((footprint - *self->room_bytes) >> 20) + 1);
     }
-    status = slc_buffer_create(buffer, bytes, SLC_PAGES_SMALL, err);
+    enum slc_status status = slc_buffer_create(buffer, bytes, SLC_PAGES_SMALL, err);
     *self->room_bytes -= status == SLC_OK ? footprint : 0;
     return status;
 }
@@ -78,7 +77,6 @@ enum slc_status slc_dictionary_create(const struct slc_dictionary_options *optio
                                       struct slc_error *err)
 {
     struct slc_dictionary *self = slc_calloc(1, sizeof *self);
-    enum slc_status status;
 
     *dictionary = NULL;
     SLC_TRY(slc_check_memory(self != NULL, err, "for the strings of a column"));
@@ -86,10 +84,8 @@ enum slc_status slc_dictionary_create(const struct slc_dictionary_options *optio
     self->room_bytes = options->room_bytes;
     self->slots = FIRST_SLOTS;
     pthread_rwlock_init(&self->resize, NULL);
-    status = slc_spool_create(&options->spool, &self->spool, err);
-    if (status == SLC_OK) {
-        status = take_room(self, &self->table, FIRST_SLOTS * sizeof(struct slot), err);
-    }
+    enum slc_status status = slc_spool_create(&options->spool, &self->spool, err);
+    SLC_THEN(status, take_room(self, &self->table, FIRST_SLOTS * sizeof(struct slot), err));
     if (status == SLC_OK) {
         status = slc_buffer_create(&self->text, options->text_bytes, SLC_PAGES_SMALL, err);
         self->text_bytes = options->text_bytes;
@@ -153,10 +149,9 @@ static enum slc_status grow_table(struct slc_dictionary *self, struct slc_error 
 {
     struct slc_buffer larger = SLC_BUFFER_INIT;
     const struct slot *old = self->table.data;
-    struct slot *slots;
 
     SLC_TRY(take_room(self, &larger, 2 * self->slots * sizeof(struct slot), err));
-    slots = larger.data;
+    struct slot *slots = larger.data;
     for (uint64_t i = 0; i < self->slots; i++) {
         uint64_t at = old[i].hash & (2 * self->slots - 1);
 
@@ -184,13 +179,11 @@ static enum slc_status add_string(struct slc_dictionary *self,
                                   uint64_t hash,
                                   struct slc_error *err)
 {
-    uint8_t *to;
-
     if (self->bytes - self->written + HEAD_BYTES + bytes > TAIL_BYTES) {
 
         SLC_TRY(flush_text(self, err));
     }
-    to = self->tail + (self->bytes - self->written);
+    uint8_t *to = self->tail + (self->bytes - self->written);
     slc_store_u64(to, self->count);
     slc_store_u16(to + 8, (uint16_t)bytes);
     memcpy(to + HEAD_BYTES, text, bytes);
@@ -449,8 +442,6 @@ enum slc_status slc_dictionary_walk(
 
     SLC_TRY(slc_check_memory(piece != NULL, err, "to read strings"));
     for (uint64_t i = 0; i < self->count && status == SLC_OK; i++) {
-        size_t bytes;
-
         if (filled - at < RECORD_BYTES_MAX && begin + filled < self->written) {
             begin += at;
             at = 0;
@@ -461,7 +452,7 @@ enum slc_status slc_dictionary_walk(
                 break;
             }
         }
-        bytes = slc_load_u16(piece + at + 8);
+        size_t bytes = slc_load_u16(piece + at + 8);
         status = each(context, (const char *)piece + at + HEAD_BYTES, bytes, err);
         at += HEAD_BYTES + bytes;
     }

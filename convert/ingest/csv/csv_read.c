@@ -118,14 +118,11 @@ static void fill_piece(struct crew *crew, struct piece *piece, size_t wanted)
 /* The next piece; false where there is none. */
 static bool take_piece(struct crew *crew, struct piece *piece)
 {
-    bool there;
-    size_t wanted;
-
     piece->fault = (struct slc_error)SLC_ERROR_INIT;
     pthread_mutex_lock(&crew->input_lock);
     pthread_mutex_lock(&crew->order_lock);
-    wanted = crew->wanted_bytes;
-    there = crew->fault_piece == UINT64_MAX && !crew->ended;
+    size_t wanted = crew->wanted_bytes;
+    bool there = crew->fault_piece == UINT64_MAX && !crew->ended;
     pthread_mutex_unlock(&crew->order_lock);
     if (there) {
         fill_piece(crew, piece, wanted);
@@ -137,13 +134,11 @@ static bool take_piece(struct crew *crew, struct piece *piece)
 /* Waits for the piece's turn; false where a fault came before. */
 static bool wait_turn(struct crew *crew, uint64_t number)
 {
-    bool mine;
-
     pthread_mutex_lock(&crew->order_lock);
     while (crew->settled != number && crew->fault_piece > number) {
         pthread_cond_wait(&crew->order_changed, &crew->order_lock);
     }
-    mine = crew->fault_piece > number;
+    bool mine = crew->fault_piece > number;
     pthread_mutex_unlock(&crew->order_lock);
     return mine;
 }
@@ -151,15 +146,14 @@ static bool wait_turn(struct crew *crew, uint64_t number)
 static void end_turn(struct crew *crew, const struct slc_csv_part *part)
 {
     const struct slc_csv_reading *reading = crew->reading;
-    uint64_t wanted;
 
     pthread_mutex_lock(&crew->order_lock);
     crew->settled++;
     crew->line += part->lines;
     crew->settled_bytes += part->position;
     /* As many records as have room for their rows, and some less. */
-    wanted = crew->settled_bytes / slc_max_u64(reading->rows, 1) *
-             (SLC_CSV_ROWS_BYTES / part->table->row_bytes * 7 / 8);
+    uint64_t wanted = crew->settled_bytes / slc_max_u64(reading->rows, 1) *
+                      (SLC_CSV_ROWS_BYTES / part->table->row_bytes * 7 / 8);
     crew->wanted_bytes = slc_max_u64(slc_min_u64(wanted, TEXT_BYTES_MAX), TEXT_BYTES_MIN);
     pthread_cond_broadcast(&crew->order_changed);
     pthread_mutex_unlock(&crew->order_lock);
@@ -200,9 +194,7 @@ translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
             return SLC_OK;
         }
         status = slc_csv_settle(part, crew->line, err);
-        if (status == SLC_OK) {
-            status = place_rows(reading, part, &at, err);
-        }
+        SLC_THEN(status, place_rows(reading, part, &at, err));
         through = part->position == part->bytes;
         if (status == SLC_OK && through && piece->fault.status != SLC_OK) {
             *err = piece->fault;
@@ -212,10 +204,8 @@ translate_piece(struct crew *crew, struct piece *piece, struct slc_error *err)
         if (status == SLC_OK && through) {
             end_turn(crew, part);
         }
-        if (status == SLC_OK) {
-            status = slc_spool_write(reading->spool, at, part->rows,
-                                     part->row_count * part->table->row_bytes, err);
-        }
+        SLC_THEN(status, slc_spool_write(reading->spool, at, part->rows,
+                                         part->row_count * part->table->row_bytes, err));
     }
     return status;
 }
@@ -308,7 +298,6 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
                         .line = 1,
                         .fault_piece = UINT64_MAX,
                         .fault = SLC_ERROR_INIT};
-    enum slc_status status;
 
     for (unsigned m = 0; m < reading->table.spec->order; m++) {
         reading->lowest[m] = INT64_MAX;
@@ -318,13 +307,9 @@ enum slc_status slc_csv_read(struct slc_csv_reading *reading,
     pthread_mutex_init(&crew.input_lock, NULL);
     pthread_mutex_init(&crew.order_lock, NULL);
     pthread_cond_init(&crew.order_changed, NULL);
-    status = create_parts(&crew, err);
-    if (status == SLC_OK) {
-        status = read_first(&crew, header, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_team_run(reading->workers, take_part, &crew, err);
-    }
+    enum slc_status status = create_parts(&crew, err);
+    SLC_THEN(status, read_first(&crew, header, err));
+    SLC_THEN(status, slc_team_run(reading->workers, take_part, &crew, err));
     if (status == SLC_OK && crew.fault_piece != UINT64_MAX) {
         status = crew.fault.status;
         if (err != NULL) {

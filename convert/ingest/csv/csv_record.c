@@ -75,10 +75,8 @@ enum slc_csv_scan slc_csv_scan(const char *text,
         *field = (struct slc_csv_field){.line = scan.line,
                                         .column = (uint32_t)(scan.at - scan.line_start) + 1};
         if (scan.at < scan.end && *scan.at == '"') {
-            enum slc_csv_scan fault;
-
             scan.at++;
-            fault = quoted(&scan, field);
+            enum slc_csv_scan fault = quoted(&scan, field);
             if (fault != SLC_CSV_RECORD) {
                 return fault;
             }

@@ -19,10 +19,9 @@ __attribute__((format(printf, 2, 3))) static void tell(struct text *to, const ch
 {
     const size_t room = SLC_TABLE_BYTES - to->bytes;
     va_list list;
-    int bytes;
 
     va_start(list, format);
-    bytes = vsnprintf(to->text + to->bytes, room, format, list);
+    int bytes = vsnprintf(to->text + to->bytes, room, format, list);
     va_end(list);
     to->full = to->full || bytes < 0 || (size_t)bytes >= room;
     to->bytes += to->full ? 0 : (size_t)bytes;
@@ -121,7 +120,6 @@ slc_csv_recall(const char *text, struct slc_csv_spec *spec, int64_t *lowest, str
     const char *at = text;
     int64_t delimiter = 0;
     unsigned missing = 0, count = 0;
-    bool sound;
 
     *spec = (struct slc_csv_spec){.order = 0};
     while (missing < 3 && !skip_word(&at, missings[missing])) {
@@ -129,9 +127,9 @@ slc_csv_recall(const char *text, struct slc_csv_spec *spec, int64_t *lowest, str
     }
     spec->missing = (enum slc_csv_missing)missing;
     spec->no_header = skip_word(&at, "none");
-    sound = missing < 3 && (spec->no_header || skip_word(&at, "header")) &&
-            take_number(&at, ' ', &delimiter) && delimiter >= 0 && delimiter < 256 &&
-            delimiter != '"' && delimiter != '\n' && delimiter != '\r';
+    bool sound = missing < 3 && (spec->no_header || skip_word(&at, "header")) &&
+                 take_number(&at, ' ', &delimiter) && delimiter >= 0 && delimiter < 256 &&
+                 delimiter != '"' && delimiter != '\n' && delimiter != '\r';
     spec->delimiter = (char)(unsigned char)delimiter;
     while (sound && count < SLC_MAX_ORDER && take_number(&at, ',', &lowest[count])) {
         count++;

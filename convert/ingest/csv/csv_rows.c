@@ -245,15 +245,14 @@ bool slc_csv_next_record(struct slc_csv_part *part, unsigned *count, size_t *end
     const size_t begin = part->position;
     /* No further than a record may go, so that a fault does not depend on how the text is cut. */
     const size_t most = slc_min_u64(begin + SLC_CSV_RECORD_BYTES_MAX + 1, part->bytes);
-    enum slc_csv_scan scan;
     uint32_t lines;
 
     if (begin == part->bytes) {
         return false;
     }
     *end = begin;
-    scan = slc_csv_scan(part->text, most, part->last && most == part->bytes, part->table->delimiter,
-                        end, part->fields, count, &lines);
+    enum slc_csv_scan scan = slc_csv_scan(part->text, most, part->last && most == part->bytes,
+                                          part->table->delimiter, end, part->fields, count, &lines);
     scan = *end - begin > SLC_CSV_RECORD_BYTES_MAX ? SLC_CSV_PARTIAL : scan;
     if (scan != SLC_CSV_RECORD) {
         part->fault.status = scan_fault(part, scan, *count, &part->fault);
@@ -304,15 +303,14 @@ enum slc_status slc_csv_settle(struct slc_csv_part *part, uint64_t line, struct 
     for (unsigned i = 0; i < part->key_count; i++) {
         const struct slc_csv_key *key = &part->keys[i];
         uint64_t number;
-        enum slc_status status;
 
         if (i + AHEAD < part->key_count) {
             const struct slc_csv_key *later = key + AHEAD;
 
             slc_dictionary_expect(table->dictionaries[later->mode], &later->key);
         }
-        status = slc_dictionary_settle(table->dictionaries[key->mode], part->text, &key->key,
-                                       &number, err);
+        enum slc_status status = slc_dictionary_settle(table->dictionaries[key->mode], part->text,
+                                                       &key->key, &number, err);
         if (status != SLC_OK) {
             if (status == SLC_ERR_INPUT || status == SLC_ERR_BUDGET) {
                 slc_error_locate_text(err, table->name, line + key->line, key->column);

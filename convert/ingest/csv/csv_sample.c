@@ -344,10 +344,9 @@ static void judge_strings(struct sampling *s, unsigned m, double times, double r
 {
     struct slc_csv_mode *mode = &s->sample->modes[m];
     struct slc_species_estimate found;
-    double most;
 
     slc_species_judge(&s->strings[m], times, &found);
-    most = found.most < rows ? found.most : rows;
+    double most = found.most < rows ? found.most : rows;
     mode->length = (uint64_t)(found.count < most ? found.count : most);
     mode->least = (uint64_t)(found.least < most ? found.least : most);
     mode->most = (uint64_t)most;
@@ -417,9 +416,7 @@ static enum slc_status prepare_sample(struct sampling *s, struct slc_error *err)
         }
     }
     sample->values = (double *)next;
-    if (status == SLC_OK) {
-        status = slc_species_create(&s->cells, err);
-    }
+    SLC_THEN(status, slc_species_create(&s->cells, err));
     if (status == SLC_OK) {
         status = slc_csv_part_create(&s->table, 0, &s->part, err);
         s->part.text = s->request->room;
@@ -433,7 +430,6 @@ enum slc_status slc_csv_sample(const struct slc_csv_request *request,
                                struct slc_error *err)
 {
     struct sampling *s = slc_calloc(1, sizeof *s);
-    enum slc_status status;
 
     *sample = (struct slc_csv_sample){.whole = false};
     SLC_TRY(slc_check_memory(s != NULL, err, "for a sample of a table"));
@@ -446,13 +442,9 @@ enum slc_status slc_csv_sample(const struct slc_csv_request *request,
         (size_t)slc_max_u64(slc_min_u64(bytes / PIECES, PIECE_BYTES_MAX), PIECE_BYTES_MIN);
     s->ranges = s->info.seekable && s->info.stored_bytes > s->piece_bytes * (uint64_t)(PIECES - 1);
     s->piece_rows = s->ranges ? ROWS_MAX / PIECES : ROWS_MAX;
-    status = prepare_sample(s, err);
-    if (status == SLC_OK) {
-        status = s->ranges ? read_ranges(s, err) : read_pieces(s, err);
-    }
-    if (status == SLC_OK) {
-        status = judge_columns(s, err);
-    }
+    enum slc_status status = prepare_sample(s, err);
+    SLC_THEN(status, s->ranges ? read_ranges(s, err) : read_pieces(s, err));
+    SLC_THEN(status, judge_columns(s, err));
     for (unsigned m = 0; m < SLC_MAX_ORDER; m++) {
         slc_species_destroy(&s->strings[m]);
     }

@@ -52,7 +52,6 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
 {
     char word[16];
     const char *nearest = NULL;
-    unsigned least;
 
     *letters = (unsigned)strspn(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
     if (*letters == 0 || *letters >= sizeof word || item[*letters] != '(') {
@@ -63,7 +62,7 @@ const char *slc_csv_nearest_rule(const char *item, unsigned *letters)
     }
     word[*letters] = '\0';
     /* As many letters of a word may be wrong as it takes to leave one right. */
-    least = *letters > 1 ? *letters + 1 : 0;
+    unsigned least = *letters > 1 ? *letters + 1 : 0;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const unsigned distance = slc_csv_distance(word, rules[i].name);
 
@@ -229,8 +228,6 @@ static double log_bound(double base, int64_t power)
 
 bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin)
 {
-    double place;
-
     if (!isfinite(value) || (item->rule == SLC_CSV_LOG && !(value > 0))) {
         return false;
     }
@@ -241,7 +238,7 @@ bool slc_csv_bin(const struct slc_csv_item *item, double value, int64_t *bin)
         *bin += log_bound(item->width, *bin + 1) <= value;
         return true;
     }
-    place = floor((value - item->origin) / item->width);
+    double place = floor((value - item->origin) / item->width);
     if (!(fabs(place) < 0x1p52)) {
         return false;
     }

@@ -209,22 +209,21 @@ static bool read_date(const char *text, struct slc_time *time)
     const unsigned ones = (unsigned char)text[9] - (unsigned)'0';
     const unsigned day = 10 * tens + ones;
     uint64_t pairs;
-    unsigned year, month, leap, past;
 
     if (!read_pairs(slc_load_u64(text), UINT64_C(0x2d30302d30303030), UINT64_C(0xff0000ff00000000),
                     &pairs) ||
         tens > 9 || ones > 9) {
         return false;
     }
-    year = (unsigned)(pairs & 0xff) * 100 + (unsigned)(pairs >> 16 & 0xff);
-    month = (unsigned)(pairs >> 40 & 0xff);
-    leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    unsigned year = (unsigned)(pairs & 0xff) * 100 + (unsigned)(pairs >> 16 & 0xff);
+    unsigned month = (unsigned)(pairs >> 40 & 0xff);
+    unsigned leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     if (year == 0 || month == 0 || month > 12 || day == 0 ||
         day > lengths[month] + (leap & (month == 2))) {
         return false;
     }
     /* 719,162 days from 0001-01-01 to 1970-01-01. */
-    past = year - 1;
+    unsigned past = year - 1;
     time->days = (int32_t)(365 * past + past / 4 - past / 100 + past / 400 + before[month] +
                            (leap & (month > 2)) + day - 1) -
                  719162;
@@ -235,15 +234,14 @@ static bool read_date(const char *text, struct slc_time *time)
 static bool read_clock(const char *text, struct slc_time *time)
 {
     uint64_t pairs;
-    unsigned hour, minute, second;
 
     if (!read_pairs(slc_load_u64(text), UINT64_C(0x30303a30303a3030), UINT64_C(0x0000ff0000ff0000),
                     &pairs)) {
         return false;
     }
-    hour = (unsigned)(pairs & 0xff);
-    minute = (unsigned)(pairs >> 24 & 0xff);
-    second = (unsigned)(pairs >> 48 & 0xff);
+    unsigned hour = (unsigned)(pairs & 0xff);
+    unsigned minute = (unsigned)(pairs >> 24 & 0xff);
+    unsigned second = (unsigned)(pairs >> 48 & 0xff);
     if (hour > 23 || minute > 59 || second > 60) {
         return false;
     }
@@ -281,7 +279,6 @@ bool slc_time_parse(const char *text, size_t bytes, struct slc_time *time)
 int64_t slc_time_bin(enum slc_time_unit unit, const struct slc_time *time)
 {
     const int64_t days = time->days, hour = time->second / 3600, minute = time->second / 60;
-    struct date date;
 
     switch (unit) {
     case SLC_TIME_MINUTE:
@@ -299,7 +296,7 @@ int64_t slc_time_bin(enum slc_time_unit unit, const struct slc_time *time)
     default:
         break;
     }
-    date = date_of(days);
+    struct date date = date_of(days);
     switch (unit) {
     case SLC_TIME_DAY:
         return (int64_t)date.day - 1;

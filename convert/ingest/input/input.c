@@ -52,7 +52,6 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     struct slc_input_source *source = &input->source;
     const struct slc_files *files = source->files;
     struct slc_file_stat stat;
-    int result;
 
     if (strcmp(path, "-") == 0) {
         /* Even a regular file on standard input may be positioned or shared: read it as a pipe. */
@@ -61,7 +60,7 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
         return SLC_OK;
     }
     source->name = path;
-    result = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+    int result = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
     if (result < 0) {
         return slc_fail_errno(err, -result, path, "cannot open");
     }
@@ -110,26 +109,19 @@ enum slc_status slc_input_open(const struct slc_files *files,
 {
     static const struct slc_error empty = SLC_ERROR_INIT;
     struct slc_input *in = slc_calloc(1, sizeof *in);
-    enum slc_status status;
 
     *input = NULL;
     SLC_TRY(slc_check_memory(in != NULL, err, "to open the input"));
     in->pending = empty;
     in->source.files = slc_files_or_system(files);
     in->source.fd = -1;
-    status = open_source(in, path, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&in->carry, SLC_LINE_BYTES_MAX, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_input_source_peek(&in->source, err);
-    }
+    enum slc_status status = open_source(in, path, err);
+    SLC_THEN(status, slc_buffer_create(&in->carry, SLC_LINE_BYTES_MAX, SLC_PAGES_SMALL, err));
+    SLC_THEN(status, slc_input_source_peek(&in->source, err));
     if (status == SLC_OK) {
         in->compression = slc_compression_detect(in->source.head, in->source.head_bytes);
     }
-    if (status == SLC_OK) {
-        status = open_decoder(in, err);
-    }
+    SLC_THEN(status, open_decoder(in, err));
     if (status != SLC_OK) {
         slc_input_close(in);
         return status;
@@ -191,8 +183,6 @@ static uint64_t block_bytes(const struct slc_input *input)
 uint64_t slc_input_text_bytes(const struct slc_input *input)
 {
     const uint64_t text = input->delivered + input->carry_bytes;
-    uint64_t used, said;
-    double expected;
 
     if (input->at_end) {
         return text;
@@ -200,16 +190,16 @@ uint64_t slc_input_text_bytes(const struct slc_input *input)
     if (input->decoder == NULL || input->stored_bytes == 0) {
         return input->stored_bytes;
     }
-    used = input->source.consumed - input->decoder->held;
+    uint64_t used = input->source.consumed - input->decoder->held;
     if (text == 0 || used == 0) {
         return 0;
     }
-    said = slc_compression_length(&input->source, input->compression, input->stored_bytes);
+    uint64_t said = slc_compression_length(&input->source, input->compression, input->stored_bytes);
     if (input->compression == SLC_COMPRESSION_XZ && said >= text) {
         return said;
     }
-    expected = (double)(slc_div_up_u64(text, block_bytes(input)) * block_bytes(input)) *
-               (double)input->stored_bytes / (double)used;
+    double expected = (double)(slc_div_up_u64(text, block_bytes(input)) * block_bytes(input)) *
+                      (double)input->stored_bytes / (double)used;
     if (input->compression == SLC_COMPRESSION_GZIP) {
         const double lengths = floor(expected / 0x1p32);
 
@@ -435,12 +425,11 @@ enum slc_status slc_input_check(const struct slc_input *input, struct slc_error 
     const struct slc_input_source *source = &input->source;
     enum slc_status status = SLC_OK;
     struct slc_file_stat stat;
-    int code;
 
     if (!source->by_offset) {
         return SLC_OK;
     }
-    code = source->files->stat_fd(source->files->self, source->fd, &stat);
+    int code = source->files->stat_fd(source->files->self, source->fd, &stat);
     if (code < 0) {
         return slc_fail_errno(err, -code, source->name, "cannot inspect");
     }
@@ -465,13 +454,12 @@ slc_input_identity(struct slc_input *input, uint64_t *identity, struct slc_error
     const struct slc_files *files = source->files;
     uint64_t numbers[4 + IDENTITY_RANGES];
     struct slc_file_stat stat;
-    int code;
 
     *identity = 0;
     if (!source->by_offset) {
         return SLC_OK;
     }
-    code = files->stat_fd(files->self, source->fd, &stat);
+    int code = files->stat_fd(files->self, source->fd, &stat);
     if (code < 0) {
         return slc_fail_errno(err, -code, source->name, "cannot inspect");
     }

@@ -34,7 +34,6 @@ xz_index(const struct slc_input_source *source, uint64_t end, uint64_t *stored, 
     lzma_stream_flags flags;
     lzma_index *index = NULL;
     uint64_t memory_most = UINT64_C(4) * INDEX_BYTES_MAX;
-    uint8_t *bytes;
     size_t at = 0;
     bool sound = false;
 
@@ -43,7 +42,7 @@ xz_index(const struct slc_input_source *source, uint64_t end, uint64_t *stored, 
         flags.backward_size > INDEX_BYTES_MAX) {
         return false;
     }
-    bytes = slc_malloc(flags.backward_size);
+    uint8_t *bytes = slc_malloc(flags.backward_size);
     if (bytes != NULL && read_before(source, end - sizeof footer, bytes, flags.backward_size)) {
         sound = lzma_index_buffer_decode(&index, &memory_most, NULL, bytes, &at,
                                          flags.backward_size) == LZMA_OK;

@@ -37,14 +37,13 @@ struct lz4_decoder {
 static la_ssize_t read_source(struct archive *archive, void *context, const void **data)
 {
     struct lz4_decoder *in = context;
-    size_t got;
 
     *data = in->decoder.data;
     if (slc_input_decoder_refill(&in->decoder, NULL, &in->read_error) != SLC_OK) {
         archive_set_error(archive, in->read_error.system_errno, "%s", in->read_error.message);
         return -1;
     }
-    got = in->decoder.held;
+    size_t got = in->decoder.held;
     /* What libarchive holds it does not say: about half of what it got last. */
     in->decoder.held =
         in->decoder.source->consumed > SLC_INPUT_READ_BYTES ? SLC_INPUT_READ_BYTES / 2 : 0;
@@ -135,7 +134,6 @@ static enum slc_status read_lz4(
 static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *err)
 {
     struct archive_entry *entry;
-    int result;
 
     /* Anything but "ok" means that libarchive would start a program to decompress. */
     if (archive_read_support_filter_lz4(in->archive) != ARCHIVE_OK) {
@@ -147,7 +145,7 @@ static enum slc_status start_stream(struct lz4_decoder *in, struct slc_error *er
         archive_read_open(in->archive, in, NULL, read_source, NULL) != ARCHIVE_OK) {
         return stream_fault(in, err);
     }
-    result = archive_read_next_header(in->archive, &entry);
+    int result = archive_read_next_header(in->archive, &entry);
     if (result != ARCHIVE_OK && result != ARCHIVE_EOF) {
         return stream_fault(in, err);
     }
@@ -172,7 +170,6 @@ enum slc_status slc_input_lz4_open(struct slc_input_source *source,
     static const struct slc_error no_error = SLC_ERROR_INIT;
     const struct slc_input_decoder first = {.read = read_lz4, .close = close_lz4};
     struct lz4_decoder *in = slc_input_decoder_create(sizeof *in, source, &first, err);
-    enum slc_status status;
 
     *decoder = NULL;
     if (in == NULL) {
@@ -180,7 +177,7 @@ enum slc_status slc_input_lz4_open(struct slc_input_source *source,
     }
     in->read_error = no_error;
     in->archive = archive_read_new();
-    status = in->archive ? start_stream(in, err) : slc_input_no_memory(err);
+    enum slc_status status = in->archive ? start_stream(in, err) : slc_input_no_memory(err);
     if (status != SLC_OK) {
         close_lz4(&in->decoder);
         return status;

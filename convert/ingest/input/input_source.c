@@ -111,7 +111,6 @@ static uint64_t zstd_window(const unsigned char *head, size_t bytes)
 {
     static const unsigned dictionary_id_bytes[] = {0, 1, 2, 4};
     unsigned descriptor = bytes > 4 ? head[4] : 0;
-    uint64_t base;
 
     if (bytes < 18) {
         return 0;
@@ -130,7 +129,7 @@ static uint64_t zstd_window(const unsigned char *head, size_t bytes)
             return slc_load_u64(size);
         }
     }
-    base = UINT64_C(1) << (10 + (head[5] >> 3));
+    uint64_t base = UINT64_C(1) << (10 + (head[5] >> 3));
     return base + base / 8 * (head[5] & 7);
 }
 
@@ -140,7 +139,6 @@ static uint64_t xz_window(const unsigned char *head, size_t bytes)
     size_t at = 14; /* stream header 12, block size, flags */
     unsigned flags = bytes > at ? head[13] : 0;
     unsigned sizes = (flags >> 6 & 1) + (flags >> 7); /* optional, each of 7-bit groups */
-    unsigned code;
 
     for (; sizes > 0 && at < bytes; at++) {
         sizes -= head[at] < 0x80;
@@ -149,7 +147,7 @@ static uint64_t xz_window(const unsigned char *head, size_t bytes)
     if (at + 3 > bytes || (flags & 3) != 0 || head[at] != 0x21) {
         return unknown_window_bytes;
     }
-    code = head[at + 2] & 0x3f;
+    unsigned code = head[at + 2] & 0x3f;
     return code >= 40 ? xz_window_max : (uint64_t)(2 | (code & 1)) << (code / 2 + 11);
 }
 

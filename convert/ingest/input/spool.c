@@ -22,7 +22,6 @@ static char *spool_path(const struct slc_spool_options *options)
 {
     const char *output = options->output ? options->output : "sluice";
     const char *slash;
-    char *folder, *path, *name;
     size_t length = strlen(output);
 
     while (length > 1 && output[length - 1] == '/') {
@@ -33,15 +32,16 @@ static char *spool_path(const struct slc_spool_options *options)
         length -= (size_t)(slash + 1 - output);
         output = slash + 1;
     }
-    name = slc_malloc(length + sizeof ".spool");
-    folder = options->folder ? NULL : slc_path_parent(options->output ? options->output : ".");
+    char *name = slc_malloc(length + sizeof ".spool");
+    char *folder =
+        options->folder ? NULL : slc_path_parent(options->output ? options->output : ".");
     if (!name || (!options->folder && !folder)) {
         slc_free(name);
         slc_free(folder);
         return NULL;
     }
     (void)snprintf(name, length + sizeof ".spool", "%.*s.spool", (int)length, output);
-    path = slc_path_join(options->folder ? options->folder : folder, name);
+    char *path = slc_path_join(options->folder ? options->folder : folder, name);
     slc_free(name);
     slc_free(folder);
     return path;

@@ -34,7 +34,6 @@ static unsigned is_map(const char *name, const char **title, size_t *title_bytes
 {
     const char *end = strstr(name, ".map");
     const char *rest;
-    unsigned mode;
 
     for (const char *next = end; next != NULL; next = strstr(next + 1, ".map")) {
         end = next;
@@ -42,7 +41,7 @@ static unsigned is_map(const char *name, const char **title, size_t *title_bytes
     if (strncmp(name, "mode-", 5) != 0 || end == NULL || (end[4] != '\0' && end[4] != '.')) {
         return 0;
     }
-    mode = read_mode(name + 5, &rest);
+    unsigned mode = read_mode(name + 5, &rest);
     if (mode == 0 || (*rest != '-' && rest != end)) {
         return 0;
     }
@@ -57,17 +56,15 @@ static enum slc_status look_at(struct slc_name_maps *maps, unsigned mode, struct
     struct slc_input_info info;
     struct slc_input *input;
     uint64_t numbers[4] = {maps->identity, mode, 0, 0};
-    uint64_t names_most;
-    enum slc_status status;
 
     SLC_TRY(slc_input_open(maps->files, maps->path[mode], &input, err));
     slc_input_info(input, &info);
     /* Each byte may be a name, and a compressed one some dozen. */
-    names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
+    uint64_t names_most = (info.seekable ? 1 : 16) * info.stored_bytes;
     maps->memory_bytes = slc_max_u64(
         maps->memory_bytes, info.memory_bytes + slc_buffer_footprint(PIECE_BYTES, SLC_PAGES_SMALL) +
                                 slc_names_memory_bytes(names_most));
-    status = slc_input_identity(input, &numbers[2], err);
+    enum slc_status status = slc_input_identity(input, &numbers[2], err);
     numbers[3] = slc_hash64(maps->path[mode], strlen(maps->path[mode]));
     maps->identity = slc_hash64(numbers, sizeof numbers);
     slc_input_close(input);
@@ -243,7 +240,6 @@ add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_er
         const char *stop = memchr(text, '\n', (size_t)(end - text));
         const char *next = stop != NULL ? stop + 1 : end;
         const char *last = stop != NULL ? stop : end;
-        enum slc_status status;
 
         if (last > text && last[-1] == '\r') {
             last--;
@@ -252,10 +248,9 @@ add_lines(struct reading *reading, const char *text, size_t bytes, struct slc_er
             return wrong_count(reading, true, err);
         }
         reading->line++;
-        status = check_old(reading, reading->line - 1, text, (size_t)(last - text), err);
-        if (status == SLC_OK) {
-            status = slc_names_writer_add(reading->writer, text, (size_t)(last - text), err);
-        }
+        enum slc_status status =
+            check_old(reading, reading->line - 1, text, (size_t)(last - text), err);
+        SLC_THEN(status, slc_names_writer_add(reading->writer, text, (size_t)(last - text), err));
         if (status != SLC_OK) {
             if (status == SLC_ERR_INPUT) {
                 slc_error_locate_text(err, reading->path, reading->line, 1);
@@ -277,14 +272,10 @@ read_lines(struct reading *reading, struct slc_input *input, struct slc_error *e
     SLC_TRY(status);
     while (status == SLC_OK && bytes > 0) {
         status = slc_input_next(input, piece.data, PIECE_BYTES, &bytes, err);
-        if (status == SLC_OK) {
-            status = add_lines(reading, piece.data, bytes, err);
-        }
+        SLC_THEN(status, add_lines(reading, piece.data, bytes, err));
     }
     slc_buffer_destroy(&piece);
-    if (status == SLC_OK) {
-        status = slc_input_check(input, err);
-    }
+    SLC_THEN(status, slc_input_check(input, err));
     return status == SLC_OK && reading->line < reading->count ? wrong_count(reading, false, err)
                                                               : status;
 }
@@ -299,10 +290,9 @@ enum slc_status slc_name_maps_attach_mode(const struct slc_name_maps *maps,
     struct reading reading = {
         .path = maps->path[mode], .count = manifest->dims[mode], .mode = mode, .old = old};
     struct slc_input *input;
-    enum slc_status status;
 
     SLC_TRY(slc_input_open(maps->files, reading.path, &input, err));
-    status = slc_names_writer_open(maps->files, folder, mode, &reading.writer, err);
+    enum slc_status status = slc_names_writer_open(maps->files, folder, mode, &reading.writer, err);
     if (status == SLC_OK) {
         status = read_lines(&reading, input, err);
         if (status == SLC_OK) {

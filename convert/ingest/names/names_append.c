@@ -17,9 +17,7 @@ static enum slc_status read_map(const struct slc_names_append *append,
     enum slc_status status =
         listed != NULL ? slc_names_open(old->files, old->store, listed, &names, err) : SLC_OK;
 
-    if (status == SLC_OK) {
-        status = slc_name_maps_attach_mode(append->maps, mode, names, folder, manifest, err);
-    }
+    SLC_THEN(status, slc_name_maps_attach_mode(append->maps, mode, names, folder, manifest, err));
     slc_names_close(names);
     SLC_TRY(status);
     if (manifest->titles[mode][0] == '\0') {

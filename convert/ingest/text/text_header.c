@@ -170,9 +170,7 @@ read_nnz_line(struct cursor *c, struct slc_text_header *h, struct slc_error *err
     const char *p = c->line.begin;
     enum slc_status status = read_nnz(c, &p, h, err);
 
-    if (status == SLC_OK) {
-        status = end_of_header_line(c, p, err);
-    }
+    SLC_THEN(status, end_of_header_line(c, p, err));
     rows_start_at(h, c, c->line.next);
     return status;
 }
@@ -218,10 +216,8 @@ static enum slc_status read_numbers_first(struct cursor *c,
                                           struct slc_text_header *h,
                                           struct slc_error *err)
 {
-    struct cursor third;
-
     SLC_TRY(read_order_and_dims(c, h, err));
-    third = *c;
+    struct cursor third = *c;
     h->dialect = forced;
     if (forced == SLC_DIALECT_AUTO) {
         bool one_field =
@@ -247,25 +243,15 @@ read_extended_frostt(struct cursor *c, struct slc_text_header *h, struct slc_err
 
     h->dialect = SLC_DIALECT_FROSTT_EXT;
     h->index_base = 1;
-    if (status == SLC_OK) {
-        status = set_order(c, h, order, err);
-    }
-    if (status == SLC_OK) {
-        status = read_nnz(c, &p, h, err);
-    }
-    if (status == SLC_OK) {
-        status = end_of_header_line(c, p, err);
-    }
-    if (status == SLC_OK) {
-        status = need_content(c, "the lengths of the modes", err);
-    }
+    SLC_THEN(status, set_order(c, h, order, err));
+    SLC_THEN(status, read_nnz(c, &p, h, err));
+    SLC_THEN(status, end_of_header_line(c, p, err));
+    SLC_THEN(status, need_content(c, "the lengths of the modes", err));
     if (status == SLC_OK) {
         p = c->line.begin;
         status = read_dims(c, &p, h, err);
     }
-    if (status == SLC_OK) {
-        status = end_of_header_line(c, p, err);
-    }
+    SLC_THEN(status, end_of_header_line(c, p, err));
     rows_start_at(h, c, c->line.next);
     return status;
 }
@@ -369,8 +355,6 @@ static enum slc_status
 read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
     const char *p;
-    uint64_t fields;
-    enum slc_status status;
 
     c->line = slc_text_line_at(c->next, c->end);
     c->next = c->line.next;
@@ -382,7 +366,7 @@ read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error
     SLC_TRY(read_banner(c, h, err));
     SLC_TRY(need_content(c, "the lengths of the modes and the number of entries", err));
     p = c->line.begin;
-    fields = slc_text_field_count(p, c->line.end);
+    uint64_t fields = slc_text_field_count(p, c->line.end);
     if (h->dialect == SLC_DIALECT_MATRIXMARKET ? fields != 3 : fields < 2) {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "found %" PRIu64 " fields, expected the %s and the number of entries",
@@ -391,13 +375,9 @@ read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error
                                                               : "lengths of the modes");
         return fault_at(err, c, slc_skip_blanks(p, c->line.end), SLC_ERR_INPUT);
     }
-    status = set_order(c, h, fields - 1, err);
-    if (status == SLC_OK) {
-        status = read_dims(c, &p, h, err);
-    }
-    if (status == SLC_OK) {
-        status = read_nnz(c, &p, h, err);
-    }
+    enum slc_status status = set_order(c, h, fields - 1, err);
+    SLC_THEN(status, read_dims(c, &p, h, err));
+    SLC_THEN(status, read_nnz(c, &p, h, err));
     if (status == SLC_OK && h->symmetry != 0 && h->dims[0] != h->dims[1]) {
         (void)slc_fail(err, SLC_ERR_INPUT,
                        "a %s matrix must be square: %" PRIu64 " rows, %" PRIu64 " columns",
@@ -416,10 +396,9 @@ static enum slc_status read_without_banner(struct cursor *c,
 {
     const char *p = c->line.begin;
     struct slc_text_field field;
-    bool one_field;
 
     (void)slc_text_field_next(&p, c->line.end, &field);
-    one_field = slc_text_field_count(p, c->line.end) == 0;
+    bool one_field = slc_text_field_count(p, c->line.end) == 0;
     switch (forced) {
     case SLC_DIALECT_TNS:
         return read_rows_only(c, h, err);
