@@ -159,8 +159,14 @@ enum slc_status slc_fail_fields(struct slc_error *err,
     return status;
 }
 
-enum slc_status
-slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const char *format, ...)
+static enum slc_status record_errno(struct slc_error *err,
+                                    int system_errno,
+                                    const char *file,
+                                    const char *format,
+                                    va_list args) SLC_PRINTF(4, 0);
+
+static enum slc_status record_errno(
+    struct slc_error *err, int system_errno, const char *file, const char *format, va_list args)
 {
     enum slc_status status = SLC_ERR_IO;
 
@@ -171,20 +177,49 @@ slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const 
     }
     if (err && err->status == SLC_OK) {
         char reason[128];
-        size_t length;
-        va_list args;
 
-        va_start(args, format);
         (void)record(err, status, SLC_FIELD_NONE, SLC_FIELD_NONE, format, args);
-        va_end(args);
         err->system_errno = system_errno;
-        length = strlen(err->message);
+        size_t length = strlen(err->message);
         /* The GNU form: returns the text, which may or may not lie in `reason`. */
         (void)snprintf(err->message + length, sizeof err->message - length, ": %s",
                        strerror_r(system_errno, reason, sizeof reason));
         slc_error_locate_file(err, file);
     }
     return status;
+}
+
+enum slc_status
+slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    enum slc_status status = record_errno(err, system_errno, file, format, args);
+    va_end(args);
+    return status;
+}
+
+enum slc_status
+slc_check_call(int result, struct slc_error *err, const char *file, const char *format, ...)
+{
+    enum slc_status status = SLC_OK;
+    va_list args;
+
+    va_start(args, format);
+    if (result < 0) {
+        status = record_errno(err, -result, file, format, args);
+    }
+    va_end(args);
+    return status;
+}
+
+enum slc_status slc_error_pass(struct slc_error *err, const struct slc_error *fault)
+{
+    if (fault->status != SLC_OK && err && err->status == SLC_OK) {
+        *err = *fault;
+    }
+    return fault->status;
 }
 
 enum slc_status slc_fail_budget(

@@ -93,6 +93,11 @@ enum slc_status
 slc_fail_errno(struct slc_error *err, int system_errno, const char *file, const char *format, ...)
     SLC_PRINTF(4, 5);
 
+/* SLC_OK where `result` of a system call is not negative, else slc_fail_errno of -result. */
+enum slc_status
+slc_check_call(int result, struct slc_error *err, const char *file, const char *format, ...)
+    SLC_PRINTF(4, 5) SLC_NODISCARD;
+
 /*
  * Records SLC_ERR_BUDGET: "WHAT needs N MiB of memory or more; the budget is M" and
  * SLC_FIELD_MEMORY, the need rounded up to a MiB that is enough. `format` says what needs it and
@@ -103,6 +108,9 @@ enum slc_status slc_fail_budget(struct slc_error *err,
                                 uint64_t need_bytes,
                                 const char *format,
                                 ...) SLC_PRINTF(4, 5);
+
+/* Hands on a fault that was recorded elsewhere, if there is one. Returns its status. */
+enum slc_status slc_error_pass(struct slc_error *err, const struct slc_error *fault);
 
 /* Adds a location to a recorded fault; fields that are already set stay. `file` may be NULL. */
 void slc_error_locate_file(struct slc_error *err, const char *file);

@@ -143,7 +143,6 @@ static enum slc_status
 take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct slc_error *err)
 {
     struct slc_builder *builder = finish->builder;
-    unsigned i;
 
     SLC_TRY(divide_memory(finish, regroup, err));
     unsigned workers = finish->memory.workers;
@@ -162,7 +161,7 @@ take_memory(struct finish *finish, bool regroup, const uint64_t *dims, struct sl
         slc_free(path);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for sorting with %u threads", workers);
     }
-    for (i = 0; i < workers; i++) {
+    for (unsigned i = 0; i < workers; i++) {
         finish->chunk_data[i] =
             (uint8_t *)finish->chunk_memory.data + (size_t)i * SLC_BUILD_FETCH_BYTES;
     }

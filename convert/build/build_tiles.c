@@ -117,10 +117,7 @@ bool slc_tiles_failed(const struct slc_tiles *tiles)
 
 enum slc_status slc_tiles_status(const struct slc_tiles *tiles, struct slc_error *err)
 {
-    if (tiles->fault.status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = tiles->fault;
-    }
-    return tiles->fault.status;
+    return slc_error_pass(err, &tiles->fault);
 }
 
 static enum slc_status append_tile(struct slc_writer *writer,

@@ -76,7 +76,7 @@ static enum slc_status check_temp_folder(const struct slc_builder_options *optio
     if (code >= 0 && stat.kind != 'd') {
         code = -ENOTDIR;
     }
-    return code < 0 ? slc_fail_errno(err, -code, options->temp_folder, "temporary folder") : SLC_OK;
+    return slc_check_call(code, err, options->temp_folder, "temporary folder");
 }
 
 enum slc_status slc_builder_create(const struct slc_builder_options *options,

@@ -59,7 +59,7 @@ open_file(struct slc_text_output *output, const char *path, bool overwrite, stru
     if (device) {
         fd = files->open(files->self, path, O_WRONLY | O_CLOEXEC, 0);
         output->fd = fd;
-        return fd < 0 ? slc_fail_errno(err, -fd, path, "opening the output") : SLC_OK;
+        return slc_check_call(fd, err, path, "opening the output");
     }
     snprintf(output->temporary, length, "%s.tmp", path);
     return open_temporary(output, err);
@@ -121,7 +121,7 @@ static enum slc_status close_device(struct slc_text_output *output, struct slc_e
 
     output->fd = -1;
     int code = output->files->close(output->files->self, fd);
-    return code < 0 ? slc_fail_errno(err, -code, output->path, "completing the output") : SLC_OK;
+    return slc_check_call(code, err, output->path, "completing the output");
 }
 
 static enum slc_status put_in_place(struct slc_text_output *output, struct slc_error *err)
@@ -145,7 +145,7 @@ static enum slc_status put_in_place(struct slc_text_output *output, struct slc_e
         code = files->sync_folder(files->self, parent);
     }
     slc_free(parent);
-    return code < 0 ? slc_fail_errno(err, -code, output->path, "completing the output") : SLC_OK;
+    return slc_check_call(code, err, output->path, "completing the output");
 }
 
 enum slc_status slc_text_output_finish(struct slc_text_output *output, struct slc_error *err)

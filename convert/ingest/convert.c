@@ -496,8 +496,8 @@ enum slc_status slc_convert(const struct slc_convert_options *options,
         slc_error_clear(&fault);
         status = convert_input(&anew, run_build, NULL, report, &fault);
     }
-    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = fault;
+    if (status != SLC_OK) {
+        slc_error_pass(err, &fault);
     }
     return status;
 }

@@ -63,7 +63,7 @@ static enum slc_status sync_store(const struct slc_relayout *layouts, struct slc
     const struct slc_relayout_options *options = &layouts->options;
     int code = options->files->sync_folder(options->files->self, options->store);
 
-    return code < 0 ? slc_fail_errno(err, -code, options->store, "syncing the folder") : SLC_OK;
+    return slc_check_call(code, err, options->store, "syncing the folder");
 }
 
 /* Removes a file that may not be there; *found is set if it was. */
@@ -255,9 +255,7 @@ move_in_place(const struct slc_relayout *layouts, const struct names *names, str
     const struct slc_files *files = layouts->options.files;
     int code = files->rename(files->self, names->part, names->path);
 
-    if (code < 0) {
-        return slc_fail_errno(err, -code, names->path, "moving the finished layout in place");
-    }
+    SLC_TRY(slc_check_call(code, err, names->path, "moving the finished layout in place"));
     return sync_store(layouts, err);
 }
 

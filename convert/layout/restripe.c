@@ -115,9 +115,7 @@ static enum slc_status create_file(const struct slc_files *files,
             "a file of this name is there already, of a copy of this store: choose "
             "another folder, or remove it");
     }
-    if (part->fd < 0) {
-        return slc_fail_errno(err, -part->fd, part->path, "creating the file");
-    }
+    SLC_TRY(slc_check_call(part->fd, err, part->path, "creating the file"));
     int code = files->reserve(files->self, part->fd, bytes);
     return code < 0 && code != -EOPNOTSUPP
                ? slc_fail_errno(err, -code, part->path, "reserving %" PRIu64 " bytes", bytes)
@@ -140,9 +138,7 @@ static enum slc_status finish_file(const struct slc_files *files,
     }
     code = files->close(files->self, part->fd);
     SLC_TRY(status);
-    if (code < 0) {
-        return slc_fail_errno(err, -code, part->path, "closing the file");
-    }
+    SLC_TRY(slc_check_call(code, err, part->path, "closing the file"));
     return SLC_OK;
 }
 
@@ -223,9 +219,7 @@ static enum slc_status commit_stripes(struct change *change, struct slc_error *e
 {
     int code = change->files->rename(change->files->self, change->next, change->path);
 
-    if (code < 0) {
-        return slc_fail_errno(err, -code, change->path, "moving the layout in place");
-    }
+    SLC_TRY(slc_check_call(code, err, change->path, "moving the layout in place"));
     change->renamed = true;
     SLC_TRY(slc_name_sync(change->files, change->path, err));
     return slc_restripe_settle_list(change->files, change->path, SLC_STRIPES_LEAVING, err);

@@ -197,9 +197,7 @@ slc_restripe_settle(const struct slc_files *files, const char *store, struct slc
         struct leftover leftover = {.suffix = NULL};
         const int code = files->list_folder(files->self, store, find_leftover, &leftover);
 
-        if (code < 0) {
-            return slc_fail_errno(err, -code, store, "listing the store's folder");
-        }
+        SLC_TRY(slc_check_call(code, err, store, "listing the store's folder"));
         if (leftover.suffix == NULL) {
             return SLC_OK;
         }

@@ -169,12 +169,7 @@ static enum slc_status write_gathered(struct build *build, struct slc_error *err
     build->all_listed = false;
     slc_error_clear(&build->fault);
     enum slc_status status = slc_team_run(build->plan.workers, emit_worker, build, err);
-    if (status == SLC_OK && build->fault.status != SLC_OK) {
-        status = build->fault.status;
-        if (err != NULL && err->status == SLC_OK) {
-            *err = build->fault;
-        }
-    }
+    SLC_THEN(status, slc_error_pass(err, &build->fault));
     build->report->emit_seconds += slc_seconds_since(start_ns);
     return status;
 }
@@ -500,7 +495,7 @@ sync_file(const struct slc_files *files, const char *path, struct slc_error *err
         code = files->sync(files->self, fd);
         (void)files->close(files->self, fd);
     }
-    return code < 0 ? slc_fail_errno(err, -code, path, "syncing the block file") : SLC_OK;
+    return slc_check_call(code, err, path, "syncing the block file");
 }
 
 enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
@@ -524,9 +519,7 @@ enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
         return SLC_OK;
     }
     if (status != SLC_OK) {
-        if (err != NULL && err->status == SLC_OK) {
-            *err = fault;
-        }
+        slc_error_pass(err, &fault);
         return status;
     }
     info = slc_reader_info(reader);

@@ -63,7 +63,6 @@ static slc_u128 powers_of_ten[POWER_MAX - POWER_MIN + 1];
 static slc_u128 top_bits(const uint64_t *limbs, bool inexact)
 {
     unsigned top = LIMBS - 1;
-    unsigned i;
     uint64_t lost = 0;
 
     while (limbs[top] == 0) {
@@ -77,7 +76,7 @@ static slc_u128 top_bits(const uint64_t *limbs, bool inexact)
         result |= shift > 0 ? limbs[top - 2] >> (64 - shift) : 0;
         lost = limbs[top - 2] << shift;
     }
-    for (i = 0; i + 2 < top; i++) {
+    for (unsigned i = 0; i + 2 < top; i++) {
         lost |= limbs[i];
     }
     return result + (lost != 0 || inexact);

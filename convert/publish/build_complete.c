@@ -66,8 +66,8 @@ static bool is_useless(const struct slc_error *fault)
 static enum slc_status
 pass_fault(const struct slc_error *fault, enum slc_status status, struct slc_error *err)
 {
-    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = *fault;
+    if (status != SLC_OK) {
+        slc_error_pass(err, fault);
     }
     return status;
 }

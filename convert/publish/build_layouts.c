@@ -23,8 +23,8 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
         *left_out = true;
         return SLC_OK;
     }
-    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = fault;
+    if (status != SLC_OK) {
+        slc_error_pass(err, &fault);
     }
     return status;
 }

@@ -452,8 +452,7 @@ static enum slc_status move_file(const struct slc_files *files,
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     } else {
         code = files->rename(files->self, source, target);
-        status = code < 0 ? slc_fail_errno(err, -code, target, "moving a renumbered file in place")
-                          : SLC_OK;
+        status = slc_check_call(code, err, target, "moving a renumbered file in place");
     }
     slc_free(source);
     slc_free(target);
@@ -478,7 +477,7 @@ slc_relabel_put(const struct slc_files *files, const char *folder, struct slc_er
     /* A power cut is not to take both names of a file. */
     if (status == SLC_OK && found.count > 0) {
         code = files->sync_folder(files->self, folder);
-        status = code < 0 ? slc_fail_errno(err, -code, folder, "syncing the folder") : SLC_OK;
+        status = slc_check_call(code, err, folder, "syncing the folder");
     }
     SLC_THEN(status, slc_folder_remove(files, path, err));
     slc_free(path);

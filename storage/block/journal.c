@@ -76,9 +76,7 @@ static enum slc_status count_records(struct slc_journal *journal, struct slc_err
     uint8_t head[HEAD_BYTES];
     int rc = journal->files->stat_fd(journal->files->self, journal->fd, &stat);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, journal->path, "asking for the journal's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, journal->path, "asking for the journal's size"));
     if (stat.bytes < HEAD_BYTES) {
         return SLC_OK;
     }
@@ -169,9 +167,7 @@ enum slc_status slc_journal_keep(struct slc_journal *journal,
     uint64_t keep = count > 0 ? record_offset(journal, count) : 0;
     int rc = journal->files->truncate(journal->files->self, journal->fd, keep);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, journal->path, "cutting the journal of a build");
-    }
+    SLC_TRY(slc_check_call(rc, err, journal->path, "cutting the journal of a build"));
     journal->next = count;
     journal->hash = count > 0 ? last->hash : slc_load_u64(journal->head + HEAD_HASH);
     journal->written = record_offset(journal, count);
@@ -222,16 +218,14 @@ enum slc_status slc_journal_sync(struct slc_journal *journal, struct slc_error *
 {
     int rc = journal->files->sync(journal->files->self, journal->fd);
 
-    return rc < 0 ? slc_fail_errno(err, -rc, journal->path, "syncing the journal of a build")
-                  : SLC_OK;
+    return slc_check_call(rc, err, journal->path, "syncing the journal of a build");
 }
 
 enum slc_status slc_journal_remove(struct slc_journal *journal, struct slc_error *err)
 {
     int rc = journal->files->unlink(journal->files->self, journal->path);
 
-    return rc < 0 ? slc_fail_errno(err, -rc, journal->path, "removing the journal of a build")
-                  : SLC_OK;
+    return slc_check_call(rc, err, journal->path, "removing the journal of a build");
 }
 
 void slc_journal_close(struct slc_journal *journal)

@@ -329,7 +329,7 @@ static enum slc_status close_files(struct slc_writer *writer, struct slc_error *
         rc = rc < 0 ? rc : direct_rc;
         writer->direct_fd = -1;
     }
-    return rc < 0 ? slc_fail_errno(err, -rc, writer->path, "closing the block file") : SLC_OK;
+    return slc_check_call(rc, err, writer->path, "closing the block file");
 }
 
 enum slc_status slc_writer_finish(struct slc_writer *writer,

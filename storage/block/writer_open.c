@@ -90,9 +90,7 @@ enum slc_status slc_writer_sync(struct slc_writer *writer, struct slc_error *err
 {
     int rc = writer->files->sync(writer->files->self, writer->fd);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, writer->path, "syncing the block file");
-    }
+    SLC_TRY(slc_check_call(rc, err, writer->path, "syncing the block file"));
     writer->unsynced_bytes = 0;
     return SLC_OK;
 }
@@ -256,9 +254,7 @@ static enum slc_status take_blocks(struct slc_writer *writer,
     int rc = writer->files->stat_fd(writer->files->self, writer->fd, &stat);
 
     *point = (struct resume_point){.header = writer->header, .partition = writer->partition};
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, writer->path, "asking for the block file's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, writer->path, "asking for the block file's size"));
     while (writer->partition.ordinal < partitions) {
         struct slc_journal_record record;
         bool found = false;
@@ -302,9 +298,7 @@ go_to(struct slc_writer *writer, const struct resume_point *point, struct slc_er
     }
     int rc = writer->files->truncate(writer->files->self, writer->fd,
                                      blocks > 0 ? writer->header.index_offset : 0);
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, writer->path, "cutting the block file");
-    }
+    SLC_TRY(slc_check_call(rc, err, writer->path, "cutting the block file"));
     if (blocks == 0) {
         return SLC_OK;
     }

@@ -100,10 +100,7 @@ static enum slc_status find_newest(struct slc_checkpoint *checkpoint, struct slc
         }
     }
     if (status == SLC_OK && newest < 0 && checkpoint->other_fault.status != SLC_OK) {
-        status = checkpoint->other_fault.status;
-        if (err != NULL && err->status == SLC_OK) {
-            *err = checkpoint->other_fault;
-        }
+        status = slc_error_pass(err, &checkpoint->other_fault);
     }
     for (int k = 0; k < 2; k++) {
         if (k != newest || status != SLC_OK) {
@@ -142,9 +139,7 @@ enum slc_status slc_checkpoint_take_folder(struct slc_checkpoint *checkpoint,
         "checkpoint here: wait for it, or name another output or folder of checkpoints",
         &checkpoint->lock_fd, &taken, err));
     rc = files->stat_fd(files->self, checkpoint->lock_fd, &stat);
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, folder, "looking at the folder of the checkpoint");
-    }
+    SLC_TRY(slc_check_call(rc, err, folder, "looking at the folder of the checkpoint"));
     checkpoint->folder_number = (uint32_t)stat.inode;
     return SLC_OK;
 }
@@ -265,9 +260,7 @@ enum slc_status slc_checkpoint_reserve_file(struct slc_checkpoint *checkpoint,
         return slc_fail_errno(err, -checkpoint->fd[which], path, "creating the checkpoint");
     }
     rc = files->stat_fd(files->self, checkpoint->fd[which], &stat);
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, path, "asking for the checkpoint's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, path, "asking for the checkpoint's size"));
     rc = files->reserve(files->self, checkpoint->fd[which], bytes);
     if (rc == -EOPNOTSUPP) {
         return write_zeros(checkpoint, which, stat.bytes, bytes, err);
@@ -302,10 +295,8 @@ slc_checkpoint_reserve(struct slc_checkpoint *checkpoint, uint64_t bytes, struct
     if (checkpoint->committed >= 0) {
         const int rc = files->sync(files->self, checkpoint->fd[checkpoint->committed]);
 
-        if (rc < 0) {
-            return slc_fail_errno(err, -rc, checkpoint->path[checkpoint->committed],
-                                  "syncing the checkpoint to go on from");
-        }
+        SLC_TRY(slc_check_call(rc, err, checkpoint->path[checkpoint->committed],
+                               "syncing the checkpoint to go on from"));
     }
     return SLC_OK;
 }

@@ -98,9 +98,7 @@ verify(struct slc_checkpoint_reader *reader, bool *empty, struct slc_error *err)
     uint8_t *table = reader->buffer + SLC_PAGE_BYTES;
     const int rc = reader->files->stat_fd(reader->files->self, reader->fd, &stat);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, reader->path, "asking for the checkpoint's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, reader->path, "asking for the checkpoint's size"));
     if (stat.kind != 'f') {
         return slc_fail_file(err, SLC_ERR_FORMAT, reader->path,
                              "not a plain file, so not a checkpoint");
@@ -286,8 +284,5 @@ enum slc_status slc_checkpoint_end(struct slc_checkpoint_reader *reader, struct 
     if (reader->fault.status == SLC_OK && finish_section(reader, &reader->fault) == SLC_OK) {
         return SLC_OK;
     }
-    if (err != NULL && err->status == SLC_OK) {
-        *err = reader->fault;
-    }
-    return reader->fault.status;
+    return slc_error_pass(err, &reader->fault);
 }

@@ -241,10 +241,7 @@ enum slc_status slc_checkpoint_commit(struct slc_checkpoint *checkpoint, struct 
             (void)!slc_checkpoint_remove_file(checkpoint, checkpoint->target, NULL);
         }
         checkpoint->begun = false;
-        if (err != NULL && err->status == SLC_OK) {
-            *err = checkpoint->fault;
-        }
-        return checkpoint->fault.status;
+        return slc_error_pass(err, &checkpoint->fault);
     }
     checkpoint->committed = (int)checkpoint->target;
     checkpoint->generation = checkpoint->info.generation;

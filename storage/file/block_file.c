@@ -103,11 +103,7 @@ static enum slc_status find_stripe(const struct slc_files *files,
             "drive, or name the folder where it is in " SLC_STRIPES_VARIABLE,
             ordinal + 1, list->shape.count, path);
     }
-    status = search.fault.status;
-    if (err != NULL && err->status == SLC_OK) {
-        *err = search.fault;
-    }
-    return status;
+    return slc_error_pass(err, &search.fault);
 }
 
 /* Opens the stripes of the list that the plain file parts[0] is. */
@@ -147,9 +143,7 @@ enum slc_status slc_block_file_open(const struct slc_files *files,
     enum slc_status status = SLC_OK;
     int rc, fd = opened.files->open(opened.files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
 
-    if (fd < 0) {
-        return slc_fail_errno(err, -fd, path, "%s", what);
-    }
+    SLC_TRY(slc_check_call(fd, err, path, "%s", what));
     opened.parts[0] = (struct slc_block_part){slc_strdup(path), fd};
     opened.part_count = 1;
     rc = opened.files->stat_fd(opened.files->self, fd, &stat);

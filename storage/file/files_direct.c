@@ -28,9 +28,7 @@ enum slc_status slc_file_open_direct(const struct slc_files *files,
     int result = files->stat_fd(files->self, fd, &stat);
 
     *direct_fd = -1;
-    if (result < 0) {
-        return slc_fail_errno(err, -result, path, "asking for direct I/O");
-    }
+    SLC_TRY(slc_check_call(result, err, path, "asking for direct I/O"));
     if (!in_whole_pages(&stat)) {
         return SLC_OK;
     }

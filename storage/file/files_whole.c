@@ -111,9 +111,7 @@ static enum slc_status load_open(const struct slc_files *files,
     struct slc_file_stat stat;
     int rc = files->stat_fd(files->self, fd, &stat);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, path, "asking for the file's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, path, "asking for the file's size"));
     if (stat.kind != 'f') {
         return slc_fail_file(err, SLC_ERR_FORMAT, path, "not a plain file");
     }
@@ -147,9 +145,7 @@ enum slc_status slc_file_load(const struct slc_files *files,
 {
     int fd = files->open(files->self, path, O_RDONLY | SLC_OPEN_PLAIN, 0);
 
-    if (fd < 0) {
-        return slc_fail_errno(err, -fd, path, "opening the file");
-    }
+    SLC_TRY(slc_check_call(fd, err, path, "opening the file"));
     enum slc_status status = load_open(files, fd, path, limit_bytes, data, bytes, err);
     (void)files->close(files->self, fd);
     return status;
@@ -266,9 +262,7 @@ remove_tree(const struct slc_files *files, const char *path, unsigned depth, str
         if (rc == -ENOENT) {
             return SLC_OK;
         }
-        if (rc < 0) {
-            return slc_fail_errno(err, -rc, path, "listing the folder");
-        }
+        SLC_TRY(slc_check_call(rc, err, path, "listing the folder"));
     } while (removal.removed > 0);
     rc = files->remove_folder(files->self, path);
     if (rc < 0 && rc != -ENOENT) {

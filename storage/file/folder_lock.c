@@ -50,9 +50,7 @@ static enum slc_status lock_path(const struct slc_files *files,
     if (*taken) {
         return slc_fail_file(err, SLC_ERR_IO, path, "%s", advice);
     }
-    return code < 0 ? slc_fail_errno(err, -code, path,
-                                     creates ? "creating the file" : "locking the folder")
-                    : SLC_OK;
+    return slc_check_call(code, err, path, creates ? "creating the file" : "locking the folder");
 }
 
 enum slc_status slc_folder_lock(const struct slc_files *files,

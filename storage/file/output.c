@@ -120,7 +120,7 @@ static enum slc_status sync_folder_of(struct slc_output *output, struct slc_erro
         folder = output->path;
     }
     int rc = output->files->sync_folder(output->files->self, folder);
-    return rc < 0 ? slc_fail_errno(err, -rc, folder, "syncing the folder") : SLC_OK;
+    return slc_check_call(rc, err, folder, "syncing the folder");
 }
 
 enum slc_status slc_output_commit(struct slc_output *output, struct slc_error *err)

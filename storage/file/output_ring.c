@@ -243,15 +243,6 @@ void slc_output_ring_destroy(struct slc_output_ring *ring)
     slc_free(ring);
 }
 
-/* Hands the ring's fault to a caller. The lock is held. */
-static enum slc_status pass_fault(const struct slc_output_ring *ring, struct slc_error *err)
-{
-    if (ring->fault.status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = ring->fault;
-    }
-    return ring->fault.status;
-}
-
 /* Waits until a buffer is inside the window. */
 static enum slc_status
 wait_for_window(struct slc_output_ring *ring, uint64_t buffer, struct slc_error *err)
@@ -267,7 +258,7 @@ wait_for_window(struct slc_output_ring *ring, uint64_t buffer, struct slc_error 
         }
         ring->wait_ns += slc_clock_ns() - start_ns;
     }
-    status = pass_fault(ring, err);
+    status = slc_error_pass(err, &ring->fault);
     pthread_mutex_unlock(&ring->mutex);
     return status;
 }
@@ -366,7 +357,7 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
     while (ring->fault.status == SLC_OK && bytes_of(ring, ring->written) > 0) {
         pthread_cond_wait(&ring->changed, &ring->mutex);
     }
-    status = pass_fault(ring, err);
+    status = slc_error_pass(err, &ring->fault);
     pthread_mutex_unlock(&ring->mutex);
     end_thread(ring);
     SLC_THEN(status, slc_file_write_at(files, ring->fd, ring->temporary, head, head_bytes, 0, err));
@@ -376,9 +367,7 @@ enum slc_status slc_output_ring_finish(struct slc_output_ring *ring,
     /* Network file systems report a failed write as late as close. */
     rc = close_files(ring);
     SLC_TRY(status);
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, ring->temporary, "closing the file");
-    }
+    SLC_TRY(slc_check_call(rc, err, ring->temporary, "closing the file"));
     return SLC_OK;
 }
 
@@ -387,10 +376,7 @@ enum slc_status slc_output_ring_publish(struct slc_output_ring *ring, struct slc
     const int rc = ring->files->rename(ring->files->self, ring->temporary, ring->path);
 
     assert(ring->fd < 0);
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, ring->path, "renaming %s to its final name",
-                              ring->temporary);
-    }
+    SLC_TRY(slc_check_call(rc, err, ring->path, "renaming %s to its final name", ring->temporary));
     ring->created = false;
     return SLC_OK;
 }

@@ -177,9 +177,7 @@ open_direct(struct slc_io *io, struct slc_io_file *file, struct slc_error *err)
     const struct slc_file_stat *stat = &buffered;
     int fd, rc = io->files->stat_fd(io->files->self, file->buffered_fd, &buffered);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, file->path, "asking for the file's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, file->path, "asking for the file's size"));
     if (!direct_is_offered(io, stat)) {
         return SLC_OK;
     }

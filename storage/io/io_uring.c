@@ -123,9 +123,7 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
         struct io_uring_cqe *cqe;
         int rc = next_completion(uring, &cqe);
 
-        if (rc < 0) {
-            return slc_fail_errno(err, -rc, io->opened[0].path, "waiting for io_uring");
-        }
+        SLC_TRY(slc_check_call(rc, err, io->opened[0].path, "waiting for io_uring"));
         struct uring_slot *state = io_uring_cqe_get_data(cqe);
         struct slc_io_request *asked = state->request;
         int64_t result = cqe->res;

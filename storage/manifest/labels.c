@@ -220,7 +220,7 @@ open_file(const struct slc_files *files, const char *path, int *opened, struct s
                         "the file is missing: without it no index of the store can be told; "
                         "restore it or convert the store again");
     }
-    return fd < 0 ? slc_fail_errno(err, -fd, path, "opening the permutation of a mode") : SLC_OK;
+    return slc_check_call(fd, err, path, "opening the permutation of a mode");
 }
 
 /* Reads the whole file at `path` to `bytes`. */

@@ -487,9 +487,7 @@ static enum slc_status check_is_store(const struct slc_files *files,
     struct slc_file_stat stat;
     int rc = files->stat_path(files->self, folder, &stat);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, folder, "opening the store");
-    }
+    SLC_TRY(slc_check_call(rc, err, folder, "opening the store"));
     if (stat.kind != 'd') {
         status = slc_fail(err, SLC_ERR_FORMAT,
                           "not a folder, but a store is one (NAME.slc): sluice convert makes "

@@ -46,13 +46,9 @@ open_file(struct slc_names *names, const struct slc_store_names *listed, struct 
     if (names->fd == -ENOENT) {
         return damaged(names, "the file is missing", err);
     }
-    if (names->fd < 0) {
-        return slc_fail_errno(err, -names->fd, names->path, "opening the names of a mode");
-    }
+    SLC_TRY(slc_check_call(names->fd, err, names->path, "opening the names of a mode"));
     int code = names->files->stat_fd(names->files->self, names->fd, &stat);
-    if (code < 0) {
-        return slc_fail_errno(err, -code, names->path, "asking for the file's size");
-    }
+    SLC_TRY(slc_check_call(code, err, names->path, "asking for the file's size"));
     if (stat.kind != 'f' || stat.bytes != listed->file_bytes) {
         return damaged(names, "the file is not as long as the manifest says", err);
     }

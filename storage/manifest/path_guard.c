@@ -49,9 +49,7 @@ static enum slc_status refuse(const char *path, int found, bool itself, struct s
     if (found == -ENOMEM) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    if (found < 0) {
-        return slc_fail_errno(err, -found, path, "looking whether it lies in a store");
-    }
+    SLC_TRY(slc_check_call(found, err, path, "looking whether it lies in a store"));
     return slc_fail_file(err, SLC_ERR_USAGE, path,
                          itself
                              ? "it is a store, which holds nothing but its own files: name another "

@@ -168,8 +168,8 @@ enum slc_status slc_store_open_listed(const struct slc_files *files,
         status = SLC_ERR_DAMAGED;
         fault.status = status;
     }
-    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = fault;
+    if (status != SLC_OK) {
+        slc_error_pass(err, &fault);
     }
     return status;
 }

@@ -248,9 +248,7 @@ static enum slc_status hash_open(const struct slc_files *files,
     enum slc_status status = SLC_OK;
     const int rc = files->stat_fd(files->self, fd, &stat);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, path, "asking for the file's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, path, "asking for the file's size"));
     slc_store_u64(length, stat.bytes);
     slc_hash_stream_add(stream, length, sizeof length);
     for (uint64_t at = 0, more; at < stat.bytes && status == SLC_OK; at += more) {

@@ -275,9 +275,7 @@ static enum slc_status read_shape(struct source *source,
     struct slc_file_stat stat;
     int rc = source->files->stat_fd(source->files->self, source->fd, &stat);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, source->path, "asking for the file's size");
-    }
+    SLC_TRY(slc_check_call(rc, err, source->path, "asking for the file's size"));
     if (stat.kind != 'f') {
         return slc_fail(err, SLC_ERR_INPUT, "not a plain file");
     }
@@ -296,9 +294,7 @@ static enum slc_status open_source(struct source *source,
     *scratch = NULL;
     source->fd =
         source->files->open(source->files->self, source->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-    if (source->fd < 0) {
-        return slc_fail_errno(err, -source->fd, source->path, "opening the file");
-    }
+    SLC_TRY(slc_check_call(source->fd, err, source->path, "opening the file"));
     *scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
     SLC_TRY(slc_check_memory(*scratch != NULL, err, "for reading %s", source->path));
     return read_shape(source, expect_rows, expect_cols, *scratch, err);

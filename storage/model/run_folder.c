@@ -262,9 +262,7 @@ check_folder(const struct slc_files *files, const char *path, struct slc_error *
     struct slc_file_stat stat;
     const int rc = files->stat_path(files->self, path, &stat);
 
-    if (rc < 0) {
-        return slc_fail_errno(err, -rc, path, "opening the folder of a run");
-    }
+    SLC_TRY(slc_check_call(rc, err, path, "opening the folder of a run"));
     if (stat.kind != 'd') {
         return slc_fail_file(err, SLC_ERR_INPUT, path,
                              "not a folder, but the factors of a run are in one (mode-1.npy, ..)");

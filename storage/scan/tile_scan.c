@@ -260,10 +260,7 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                                          "opening the block file", &scan.file, err));
     SLC_THEN(status, slc_team_run(options->workers, scan_worker, &scan, err));
     if (status == SLC_OK && failed(&scan)) {
-        status = scan.fault.status;
-        if (err != NULL && err->status == SLC_OK) {
-            *err = scan.fault;
-        }
+        status = slc_error_pass(err, &scan.fault);
     }
     slc_block_file_close(&scan.file);
     pthread_cond_destroy(&scan.changed);

@@ -38,9 +38,7 @@ kind_of(const struct slc_files *files, const char *path, char *kind, struct slc_
     if (code == -ENOENT) {
         return SLC_OK;
     }
-    if (code < 0) {
-        return slc_fail_errno(err, -code, path, "looking for an existing output");
-    }
+    SLC_TRY(slc_check_call(code, err, path, "looking for an existing output"));
     *kind = stat.kind;
     return SLC_OK;
 }
@@ -153,9 +151,7 @@ static enum slc_status take_census(const struct slc_files *files,
 {
     *census = (struct census){.files = files, .path = path};
     int code = files->list_folder(files->self, path, count_name, census);
-    if (code < 0) {
-        return slc_fail_errno(err, -code, path, "listing the folder");
-    }
+    SLC_TRY(slc_check_call(code, err, path, "listing the folder"));
     return SLC_OK;
 }
 
@@ -256,9 +252,7 @@ static enum slc_status make_part(struct slc_build_folder *folder, struct slc_err
     int code = folder->files->make_folder(folder->files->self, folder->part);
     bool taken;
 
-    if (code < 0) {
-        return slc_fail_errno(err, -code, folder->part, "creating the output folder");
-    }
+    SLC_TRY(slc_check_call(code, err, folder->part, "creating the output folder"));
     enum slc_status status =
         slc_folder_lock(folder->files, folder->part, another_run, &folder->lock, &taken, err);
     folder->made = !taken; /* what another run has is not this one's to remove */
@@ -441,7 +435,7 @@ sync_folder(const struct slc_files *files, const char *path, struct slc_error *e
 {
     int code = files->sync_folder(files->self, path);
 
-    return code < 0 ? slc_fail_errno(err, -code, path, "syncing the folder") : SLC_OK;
+    return slc_check_call(code, err, path, "syncing the folder");
 }
 
 enum slc_status slc_build_folder_empty(struct slc_build_folder *folder, struct slc_error *err)
@@ -486,9 +480,7 @@ static enum slc_status put_in_place(struct slc_build_folder *folder,
             return slc_fail_errno(err, -code, folder->output, "exchanging the old and new store");
         }
         code = files->rename(files->self, folder->output, folder->old);
-        if (code < 0) {
-            return slc_fail_errno(err, -code, folder->output, "moving the old store aside");
-        }
+        SLC_TRY(slc_check_call(code, err, folder->output, "moving the old store aside"));
     }
     code = files->rename(files->self, folder->part, folder->output);
     if (code < 0) {

@@ -240,10 +240,7 @@ enum slc_status slc_read_ahead_next(struct slc_read_ahead *ahead,
     if (*found) {
         *chunk = request->taken->chunk;
     } else if (request->fault.status != SLC_OK) {
-        status = request->fault.status;
-        if (err != NULL && err->status == SLC_OK) {
-            *err = request->fault;
-        }
+        status = slc_error_pass(err, &request->fault);
     }
     pthread_mutex_unlock(&ahead->mutex);
     return status;

@@ -68,9 +68,7 @@ open_kept(struct slc_spill *spill, const struct slc_spill_extent *extent, struct
         return slc_fail_file(err, SLC_ERR_DAMAGED, spill->path,
                              "the spill file is not as long as it was left");
     }
-    if (code < 0) {
-        return slc_fail_errno(err, -code, spill->path, "opening the spill file");
-    }
+    SLC_TRY(slc_check_call(code, err, spill->path, "opening the spill file"));
     /* Segments follow one another, and what is appended comes behind the last. */
     if (extent->segments != slc_div_up_u64(extent->end_bytes, extent->segment_bytes) ||
         extent->file_bytes > extent->end_bytes) {
@@ -167,9 +165,7 @@ static enum slc_status open_file(struct slc_spill *spill, struct slc_error *err)
     int fd = files->open(files->self, spill->path, O_RDWR | O_CREAT | known | SLC_OPEN_OWN, 0600);
     int code = 0;
 
-    if (fd < 0) {
-        return slc_fail_errno(err, -fd, spill->path, "creating the spill file");
-    }
+    SLC_TRY(slc_check_call(fd, err, spill->path, "creating the spill file"));
     spill->fd = fd;
     enum slc_status status =
         slc_file_open_direct(files, fd, spill->path, O_RDWR, &spill->direct_fd, err);
@@ -459,10 +455,7 @@ static enum slc_status write_all(struct slc_spill *spill, struct slc_error *err)
             write_oldest(spill);
         }
     }
-    if (spill->fault.status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = spill->fault;
-    }
-    return spill->fault.status;
+    return slc_error_pass(err, &spill->fault);
 }
 
 uint64_t slc_spill_unwritten_bytes(struct slc_spill *spill)
@@ -503,9 +496,7 @@ slc_spill_commit(struct slc_spill *spill, struct slc_spill_extent *extent, struc
     SLC_TRY(status);
     if (spill->fd >= 0) {
         code = spill->files->sync(spill->files->self, spill->fd);
-        if (code < 0) {
-            return slc_fail_errno(err, -code, spill->path, "syncing the spill file");
-        }
+        SLC_TRY(slc_check_call(code, err, spill->path, "syncing the spill file"));
     }
     return SLC_OK;
 }

@@ -61,15 +61,11 @@ static enum slc_status open_source(struct slc_input *input, const char *path, st
     }
     source->name = path;
     int result = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
-    if (result < 0) {
-        return slc_fail_errno(err, -result, path, "cannot open");
-    }
+    SLC_TRY(slc_check_call(result, err, path, "cannot open"));
     source->fd = result;
     input->owns_fd = true;
     result = files->stat_fd(files->self, source->fd, &stat);
-    if (result < 0) {
-        return slc_fail_errno(err, -result, path, "cannot inspect");
-    }
+    SLC_TRY(slc_check_call(result, err, path, "cannot inspect"));
     if (stat.kind == 'd') {
         return slc_fail_file(err, SLC_ERR_INPUT, path, "a folder, not a file with a tensor%s",
                              slc_folder_advice(files, path, SLC_FOLDER_NONE));
@@ -430,9 +426,7 @@ enum slc_status slc_input_check(const struct slc_input *input, struct slc_error 
         return SLC_OK;
     }
     int code = source->files->stat_fd(source->files->self, source->fd, &stat);
-    if (code < 0) {
-        return slc_fail_errno(err, -code, source->name, "cannot inspect");
-    }
+    SLC_TRY(slc_check_call(code, err, source->name, "cannot inspect"));
     if (stat.bytes != input->stored_bytes) {
         status = slc_fail(err, SLC_ERR_INPUT,
                           "the file had %" PRIu64 " bytes when it was opened and has %" PRIu64
@@ -460,9 +454,7 @@ slc_input_identity(struct slc_input *input, uint64_t *identity, struct slc_error
         return SLC_OK;
     }
     int code = files->stat_fd(files->self, source->fd, &stat);
-    if (code < 0) {
-        return slc_fail_errno(err, -code, source->name, "cannot inspect");
-    }
+    SLC_TRY(slc_check_call(code, err, source->name, "cannot inspect"));
     numbers[0] = stat.bytes;
     numbers[1] = stat.inode;
     numbers[2] = (uint64_t)stat.modified_ns;

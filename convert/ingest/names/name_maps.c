@@ -122,9 +122,7 @@ add_folder(struct slc_name_maps *maps, const char *folder, struct slc_error *err
     struct search search = {maps, folder, 0, SLC_OK, err};
     const int code = maps->files->list_folder(maps->files->self, folder, add_found, &search);
 
-    if (code < 0) {
-        return slc_fail_errno(err, -code, folder, "looking for files of names");
-    }
+    SLC_TRY(slc_check_call(code, err, folder, "looking for files of names"));
     if (search.status == SLC_OK && search.found == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%s has no file of names: mode-1-TITLE.map or mode-1.map for mode 1",
