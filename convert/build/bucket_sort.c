@@ -343,7 +343,6 @@ static enum slc_status load_chunks(const struct slc_sort_plan *plan,
 
     while (link.bytes > 0) {
         struct slc_chunk chunk;
-        const uint8_t *cursor;
         uint64_t sequence = 0;
         uint64_t start = at;
 
@@ -355,7 +354,7 @@ static enum slc_status load_chunks(const struct slc_sort_plan *plan,
             !load_records(plan, bucket, &chunk, records, at, first)) {
             return fail_bucket(err);
         }
-        cursor = chunk.runs;
+        const uint8_t *cursor = chunk.runs;
         for (uint32_t i = 0; i < chunk.run_count; i++) {
             struct slc_run run = slc_chunk_next_run(&cursor, &sequence);
 

@@ -8,7 +8,6 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
-#include "convert/build/build_memory.h"
 #include "convert/build/sort/heap_sort.h"
 #include "convert/build/sort/splitters.h"
 #include "convert/build/spill/scatter.h"

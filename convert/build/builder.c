@@ -6,7 +6,6 @@
 
 #include "base/column_range.h"
 #include "base/error/clock.h"
-#include "base/error/log.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "convert/build/build_fibers.h"

@@ -254,12 +254,11 @@ enum slc_status slc_export_forecast(const struct slc_export_options *options,
 static enum slc_status open_export(struct export *export, struct slc_error *err)
 {
     const struct slc_export_options *options = export->options;
-    const struct slc_layout_info *info;
     size_t text_bytes = 0;
     const uint64_t budget = options->memory_bytes == 0 ? UINT64_MAX : options->memory_bytes;
 
     SLC_TRY(slc_store_open_within(export->files, options->store, budget, &export->store, err));
-    info = slc_reader_info(export->store.reader);
+    const struct slc_layout_info *info = slc_reader_info(export->store.reader);
     SLC_TRY(divide_memory(export, &text_bytes, err));
     SLC_TRY(slc_input_numbers_read(&export->store, &export->numbers, err));
     export->decoders = slc_calloc(export->workers, sizeof *export->decoders);

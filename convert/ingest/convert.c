@@ -17,7 +17,6 @@
 #include "base/key.h"
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
-#include "base/version.h"
 #include "convert/build/build_memory.h"
 #include "convert/ingest/convert_internal.h"
 #include "convert/ingest/csv/csv.h"

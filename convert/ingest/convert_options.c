@@ -1,6 +1,5 @@
 /* The options of a conversion: checked, and as a number that two that give the same store share. */
 #include "base/hash.h"
-#include "base/version.h"
 #include "convert/ingest/convert_internal.h"
 
 #include <inttypes.h>

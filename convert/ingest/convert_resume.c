@@ -14,7 +14,6 @@
 #include "base/hash.h"
 #include "convert/publish/build_complete.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum slc_status slc_conversion_identify(struct slc_conversion *c, struct slc_error *err)

@@ -10,7 +10,6 @@
 #include "base/memory/memory.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -32,10 +31,10 @@ struct level {
     uint64_t *counters;    /* of all workers */
     uint64_t worker_count; /* of each */
     unsigned mode;
-    const struct slc_row_count_options *options;
+    const struct slc_tile_scan_options *options;
+    uint64_t run_nnz;
     uint64_t total;
-    atomic_uint_fast64_t done;
-    atomic_bool telling; /* progress: one thread does at a time */
+    struct slc_tile_progress progress;
 };
 
 uint64_t
@@ -81,10 +80,8 @@ static enum slc_status count_within(const struct level *level,
         return SLC_OK;
     }
     while (chunk.nnz > 0) {
-        const uint32_t *offset;
-
         SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
-        offset = chunk.offset[level->mode];
+        const uint32_t *offset = chunk.offset[level->mode];
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             bins[(base + offset[i]) >> level->shift]++;
         }
@@ -102,10 +99,8 @@ static enum slc_status count_across(const struct level *level,
     uint64_t at = 0;
 
     while (chunk.nnz > 0) {
-        const uint32_t *offset;
-
         SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
-        offset = chunk.offset[level->mode];
+        const uint32_t *offset = chunk.offset[level->mode];
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             uint64_t row = tile->corner[level->mode] + offset[i];
 
@@ -140,35 +135,21 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
                      ? count_within(level, counters, tile, at, err)
                      : count_across(level, counters, tile, err);
     }
-    if (level->options->progress != NULL) {
-        uint64_t done = atomic_fetch_add(&level->done, tile->nnz) + tile->nnz;
-
-        if (atomic_exchange(&level->telling, true)) {
-            return status;
-        }
-        level->options->progress(level->options->context, "counting",
-                                 slc_min_u64(done, level->total), level->total);
-        atomic_store(&level->telling, false);
-    }
+    slc_tile_progress_add(&level->progress, level->options, "counting", tile->nnz, level->total);
     return status;
 }
 
 /* Counts into counters that are zero, and adds up what the workers have, in those of the first. */
 static enum slc_status scan_level(struct level *level, struct slc_error *err)
 {
-    const struct slc_row_count_options *options = level->options;
     const struct slc_row_run *last = &level->large[level->count - 1];
+    struct slc_tile_scan_options scan = *level->options;
 
-    SLC_TRY(
-        slc_tile_scan(&(struct slc_tile_scan_options){.files = options->files,
-                                                      .reader = options->reader,
-                                                      .workers = options->workers,
-                                                      .mode = options->mode,
-                                                      .first_row = level->large[0].first_row,
-                                                      .last_row = last->first_row + last->rows - 1,
-                                                      .stop = options->stop},
-                      &(struct slc_tile_steps){.context = level, .decode = count_tile}, err));
-    for (unsigned w = 1; w < options->workers; w++) {
+    scan.first_row = level->large[0].first_row;
+    scan.last_row = last->first_row + last->rows - 1;
+    SLC_TRY(slc_tile_scan(&scan, &(struct slc_tile_steps){.context = level, .decode = count_tile},
+                          err));
+    for (unsigned w = 1; w < scan.workers; w++) {
         for (uint64_t i = 0; i < level->worker_count; i++) {
             level->counters[i] += level->counters[w * level->worker_count + i];
         }
@@ -237,11 +218,11 @@ static enum slc_status refine_runs(struct level *level,
         level->worker_count = level->count << level->bits;
         memset(level->counters, 0,
                level->options->workers * level->worker_count * sizeof *level->counters);
-        atomic_store(&level->done, 0);
+        atomic_store(&level->progress.done, 0);
         status = scan_level(level, err);
         after->scans++;
         for (uint64_t at = 0; at < level->count && status == SLC_OK; next++) {
-            if (is_large(&before->runs[next], level->options->run_nnz)) {
+            if (is_large(&before->runs[next], level->run_nnz)) {
                 put_parts(level, at++, after);
             } else {
                 after->runs[after->count++] = before->runs[next];
@@ -255,16 +236,18 @@ static enum slc_status refine_runs(struct level *level,
 }
 
 /* One level: all runs that are too large are cut once. *done: there was none. */
-static enum slc_status cut_level(const struct slc_row_count_options *options,
+static enum slc_status cut_level(const struct slc_tile_scan_options *options,
+                                 uint64_t run_nnz,
                                  unsigned *row_bits,
                                  struct slc_row_counts *counts,
                                  bool *done,
                                  struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(options->reader);
-    uint64_t found = find_large(counts, options->run_nnz, NULL);
+    uint64_t found = find_large(counts, run_nnz, NULL);
     unsigned bits = counts->scans == 0 ? FIRST_BITS : FURTHER_BITS;
-    struct level level = {.options = options, .mode = options->mode, .total = info->nnz};
+    struct level level = {
+        .options = options, .run_nnz = run_nnz, .mode = options->mode, .total = info->nnz};
     struct slc_row_counts after = {.scans = counts->scans};
     struct slc_buffer counters = SLC_BUFFER_INIT;
     struct slc_row_run *large = NULL;
@@ -291,7 +274,7 @@ static enum slc_status cut_level(const struct slc_row_count_options *options,
     if (status != SLC_OK) {
         goto cleanup;
     }
-    (void)find_large(counts, options->run_nnz, large);
+    (void)find_large(counts, run_nnz, large);
     level.counters = counters.data;
     status = refine_runs(&level, large, found, group, counts, &after, err);
     if (status == SLC_OK) {
@@ -309,7 +292,8 @@ cleanup:
     return status;
 }
 
-enum slc_status slc_row_count(const struct slc_row_count_options *options,
+enum slc_status slc_row_count(const struct slc_tile_scan_options *options,
+                              uint64_t run_nnz,
                               struct slc_row_counts *counts,
                               struct slc_error *err)
 {
@@ -319,14 +303,14 @@ enum slc_status slc_row_count(const struct slc_row_count_options *options,
     enum slc_status status = SLC_OK;
     bool done = false;
 
-    assert(options->run_nnz >= 1);
+    assert(run_nnz >= 1);
     SLC_TRY(slc_check_memory(found.runs != NULL, err, "for the counts of a mode's rows"));
     if (info->nnz > 0) {
         found.runs[0] = (struct slc_row_run){0, info->dims[options->mode], info->nnz};
         found.count = 1;
     }
     while (status == SLC_OK && !done) {
-        status = cut_level(options, &row_bits, &found, &done, err);
+        status = cut_level(options, run_nnz, &row_bits, &found, &done, err);
     }
     if (status != SLC_OK) {
         slc_row_counts_destroy(&found);

@@ -23,28 +23,19 @@ struct slc_row_counts {
     unsigned scans; /* how often the file was read for them */
 };
 
-struct slc_row_count_options {
-    const struct slc_files *files;
-    const struct slc_reader *reader;
-    unsigned workers;
-    unsigned mode;
-    uint64_t run_nnz;            /* a run with more holds one row */
-    const struct slc_stop *stop; /* may be NULL */
-    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
-    void *context; /* of progress */
-};
-
 /* What counting takes with so many workers, at least. */
 uint64_t
 slc_row_count_memory_bytes(const struct slc_layout_info *info, uint64_t run_nnz, unsigned workers);
 
 /*
- * Counts the rows of options->mode. The runs depend on the nonzeros and run_nnz alone.
+ * Counts the rows of scan->mode, of which the scan names none; a run with more than `run_nnz`
+ * nonzeros holds one row. The runs depend on the nonzeros and run_nnz alone.
  * Cost: no scan where all nonzeros fit a run; else one, and further ones of the blocks that hold
  * runs which are too large, where the mode has more than 65,536 rows.
  * Owns: slc_row_counts_destroy, which takes an all-zero struct. Errors: those of slc_tile_scan.
  */
-enum slc_status slc_row_count(const struct slc_row_count_options *options,
+enum slc_status slc_row_count(const struct slc_tile_scan_options *scan,
+                              uint64_t run_nnz,
                               struct slc_row_counts *counts,
                               struct slc_error *err) SLC_NODISCARD;
 void slc_row_counts_destroy(struct slc_row_counts *counts);

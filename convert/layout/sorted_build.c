@@ -509,7 +509,6 @@ enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
         .files = options->files, .path = options->path, .block_bytes = options->block_bytes};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_reader *reader = NULL;
-    const struct slc_layout_info *info;
     enum slc_status status = slc_reader_open(options->files, path, &reader, &fault);
 
     *finished = false;
@@ -522,7 +521,7 @@ enum slc_status slc_sorted_finished(const struct slc_sorted_options *options,
         slc_error_pass(err, &fault);
         return status;
     }
-    info = slc_reader_info(reader);
+    const struct slc_layout_info *info = slc_reader_info(reader);
     if (info->layout == options->layout && info->layout_mode == options->mode &&
         info->nnz == from->nnz && info->content_sum == from->content_sum) {
         status =

@@ -17,7 +17,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -39,7 +38,8 @@ struct scratch {
 };
 
 struct slc_gather {
-    struct slc_gather_options options;
+    struct slc_tile_scan_options scan; /* rows as of the call at hand */
+    uint64_t ranges_max;
     const struct slc_layout_info *info;
     bool wide;
     struct slc_key_tables tables;
@@ -60,8 +60,7 @@ struct slc_gather {
     uint64_t chance;                   /* of a sample, where one is drawn */
     struct slc_gather_sample *samples;
     uint64_t room, drawn;
-    atomic_uint_fast64_t done; /* nonzeros of all calls */
-    atomic_bool telling;       /* progress: one thread does at a time */
+    struct slc_tile_progress progress; /* nonzeros of all calls */
 };
 
 static uint64_t scratch_bytes(const struct slc_layout_info *info, uint64_t ranges_max)
@@ -93,11 +92,11 @@ static void *carve_array(uint8_t **memory, uint64_t bytes)
 static void lay_out(struct slc_gather *gather)
 {
     uint8_t *memory = gather->memory.data;
-    uint64_t ranges = gather->options.ranges_max;
+    uint64_t ranges = gather->ranges_max;
 
     gather->next = carve_array(&memory, ranges * sizeof(uint64_t));
     gather->end = carve_array(&memory, ranges * sizeof(uint64_t));
-    for (unsigned w = 0; w < gather->options.workers; w++) {
+    for (unsigned w = 0; w < gather->scan.workers; w++) {
         struct scratch *scratch = &gather->scratch[w];
 
         scratch->lo = carve_array(&memory, SLC_TILE_NNZ * sizeof(uint64_t));
@@ -111,26 +110,28 @@ static void lay_out(struct slc_gather *gather)
     }
 }
 
-enum slc_status slc_gather_create(const struct slc_gather_options *options,
+enum slc_status slc_gather_create(const struct slc_tile_scan_options *scan,
+                                  const struct slc_key_layout *keys,
+                                  uint64_t ranges_max,
                                   struct slc_gather **gather,
                                   struct slc_error *err)
 {
     struct slc_gather *made = slc_calloc(1, sizeof *made);
 
     SLC_TRY(slc_check_memory(made != NULL, err, "to gather nonzeros"));
-    made->options = *options;
-    made->info = slc_reader_info(options->reader);
+    made->scan = *scan;
+    made->ranges_max = ranges_max;
+    made->info = slc_reader_info(scan->reader);
     made->wide = made->info->keys.bits > 64;
-    made->scratch = slc_calloc(options->workers, sizeof *made->scratch);
+    made->scratch = slc_calloc(scan->workers, sizeof *made->scratch);
     enum slc_status status = made->scratch == NULL
                                  ? slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros")
-                                 : slc_key_tables_init(&made->tables, options->keys, err);
+                                 : slc_key_tables_init(&made->tables, keys, err);
     if (status == SLC_OK) {
-        status =
-            slc_buffer_create(&made->memory,
-                              options->workers * scratch_bytes(made->info, options->ranges_max) +
-                                  2 * options->ranges_max * sizeof(uint64_t),
-                              SLC_PAGES_SMALL, err);
+        status = slc_buffer_create(&made->memory,
+                                   scan->workers * scratch_bytes(made->info, ranges_max) +
+                                       2 * ranges_max * sizeof(uint64_t),
+                                   SLC_PAGES_SMALL, err);
     }
     if (status != SLC_OK) {
         slc_gather_destroy(made);
@@ -280,7 +281,7 @@ static void keep_rows(const struct slc_gather *gather,
                       uint32_t begin,
                       uint32_t count)
 {
-    const unsigned mode = gather->options.mode;
+    const unsigned mode = gather->scan.mode;
     const uint64_t first_row = gather->ranges[0].first_row;
     const uint64_t span = gather->ranges[gather->count - 1].last_row - first_row;
     const double *values = chunk->values;
@@ -322,7 +323,7 @@ static bool meets_ranges(const struct slc_gather *gather,
                          struct scratch *scratch)
 {
     const struct slc_gather_range *ranges = gather->ranges;
-    const unsigned mode = gather->options.mode;
+    const unsigned mode = gather->scan.mode;
     uint64_t first = slc_max_u64(tile->corner[mode], ranges[0].first_row);
     uint64_t last =
         slc_min_u64(tile->corner[mode] + tile->extent[mode], ranges[gather->count - 1].last_row);
@@ -425,16 +426,13 @@ static void deliver_rows(void *context, unsigned worker)
     if (gather->out == NULL) {
         return;
     }
-    uint64_t done = atomic_fetch_add(&gather->done, scratch->count) + scratch->count;
     if (scratch->first == scratch->last) {
         copy_run(gather, scratch);
     } else {
         scatter_rows(gather, scratch);
     }
-    if (gather->options.progress != NULL && !atomic_exchange(&gather->telling, true)) {
-        gather->options.progress(gather->options.context, "gathering", done, gather->info->nnz);
-        atomic_store(&gather->telling, false);
-    }
+    slc_tile_progress_add(&gather->progress, &gather->scan, "gathering", scratch->count,
+                          gather->info->nnz);
 }
 
 /* One scan for `ranges`, whose places begin at next and end at end. */
@@ -443,9 +441,7 @@ static enum slc_status gather_ranges(struct slc_gather *gather,
                                      uint64_t count,
                                      struct slc_error *err)
 {
-    const struct slc_gather_options *options = &gather->options;
-
-    assert(count >= 1 && count <= options->ranges_max);
+    assert(count >= 1 && count <= gather->ranges_max);
     gather->ranges = ranges;
     gather->count = count;
     gather->by_key = gather->samples != NULL;
@@ -454,15 +450,11 @@ static enum slc_status gather_ranges(struct slc_gather *gather,
     }
     fill_table(gather);
     gather->overflow = false;
+    gather->scan.first_row = ranges[0].first_row;
+    gather->scan.last_row = ranges[count - 1].last_row;
     return slc_tile_scan(
-        &(struct slc_tile_scan_options){.files = options->files,
-                                        .reader = options->reader,
-                                        .workers = options->workers,
-                                        .mode = options->mode,
-                                        .first_row = ranges[0].first_row,
-                                        .last_row = ranges[count - 1].last_row,
-                                        .stop = options->stop},
-        &(struct slc_tile_steps){gather, decode_tile, reserve_places, deliver_rows}, err);
+        &gather->scan, &(struct slc_tile_steps){gather, decode_tile, reserve_places, deliver_rows},
+        err);
 }
 
 enum slc_status slc_gather_ranges(struct slc_gather *gather,
@@ -488,11 +480,11 @@ enum slc_status slc_gather_ranges(struct slc_gather *gather,
     }
     SLC_TRY(status);
     if (!whole) {
-        return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(gather->options.reader),
+        return slc_fail_file(err, SLC_ERR_DAMAGED, slc_reader_path(gather->scan.reader),
                              "rows %" PRIu64 " to %" PRIu64 " of mode %u hold another number of "
                              "nonzeros than when they were counted: the file was altered meanwhile",
                              ranges[0].first_row + 1, ranges[count - 1].last_row + 1,
-                             gather->options.mode + 1);
+                             gather->scan.mode + 1);
     }
     return SLC_OK;
 }

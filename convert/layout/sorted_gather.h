@@ -32,25 +32,20 @@ struct slc_gather_sample {
     uint64_t range;
 };
 
-struct slc_gather_options {
-    const struct slc_files *files;
-    const struct slc_reader *reader;
-    const struct slc_key_layout *keys; /* of the layout to be built; borrowed */
-    unsigned workers;
-    unsigned mode;               /* whose coordinates are rows */
-    uint64_t ranges_max;         /* of one call */
-    const struct slc_stop *stop; /* may be NULL */
-    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
-    void *context; /* of progress */
-};
-
 struct slc_gather;
 
 /* Memory: scratch for a tile per worker, which a call adds a scan's to (storage/scan/tile_scan.h).
  */
 uint64_t
 slc_gather_memory_bytes(const struct slc_layout_info *info, unsigned workers, uint64_t ranges_max);
-enum slc_status slc_gather_create(const struct slc_gather_options *options,
+
+/*
+ * `scan`: the file that is read, and the mode whose coordinates are rows; `keys`: of the layout to
+ * be built, borrowed; `ranges_max`: of one call.
+ */
+enum slc_status slc_gather_create(const struct slc_tile_scan_options *scan,
+                                  const struct slc_key_layout *keys,
+                                  uint64_t ranges_max,
                                   struct slc_gather **gather,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_gather_destroy(struct slc_gather *gather); /* takes NULL */

@@ -136,21 +136,26 @@ static enum slc_status make_ranges(struct slc_sorted_plan *plan, struct slc_erro
     return SLC_OK;
 }
 
+static struct slc_tile_scan_options scan_of(const struct slc_sorted_options *options,
+                                            const struct slc_sorted_plan *plan)
+{
+    return (struct slc_tile_scan_options){.files = options->files,
+                                          .reader = options->reader,
+                                          .workers = plan->workers,
+                                          .mode = options->mode,
+                                          .stop = options->stop,
+                                          .progress = options->progress,
+                                          .context = options->context};
+}
+
 enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
                                        const struct slc_sorted_options *options,
                                        struct slc_gather **gather,
                                        struct slc_error *err)
 {
-    return slc_gather_create(&(struct slc_gather_options){.files = options->files,
-                                                          .reader = options->reader,
-                                                          .keys = &plan->keys,
-                                                          .workers = plan->workers,
-                                                          .mode = options->mode,
-                                                          .ranges_max = plan->ranges_max,
-                                                          .stop = options->stop,
-                                                          .progress = options->progress,
-                                                          .context = options->context},
-                             gather, err);
+    const struct slc_tile_scan_options scan = scan_of(options, plan);
+
+    return slc_gather_create(&scan, &plan->keys, plan->ranges_max, gather, err);
 }
 
 /* Cuts ranges that do not fit the area beside what completes no tile. */
@@ -230,17 +235,9 @@ static enum slc_status cut_rows(const struct slc_sorted_options *options,
 {
     const struct slc_layout_info *info = slc_reader_info(options->reader);
     const uint64_t part_nnz = slc_sorted_part_nnz(info->nnz);
+    const struct slc_tile_scan_options scan = scan_of(options, plan);
     struct slc_row_counts counts = {.runs = NULL};
-    enum slc_status status =
-        slc_row_count(&(struct slc_row_count_options){.files = options->files,
-                                                      .reader = options->reader,
-                                                      .workers = plan->workers,
-                                                      .mode = options->mode,
-                                                      .run_nnz = part_nnz,
-                                                      .stop = options->stop,
-                                                      .progress = options->progress,
-                                                      .context = options->context},
-                      &counts, err);
+    enum slc_status status = slc_row_count(&scan, part_nnz, &counts, err);
 
     if (status == SLC_OK) {
         plan->count_scans = counts.scans;
@@ -248,15 +245,7 @@ static enum slc_status cut_rows(const struct slc_sorted_options *options,
     }
     slc_row_counts_destroy(&counts);
     SLC_TRY(status);
-    return slc_sorted_run_choose(&(struct slc_sorted_run_options){.files = options->files,
-                                                                  .reader = options->reader,
-                                                                  .workers = plan->workers,
-                                                                  .mode = options->mode,
-                                                                  .cuts = &plan->cuts,
-                                                                  .stop = options->stop,
-                                                                  .progress = options->progress,
-                                                                  .context = options->context},
-                                 run, &plan->count_scans, err);
+    return slc_sorted_run_choose(&scan, &plan->cuts, run, &plan->count_scans, err);
 }
 
 /* Where the nonzeros go, and under which keys. */

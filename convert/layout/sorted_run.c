@@ -10,7 +10,6 @@
 #include "convert/build/sort/key_tables.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 
 enum { CHUNK_NNZ = 1024 };
 
@@ -24,12 +23,12 @@ struct worker {
 };
 
 struct choice {
-    const struct slc_sorted_run_options *options;
+    const struct slc_tile_scan_options *scan;
+    const struct slc_sorted_cuts *cuts;
     const struct slc_layout_info *info;
     unsigned modes; /* counted: those there are, and the partition where there is room for it */
     struct worker *workers;
-    atomic_uint_fast64_t done;
-    atomic_bool telling; /* progress: one thread does at a time */
+    struct slc_tile_progress progress;
 };
 
 static unsigned modes_counted(const struct slc_layout_info *info)
@@ -73,7 +72,7 @@ static void count_batch(const struct choice *choice,
                         uint32_t begin,
                         uint32_t count)
 {
-    const unsigned mode = choice->options->mode;
+    const unsigned mode = choice->scan->mode;
     const uint64_t *columns[SLC_MAX_ORDER];
 
     for (unsigned n = 0; n < choice->modes; n++) {
@@ -85,8 +84,7 @@ static void count_batch(const struct choice *choice,
         }
     }
     for (uint32_t i = 0; choice->modes > tile->order && i < count; i++) {
-        worker->columns[tile->order][i] =
-            partition_of(choice->options->cuts, worker->columns[mode][i]);
+        worker->columns[tile->order][i] = partition_of(choice->cuts, worker->columns[mode][i]);
     }
     slc_fiber_counts_add(&worker->counts, columns, 0, count, 0);
 }
@@ -105,15 +103,8 @@ count_tile(void *context, unsigned number, struct slc_tile_view *tile, struct sl
                         (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk.nnz - begin));
         }
     }
-    if (choice->options->progress != NULL) {
-        uint64_t done = atomic_fetch_add(&choice->done, tile->nnz) + tile->nnz;
-
-        if (!atomic_exchange(&choice->telling, true)) {
-            choice->options->progress(choice->options->context, "counting fibers", done,
-                                      choice->info->nnz);
-            atomic_store(&choice->telling, false);
-        }
-    }
+    slc_tile_progress_add(&choice->progress, choice->scan, "counting fibers", tile->nnz,
+                          choice->info->nnz);
     return status;
 }
 
@@ -128,7 +119,7 @@ static struct slc_fiber_run choose_run(const struct choice *choice)
     assert(choice->info->order > 0);
     for (unsigned n = 0; n < choice->info->order; n++) {
         /* Without a column for the partition pieces of its own mode cannot be told. */
-        const bool told = choice->modes > choice->info->order || n != choice->options->mode;
+        const bool told = choice->modes > choice->info->order || n != choice->scan->mode;
 
         pieces[n] = told ? slc_distinct_count(&counts->pieces[n]) : UINT64_MAX;
         best = pieces[n] < pieces[best] ? n : best;
@@ -142,12 +133,14 @@ static struct slc_fiber_run choose_run(const struct choice *choice)
     return (struct slc_fiber_run){best, SLC_FIBER_BITS};
 }
 
-enum slc_status slc_sorted_run_choose(const struct slc_sorted_run_options *options,
+enum slc_status slc_sorted_run_choose(const struct slc_tile_scan_options *scan,
+                                      const struct slc_sorted_cuts *cuts,
                                       struct slc_fiber_run *run,
                                       unsigned *scans,
                                       struct slc_error *err)
 {
-    struct choice choice = {.options = options, .info = slc_reader_info(options->reader)};
+    struct choice choice = {.scan = scan, .cuts = cuts, .info = slc_reader_info(scan->reader)};
+    struct slc_tile_scan_options all = *scan;
     struct slc_buffer memory = SLC_BUFFER_INIT;
     enum slc_status status = SLC_OK;
 
@@ -157,24 +150,20 @@ enum slc_status slc_sorted_run_choose(const struct slc_sorted_run_options *optio
     }
     *scans += 1;
     choice.modes = modes_counted(choice.info);
-    choice.workers = slc_calloc(options->workers, sizeof *choice.workers);
+    choice.workers = slc_calloc(scan->workers, sizeof *choice.workers);
     SLC_TRY(slc_check_memory(choice.workers != NULL, err, "to count fibers"));
-    status = slc_buffer_create(&memory, options->workers * counts_bytes(choice.info),
-                               SLC_PAGES_SMALL, err);
-    for (unsigned w = 0; status == SLC_OK && w < options->workers; w++) {
+    status =
+        slc_buffer_create(&memory, scan->workers * counts_bytes(choice.info), SLC_PAGES_SMALL, err);
+    for (unsigned w = 0; status == SLC_OK && w < scan->workers; w++) {
         slc_fiber_counts_init(&choice.workers[w].counts, choice.modes,
                               (char *)memory.data + w * counts_bytes(choice.info));
     }
-    if (status == SLC_OK) {
-        status =
-            slc_tile_scan(&(struct slc_tile_scan_options){.files = options->files,
-                                                          .reader = options->reader,
-                                                          .workers = options->workers,
-                                                          .last_row = UINT64_MAX,
-                                                          .stop = options->stop},
-                          &(struct slc_tile_steps){.context = &choice, .decode = count_tile}, err);
-    }
-    for (unsigned w = 1; status == SLC_OK && w < options->workers; w++) {
+    all.first_row = 0;
+    all.last_row = UINT64_MAX;
+    SLC_THEN(status,
+             slc_tile_scan(&all, &(struct slc_tile_steps){.context = &choice, .decode = count_tile},
+                           err));
+    for (unsigned w = 1; status == SLC_OK && w < scan->workers; w++) {
         slc_fiber_counts_join(&choice.workers[0].counts, &choice.workers[w].counts);
     }
     if (status == SLC_OK) {

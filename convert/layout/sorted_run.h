@@ -12,26 +12,16 @@
 
 #include <stdint.h>
 
-struct slc_sorted_run_options {
-    const struct slc_files *files;
-    const struct slc_reader *reader; /* of the layout blco */
-    unsigned workers;
-    unsigned mode;
-    const struct slc_sorted_cuts *cuts;
-    const struct slc_stop *stop; /* may be NULL */
-    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
-    void *context; /* of progress */
-};
-
 /* What choosing takes with so many workers. */
 uint64_t slc_sorted_run_memory_bytes(const struct slc_layout_info *info, unsigned workers);
 
 /*
- * Chooses from all nonzeros, in one scan unless there are hardly any, which *scans goes up by; it
- * depends on them and the cuts alone. The run of the file that is read stays where another one
- * gains little. Errors: those of slc_tile_scan.
+ * Chooses for the partitions of scan->mode from all nonzeros, in one scan unless there are hardly
+ * any, which *scans goes up by; it depends on them and the cuts alone. The run of the file that is
+ * read stays where another one gains little. Errors: those of slc_tile_scan.
  */
-enum slc_status slc_sorted_run_choose(const struct slc_sorted_run_options *options,
+enum slc_status slc_sorted_run_choose(const struct slc_tile_scan_options *scan,
+                                      const struct slc_sorted_cuts *cuts,
                                       struct slc_fiber_run *run,
                                       unsigned *scans,
                                       struct slc_error *err) SLC_NODISCARD;

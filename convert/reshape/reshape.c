@@ -5,9 +5,7 @@
  */
 #include "convert/reshape/reshape.h"
 
-#include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "base/version.h"
 #include "convert/build/build_memory.h"
 #include "convert/build/builder.h"
 #include "convert/publish/build_complete.h"

@@ -1,7 +1,6 @@
 #include "convert/reshape/store_push.h"
 
 #include "base/memory/checked.h"
-#include "base/memory/memory.h"
 
 struct translation {
     const struct slc_store_push *push;

@@ -182,12 +182,10 @@ enum slc_status slc_checkpoint_open(const struct slc_files *files,
 
 void slc_checkpoint_close(struct slc_checkpoint *checkpoint)
 {
-    const struct slc_files *files;
-
     if (checkpoint == NULL) {
         return;
     }
-    files = checkpoint->files;
+    const struct slc_files *files = checkpoint->files;
     slc_checkpoint_reader_close(checkpoint->found);
     for (unsigned k = 0; k < 2; k++) {
         if (checkpoint->fd[k] >= 0) {

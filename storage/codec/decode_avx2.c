@@ -73,11 +73,10 @@ avx2_unpack(const uint8_t *packed, unsigned width, uint32_t count, uint64_t *val
     }
 }
 
-/* One addition a nonzero is all the latency there is, and AVX2's shuffles would cost as much. */
-AVX2 static void avx2_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
-{
-    slc_loop_sum(gaps, count, first, keys);
-}
+/* One addition a nonzero is all the latency of a sum, and AVX2's shuffles would cost as much. */
+#define LOOP_TARGET AVX2
+#define LOOP_UNPACK avx2_unpack
+#include "storage/codec/decode_loops_tmpl.h"
 
 AVX2 static void
 pext_gather(const struct slc_gather *gather, const uint64_t *keys, uint32_t count, uint32_t *fields)
@@ -101,24 +100,10 @@ AVX2 static void pext_gather_wide(const struct slc_gather *gather,
     }
 }
 
-AVX2 static uint32_t
-avx2_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
-{
-    return slc_loop_runs(keys, count, shift, begin);
-}
-
 AVX2 static void
 avx2_gather(const struct slc_gather *gather, const uint64_t *keys, uint32_t count, uint32_t *fields)
 {
     slc_loop_gather(gather, keys, count, fields);
-}
-
-AVX2 static void avx2_gather_wide(const struct slc_gather *gather,
-                                  const uint64_t *keys,
-                                  uint32_t count,
-                                  uint64_t *fields)
-{
-    slc_loop_gather_wide(gather, keys, count, fields);
 }
 
 AVX2 static void pext_fields(const struct slc_fields *plan,
@@ -137,85 +122,23 @@ AVX2 static void avx2_fields(const struct slc_fields *plan,
     slc_loop_fields(plan, keys, count, avx2_gather, largest);
 }
 
-AVX2 static uint32_t avx2_settle(uint32_t *fields, uint32_t count, uint32_t base)
-{
-    return slc_loop_settle(fields, count, base);
-}
-
-AVX2 static bool avx2_keys(const struct slc_patched_view *gaps,
-                           uint32_t group,
-                           uint32_t groups,
-                           uint64_t first,
-                           uint64_t *keys)
-{
-    return slc_loop_keys(gaps, avx2_unpack, group, groups, first, keys);
-}
-
-AVX2 static bool avx2_integers(const struct slc_patched_view *above,
-                               uint32_t group,
-                               uint32_t groups,
-                               double low,
-                               double *values)
-{
-    return slc_loop_integers(above, avx2_unpack, group, groups, low, values);
-}
-
-AVX2 static bool avx2_lookup(const uint8_t *packed,
-                             unsigned width,
-                             uint32_t count,
-                             const uint8_t *dictionary,
-                             uint32_t entries,
-                             double *values)
-{
-    return slc_loop_lookup(packed, avx2_unpack, width, count, dictionary, entries, values);
-}
-
-AVX2 static bool avx2_plain(const uint8_t *bytes, uint32_t count, double *values)
-{
-    return slc_loop_plain(bytes, count, values);
-}
-
-AVX2 static uint64_t avx2_field(const uint8_t *indices,
-                                uint32_t count,
-                                unsigned shift,
-                                uint64_t mask,
-                                uint64_t add,
-                                uint32_t *offsets)
-{
-    return slc_loop_field(indices, count, shift, mask, add, offsets);
-}
-
 static const struct slc_decode_ops avx2_ops = {
     .name = "avx2",
     .unpack = avx2_unpack,
-    .sum = avx2_sum,
-    .keys = avx2_keys,
-    .runs = avx2_runs,
     .gather = pext_gather,
     .gather_wide = pext_gather_wide,
     .fields = pext_fields,
-    .settle = avx2_settle,
-    .integers = avx2_integers,
-    .lookup = avx2_lookup,
-    .plain = avx2_plain,
-    .field = avx2_field,
+    LOOP_OPS,
 };
 
 /* The first two generations of AMD's Zen have AVX2 but take some 250 cycles for a pext. */
 static const struct slc_decode_ops avx2_slow_pext_ops = {
     .name = "avx2",
     .unpack = avx2_unpack,
-    .sum = avx2_sum,
-    .keys = avx2_keys,
-    .runs = avx2_runs,
     .gather = avx2_gather,
-    .gather_wide = avx2_gather_wide,
+    .gather_wide = loop_gather_wide,
     .fields = avx2_fields,
-    .settle = avx2_settle,
-    .integers = avx2_integers,
-    .lookup = avx2_lookup,
-    .plain = avx2_plain,
-    .field = avx2_field,
+    LOOP_OPS,
 };
 
 const struct slc_decode_ops *slc_decode_ops_avx2(void)

@@ -358,7 +358,6 @@ AVX512 bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
                                  struct slc_byte_runs *runs)
 {
     struct chunk chunk;
-    const uint32_t *jump;
 
     for (uint32_t g = group; g < group + groups; g++) {
         if (gaps->widths[g] > runs->bits || gaps->widths[g] + gaps->extras[g] > GAP_BITS) {
@@ -371,7 +370,7 @@ AVX512 bool slc_avx512_byte_runs(const struct slc_patched_view *gaps,
     /* A run begins at the first nonzero: by a jump, which may be of nothing. */
     chunk.jumps[0] = 0;
     /* Stored by vectors: NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
-    jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;
+    const uint32_t *jump = chunk.group[0].place[0] % 2 == 0 ? chunk.jumps : chunk.jumps + 1;
     chunk.group[0].place[0] |= 1;
     sum_groups(&chunk, groups, runs);
     find_heads(&chunk, jump, runs);

@@ -6,7 +6,6 @@
  * field's bytes together. Products of a block of keys are stored in between, so that one loop keeps
  * a whole matrix in registers and another all it needs of a field.
  */
-#include "storage/codec/decode_ops.h"
 
 #if defined(__x86_64__)
 

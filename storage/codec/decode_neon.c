@@ -258,87 +258,17 @@ static void neon_fields(const struct slc_fields *plan,
 }
 
 /* What the compiler makes of the plain loops is as good. */
-
-static void neon_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
-{
-    slc_loop_sum(gaps, count, first, keys);
-}
-
-static uint32_t neon_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
-{
-    return slc_loop_runs(keys, count, shift, begin);
-}
-
-static void neon_gather_wide(const struct slc_gather *gather,
-                             const uint64_t *keys,
-                             uint32_t count,
-                             uint64_t *fields)
-{
-    slc_loop_gather_wide(gather, keys, count, fields);
-}
-
-static uint32_t neon_settle(uint32_t *fields, uint32_t count, uint32_t base)
-{
-    return slc_loop_settle(fields, count, base);
-}
-
-static bool neon_keys(const struct slc_patched_view *gaps,
-                      uint32_t group,
-                      uint32_t groups,
-                      uint64_t first,
-                      uint64_t *keys)
-{
-    return slc_loop_keys(gaps, neon_unpack, group, groups, first, keys);
-}
-
-static bool neon_integers(const struct slc_patched_view *above,
-                          uint32_t group,
-                          uint32_t groups,
-                          double low,
-                          double *values)
-{
-    return slc_loop_integers(above, neon_unpack, group, groups, low, values);
-}
-
-static bool neon_lookup(const uint8_t *packed,
-                        unsigned width,
-                        uint32_t count,
-                        const uint8_t *dictionary,
-                        uint32_t entries,
-                        double *values)
-{
-    return slc_loop_lookup(packed, neon_unpack, width, count, dictionary, entries, values);
-}
-
-static bool neon_plain(const uint8_t *bytes, uint32_t count, double *values)
-{
-    return slc_loop_plain(bytes, count, values);
-}
-
-static uint64_t neon_field(const uint8_t *indices,
-                           uint32_t count,
-                           unsigned shift,
-                           uint64_t mask,
-                           uint64_t add,
-                           uint32_t *offsets)
-{
-    return slc_loop_field(indices, count, shift, mask, add, offsets);
-}
+#define LOOP_TARGET
+#define LOOP_UNPACK neon_unpack
+#include "storage/codec/decode_loops_tmpl.h"
 
 static const struct slc_decode_ops neon_ops = {
     .name = "neon",
     .unpack = neon_unpack,
-    .sum = neon_sum,
-    .keys = neon_keys,
-    .runs = neon_runs,
     .gather = neon_gather,
-    .gather_wide = neon_gather_wide,
+    .gather_wide = loop_gather_wide,
     .fields = neon_fields,
-    .settle = neon_settle,
-    .integers = neon_integers,
-    .lookup = neon_lookup,
-    .plain = neon_plain,
-    .field = neon_field,
+    LOOP_OPS,
 };
 
 const struct slc_decode_ops *slc_decode_ops_neon(void)

@@ -15,10 +15,9 @@ static void portable_unpack(const uint8_t *packed, unsigned width, uint32_t coun
     slc_loop_unpack(packed, width, count, values);
 }
 
-static void portable_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
-{
-    slc_loop_sum(gaps, count, first, keys);
-}
+#define LOOP_TARGET
+#define LOOP_UNPACK portable_unpack
+#include "storage/codec/decode_loops_tmpl.h"
 
 static void portable_gather(const struct slc_gather *gather,
                             const uint64_t *keys,
@@ -26,14 +25,6 @@ static void portable_gather(const struct slc_gather *gather,
                             uint32_t *fields)
 {
     slc_loop_gather(gather, keys, count, fields);
-}
-
-static void portable_gather_wide(const struct slc_gather *gather,
-                                 const uint64_t *keys,
-                                 uint32_t count,
-                                 uint64_t *fields)
-{
-    slc_loop_gather_wide(gather, keys, count, fields);
 }
 
 static void portable_fields(const struct slc_fields *plan,
@@ -44,73 +35,13 @@ static void portable_fields(const struct slc_fields *plan,
     slc_loop_fields(plan, keys, count, portable_gather, largest);
 }
 
-static uint32_t portable_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
-{
-    return slc_loop_runs(keys, count, shift, begin);
-}
-
-static uint32_t portable_settle(uint32_t *fields, uint32_t count, uint32_t base)
-{
-    return slc_loop_settle(fields, count, base);
-}
-
-static bool portable_keys(const struct slc_patched_view *gaps,
-                          uint32_t group,
-                          uint32_t groups,
-                          uint64_t first,
-                          uint64_t *keys)
-{
-    return slc_loop_keys(gaps, portable_unpack, group, groups, first, keys);
-}
-
-static bool portable_integers(const struct slc_patched_view *above,
-                              uint32_t group,
-                              uint32_t groups,
-                              double low,
-                              double *values)
-{
-    return slc_loop_integers(above, portable_unpack, group, groups, low, values);
-}
-
-static bool portable_lookup(const uint8_t *packed,
-                            unsigned width,
-                            uint32_t count,
-                            const uint8_t *dictionary,
-                            uint32_t entries,
-                            double *values)
-{
-    return slc_loop_lookup(packed, portable_unpack, width, count, dictionary, entries, values);
-}
-
-static bool portable_plain(const uint8_t *bytes, uint32_t count, double *values)
-{
-    return slc_loop_plain(bytes, count, values);
-}
-
-static uint64_t portable_field(const uint8_t *indices,
-                               uint32_t count,
-                               unsigned shift,
-                               uint64_t mask,
-                               uint64_t add,
-                               uint32_t *offsets)
-{
-    return slc_loop_field(indices, count, shift, mask, add, offsets);
-}
-
 static const struct slc_decode_ops portable_ops = {
     .name = "portable",
     .unpack = portable_unpack,
-    .sum = portable_sum,
-    .keys = portable_keys,
-    .runs = portable_runs,
     .gather = portable_gather,
-    .gather_wide = portable_gather_wide,
+    .gather_wide = loop_gather_wide,
     .fields = portable_fields,
-    .settle = portable_settle,
-    .integers = portable_integers,
-    .lookup = portable_lookup,
-    .plain = portable_plain,
-    .field = portable_field,
+    LOOP_OPS,
 };
 
 const struct slc_decode_ops *slc_decode_ops_portable(void)

@@ -2,7 +2,6 @@
 #include "storage/file/block_file.h"
 
 #include "base/memory/checked.h"
-#include "base/memory/limits.h"
 #include "base/memory/memory.h"
 
 #include <errno.h>
@@ -201,12 +200,11 @@ enum slc_status slc_block_file_read(const struct slc_block_file *file,
                                     struct slc_error *err)
 {
     for (uint64_t done = 0, now; done < bytes; done += now) {
-        const struct slc_block_part *part;
         unsigned number;
         uint64_t at;
 
         now = slc_min_u64(slc_block_file_place(file, offset + done, &number, &at), bytes - done);
-        part = &file->parts[number];
+        const struct slc_block_part *part = &file->parts[number];
         SLC_TRY(
             slc_file_read_at(file->files, part->fd, part->path, (char *)data + done, now, at, err));
     }

@@ -361,10 +361,8 @@ static int system_list_folder(void *self,
         return -errno;
     }
     while (rc == 0) {
-        const struct dirent *item;
-
         errno = 0;
-        item = readdir(folder);
+        const struct dirent *item = readdir(folder);
         if (item == NULL) {
             rc = -errno;
             break;

@@ -13,8 +13,6 @@
 
 #ifdef SLC_HAVE_URING
 
-#include "base/memory/checked.h"
-
 #include <errno.h>
 #include <liburing.h>
 #include <sched.h>

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Sets at most: one per open reader of the kind mmap; a process has one or two. */
 enum { MAX_SETS = 64 };

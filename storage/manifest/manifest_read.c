@@ -407,7 +407,6 @@ static enum slc_status
 parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_error *err)
 {
     struct parser parser = {SLC_OK, err};
-    const char *type;
     const json_t *norm = json_object_get(root, "norm");
 
     memset(manifest, 0, sizeof *manifest);
@@ -428,7 +427,7 @@ parse_manifest(const json_t *root, struct slc_manifest *manifest, struct slc_err
         parse_dims(&parser, root, manifest);
     }
     manifest->nnz = get_count(&parser, root, "nnz", INT64_MAX);
-    type = get_string(&parser, root, "value_type");
+    const char *type = get_string(&parser, root, "value_type");
     manifest->value_type = strcmp(type, "f32") == 0 ? SLC_F32 : SLC_F64;
     if (manifest->value_type == SLC_F64 && strcmp(type, "f64") != 0) {
         refuse(&parser, "value_type", "\"f32\" or \"f64\"");

@@ -211,11 +211,10 @@ enum slc_status slc_store_open_within(const struct slc_files *files,
                                       struct slc_error *err)
 {
     struct slc_store opened = {.path = NULL};
-    const struct slc_store_layout *layout;
 
     files = files != NULL ? files : slc_files_system();
     SLC_TRY(slc_manifest_read(files, path, &opened.manifest, err));
-    layout = slc_manifest_find(&opened.manifest, SLC_LAYOUT_BLCO, 0);
+    const struct slc_store_layout *layout = slc_manifest_find(&opened.manifest, SLC_LAYOUT_BLCO, 0);
     if (layout == NULL) {
         return slc_fail_file(err, SLC_ERR_UNSUPPORTED, path,
                              "the store has no layout \"blco\", which this version needs");

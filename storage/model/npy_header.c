@@ -80,10 +80,8 @@ static enum slc_status take_string(struct scanner *scanner, char text[32])
 
 static enum slc_status take_number(struct scanner *scanner, uint64_t *number)
 {
-    const char *start;
-
     skip_space(scanner);
-    start = scanner->at;
+    const char *start = scanner->at;
     *number = 0;
     while (scanner->at < scanner->end && *scanner->at >= '0' && *scanner->at <= '9') {
         if (__builtin_mul_overflow(*number, 10, number) ||

@@ -6,6 +6,7 @@
  */
 #include "storage/scan/tile_scan.h"
 
+#include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "storage/file/block_file.h"
@@ -267,4 +268,20 @@ enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
     pthread_mutex_destroy(&scan.lock);
     release_memory(&scan);
     return status;
+}
+
+void slc_tile_progress_add(struct slc_tile_progress *progress,
+                           const struct slc_tile_scan_options *options,
+                           const char *phase,
+                           uint64_t nnz,
+                           uint64_t total)
+{
+    if (options->progress == NULL) {
+        return;
+    }
+    uint64_t done = atomic_fetch_add(&progress->done, nnz) + nnz;
+    if (!atomic_exchange(&progress->telling, true)) {
+        options->progress(options->context, phase, slc_min_u64(done, total), total);
+        atomic_store(&progress->telling, false);
+    }
 }

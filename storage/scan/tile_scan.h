@@ -12,6 +12,7 @@
 #include "storage/block/reader.h"
 #include "storage/file/files.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +42,15 @@ struct slc_tile_scan_options {
     uint64_t first_row, last_row;
     uint64_t first_tile;         /* .. nor is what lies before this tile */
     const struct slc_stop *stop; /* may be NULL; polled between tiles */
+    /* For slc_tile_progress_add, which steps may call; NULL: no callback. */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total);
+    void *context; /* of progress */
+};
+
+/* Nonzeros that the workers of a scan have finished. */
+struct slc_tile_progress {
+    atomic_uint_fast64_t done;
+    atomic_bool telling; /* one thread at a time calls back */
 };
 
 /* What a scan maps: a block and a decoder per worker. */
@@ -54,5 +64,12 @@ uint64_t slc_tile_scan_memory_bytes(const struct slc_layout_info *info, unsigned
 enum slc_status slc_tile_scan(const struct slc_tile_scan_options *options,
                               const struct slc_tile_steps *steps,
                               struct slc_error *err) SLC_NODISCARD;
+
+/* Adds `nnz` nonzeros and calls options->progress unless another worker does. */
+void slc_tile_progress_add(struct slc_tile_progress *progress,
+                           const struct slc_tile_scan_options *options,
+                           const char *phase,
+                           uint64_t nnz,
+                           uint64_t total);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "storage/block/file_layout.h"
 #include "storage/codec/block_layout.h"
 
 #include <inttypes.h>

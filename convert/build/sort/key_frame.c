@@ -1,6 +1,5 @@
 #include "convert/build/sort/key_frame.h"
 
-#include "base/memory/checked.h"
 #include "base/memory/memory.h"
 
 #include <assert.h>

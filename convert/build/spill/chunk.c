@@ -315,14 +315,12 @@ static bool runs_sound(const struct slc_chunk *chunk)
     uint64_t left = chunk->count;
 
     for (uint32_t r = 0; r < chunk->run_count; r++) {
-        const uint8_t *at;
-
         for (unsigned skipped = 0; skipped < 2; skipped++) {
             if (!skip_varint(&cursor, chunk->lo)) {
                 return false;
             }
         }
-        at = cursor;
+        const uint8_t *at = cursor;
         if (!skip_varint(&cursor, chunk->lo)) {
             return false;
         }

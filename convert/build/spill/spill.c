@@ -7,7 +7,6 @@
 #include "convert/build/spill/spill.h"
 
 #include "base/error/clock.h"
-#include "base/error/log.h"
 #include "base/memory/checked.h"
 #include "base/memory/limits.h"
 #include "base/memory/memory.h"

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SLC_ALWAYS_INLINE static inline __attribute__((always_inline))

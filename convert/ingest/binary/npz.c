@@ -15,7 +15,6 @@
 #include "convert/ingest/binary/zip_member.h"
 
 #include "base/memory/bytes.h"
-#include "base/memory/checked.h"
 
 #include <inttypes.h>
 #include <stdio.h>

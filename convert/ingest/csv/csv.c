@@ -4,7 +4,6 @@
 #include "base/memory/checked.h"
 #include "convert/ingest/csv/csv_read.h"
 #include "convert/ingest/csv/csv_remember.h"
-#include "convert/number/number.h"
 #include "storage/manifest/names.h"
 
 #include <inttypes.h>

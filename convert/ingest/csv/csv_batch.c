@@ -1,6 +1,5 @@
 #include "convert/ingest/csv/csv_batch.h"
 
-#include "base/memory/bytes.h"
 #include "convert/ingest/csv/csv_field.h"
 
 #include <limits.h>

@@ -1,7 +1,5 @@
 #include "convert/ingest/csv/csv_part.h"
 
-#include "base/memory/checked.h"
-
 uint64_t slc_csv_part_bytes(size_t text_bytes)
 {
     return slc_buffer_footprint(

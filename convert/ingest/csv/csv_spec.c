@@ -116,10 +116,8 @@ static bool bin_is_sound(const struct slc_csv_item *item)
 /* Returns what follows the item, at a comma or the end; NULL where it is none. */
 static const char *read_item(const char *at, struct slc_csv_item *item)
 {
-    const char *inner;
-
     *item = (struct slc_csv_item){.rule = SLC_CSV_STRINGS};
-    inner = read_rule(at, item);
+    const char *inner = read_rule(at, item);
     if (inner == NULL) {
         return read_name(at, ",", item->column);
     }
@@ -146,13 +144,12 @@ slc_csv_spec_parse(const char *columns, struct slc_csv_spec *spec, struct slc_er
     spec->order = 0;
     for (;;) {
         struct slc_csv_item *item = &spec->items[spec->order];
-        const char *end;
 
         if (spec->order == SLC_MAX_ORDER) {
             return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS,
                                   "there are more than %d columns", (int)SLC_MAX_ORDER);
         }
-        end = read_item(at, item);
+        const char *end = read_item(at, item);
         if (end == NULL && !bin_is_sound(item)) {
             return slc_fail_field(
                 err, SLC_ERR_USAGE, SLC_FIELD_COLUMNS, "item %u of the columns, '%.60s': %s",

@@ -21,13 +21,12 @@ struct slc_spool {
 static char *spool_path(const struct slc_spool_options *options)
 {
     const char *output = options->output ? options->output : "sluice";
-    const char *slash;
     size_t length = strlen(output);
 
     while (length > 1 && output[length - 1] == '/') {
         length--;
     }
-    slash = memrchr(output, '/', length);
+    const char *slash = memrchr(output, '/', length);
     if (slash) {
         length -= (size_t)(slash + 1 - output);
         output = slash + 1;

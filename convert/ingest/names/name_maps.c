@@ -4,12 +4,10 @@
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "convert/ingest/input/input.h"
-#include "convert/ingest/text/text.h"
 #include "storage/manifest/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE_BYTES = 2 * SLC_LINE_BYTES_MAX };

@@ -11,7 +11,6 @@
 #include "convert/ingest/text/text_scan.h"
 
 #include "base/column_range.h"
-#include "base/memory/checked.h"
 #include "convert/number/number.h"
 
 #include <assert.h>

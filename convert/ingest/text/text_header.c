@@ -354,8 +354,6 @@ read_banner(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 static enum slc_status
 read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error *err)
 {
-    const char *p;
-
     c->line = slc_text_line_at(c->next, c->end);
     c->next = c->line.next;
     c->line_number++;
@@ -365,7 +363,7 @@ read_matrix_market(struct cursor *c, struct slc_text_header *h, struct slc_error
     h->index_base = 1;
     SLC_TRY(read_banner(c, h, err));
     SLC_TRY(need_content(c, "the lengths of the modes and the number of entries", err));
-    p = c->line.begin;
+    const char *p = c->line.begin;
     uint64_t fields = slc_text_field_count(p, c->line.end);
     if (h->dialect == SLC_DIALECT_MATRIXMARKET ? fields != 3 : fields < 2) {
         (void)slc_fail(err, SLC_ERR_INPUT,
@@ -435,7 +433,6 @@ enum slc_status slc_text_sniff(const char *text,
     struct cursor c = {
         .text = text, .end = text + bytes, .complete = complete, .comment = hash_comments};
     struct slc_text_field banner;
-    const char *p;
     bool market = forced == SLC_DIALECT_TACO || forced == SLC_DIALECT_MATRIXMARKET;
     enum slc_status status;
 
@@ -443,7 +440,7 @@ enum slc_status slc_text_sniff(const char *text,
     if (bytes >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
         c.next += 3;
     }
-    p = c.next;
+    const char *p = c.next;
     memcpy(h.comment, hash_comments, sizeof hash_comments);
     h.header_bytes = (uint64_t)(c.next - text);
     if (slc_text_field_next(&p, slc_text_line_at(p, c.end).end, &banner) &&

@@ -1,7 +1,6 @@
 /* Lines and fields; see text_scan.h. Cold code: the row parser has its own loop over good rows. */
 #include "convert/ingest/text/text_scan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { QUOTED_BYTES_MAX = 24 };

@@ -129,15 +129,14 @@ static void check_tensor(const struct slc_made_tensor *tensor)
             struct slc_row_counts first = {0};
 
             for (size_t w = 0; w < SLC_COUNT(team_sizes); w++) {
-                struct slc_row_count_options options = {.files = store.files,
-                                                        .reader = store.reader,
-                                                        .workers = team_sizes[w],
-                                                        .mode = mode,
-                                                        .run_nnz = targets[t]};
+                struct slc_tile_scan_options scan = {.files = store.files,
+                                                     .reader = store.reader,
+                                                     .workers = team_sizes[w],
+                                                     .mode = mode};
                 struct slc_row_counts counts = {0};
                 struct slc_sorted_cuts cuts = {0};
 
-                SLC_ASSERT_OK(slc_row_count(&options, &counts, &err), &err);
+                SLC_ASSERT_OK(slc_row_count(&scan, targets[t], &counts, &err), &err);
                 if (w == 0) {
                     check_counts(&counts, rows, slc_reader_info(store.reader), targets[t]);
                     SLC_ASSERT_OK(slc_sorted_cut(&counts, targets[t], &cuts, &err), &err);
@@ -262,12 +261,12 @@ static void test_faults(void)
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_made_tensor tensor;
     struct slc_store store = {0};
-    struct slc_row_count_options options = {.workers = 2, .run_nnz = 2};
+    struct slc_tile_scan_options scan = {.workers = 2};
 
     slc_made_tensor_create(&tensor, 2, dims, 3000, SLC_MADE_COUNTS, slc_test_seed());
     SLC_ASSERT_OK(slc_store_open(slc_quick_files(), write_store(&tensor), &store, &err), &err);
-    options.files = store.files;
-    options.reader = store.reader;
+    scan.files = store.files;
+    scan.reader = store.reader;
     for (uint64_t k = 1;; k++) {
         struct slc_row_counts counts = {0};
         struct slc_sorted_cuts cuts = {0};
@@ -275,7 +274,7 @@ static void test_faults(void)
 
         slc_error_clear(&err);
         slc_fault_arm(SLC_FAULT_ALLOCATION, k);
-        status = slc_row_count(&options, &counts, &err);
+        status = slc_row_count(&scan, 2, &counts, &err);
         if (status == SLC_OK) {
             status = slc_sorted_cut(&counts, 2, &cuts, &err);
         }

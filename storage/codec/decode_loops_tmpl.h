@@ -1,0 +1,78 @@
+/*
+ * The loops of storage/codec/decode_loops.h as functions of one table, for its instruction set.
+ * Needs LOOP_TARGET, the attribute that names that (it may be empty), and LOOP_UNPACK, the table's
+ * own function that unpacks. LOOP_OPS are their members of struct slc_decode_ops.
+ */
+#include "storage/codec/decode_loops.h"
+
+LOOP_TARGET static void
+loop_sum(const uint64_t *gaps, uint32_t count, uint64_t first, uint64_t *keys)
+{
+    slc_loop_sum(gaps, count, first, keys);
+}
+
+LOOP_TARGET static uint32_t
+loop_runs(const uint64_t *keys, uint32_t count, unsigned shift, uint32_t *begin)
+{
+    return slc_loop_runs(keys, count, shift, begin);
+}
+
+LOOP_TARGET static void loop_gather_wide(const struct slc_gather *gather,
+                                         const uint64_t *keys,
+                                         uint32_t count,
+                                         uint64_t *fields)
+{
+    slc_loop_gather_wide(gather, keys, count, fields);
+}
+
+LOOP_TARGET static uint32_t loop_settle(uint32_t *fields, uint32_t count, uint32_t base)
+{
+    return slc_loop_settle(fields, count, base);
+}
+
+LOOP_TARGET static bool loop_keys(const struct slc_patched_view *gaps,
+                                  uint32_t group,
+                                  uint32_t groups,
+                                  uint64_t first,
+                                  uint64_t *keys)
+{
+    return slc_loop_keys(gaps, LOOP_UNPACK, group, groups, first, keys);
+}
+
+LOOP_TARGET static bool loop_integers(const struct slc_patched_view *above,
+                                      uint32_t group,
+                                      uint32_t groups,
+                                      double low,
+                                      double *values)
+{
+    return slc_loop_integers(above, LOOP_UNPACK, group, groups, low, values);
+}
+
+LOOP_TARGET static bool loop_lookup(const uint8_t *packed,
+                                    unsigned width,
+                                    uint32_t count,
+                                    const uint8_t *dictionary,
+                                    uint32_t entries,
+                                    double *values)
+{
+    return slc_loop_lookup(packed, LOOP_UNPACK, width, count, dictionary, entries, values);
+}
+
+LOOP_TARGET static bool loop_plain(const uint8_t *bytes, uint32_t count, double *values)
+{
+    return slc_loop_plain(bytes, count, values);
+}
+
+LOOP_TARGET static uint64_t loop_field(const uint8_t *indices,
+                                       uint32_t count,
+                                       unsigned shift,
+                                       uint64_t mask,
+                                       uint64_t add,
+                                       uint32_t *offsets)
+{
+    return slc_loop_field(indices, count, shift, mask, add, offsets);
+}
+
+#define LOOP_OPS                                                                                   \
+    .sum = loop_sum, .keys = loop_keys, .runs = loop_runs, .settle = loop_settle,                  \
+    .integers = loop_integers, .lookup = loop_lookup, .plain = loop_plain, .field = loop_field
