@@ -5,7 +5,6 @@
 #include "api/call.h"
 #include "api/objects.h"
 #include "convert/export/export_form.h"
-#include "convert/export/export_lists.h"
 #include "report/export_run.h"
 #include "sluice/convert.h"
 #include "sluice/model.h"

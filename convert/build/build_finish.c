@@ -1,6 +1,6 @@
 /*
- * The second half of the builder: gives the buckets (build_queue.h), under the keys of the store
- * (build_keys.h), to the pipeline that sorts and encodes them; splits those that are larger than a
+ * The second half of the builder: gives the buckets (build_queue.c), under the keys of the store
+ * (build_keys.c), to the pipeline that sorts and encodes them; splits those that are larger than a
  * sort area. Then the manifest.
  */
 #include "convert/build/builder.h"
@@ -9,12 +9,10 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/build/build_keys.h"
 #include "convert/build/build_manifest.h"
 #include "convert/build/build_memory.h"
 #include "convert/build/build_output.h"
 #include "convert/build/build_pipeline.h"
-#include "convert/build/build_queue.h"
 #include "convert/build/build_split.h"
 #include "convert/build/build_tiles.h"
 

@@ -1,5 +1,5 @@
-/* The keys of a store, when all entries have been pushed; see build_keys.h. */
-#include "convert/build/build_keys.h"
+/* The keys of a store, when all entries have been pushed; see builder_internal.h. */
+#include "convert/build/builder_internal.h"
 
 #include "base/error/log.h"
 #include "base/memory/memory.h"

@@ -1,4 +1,4 @@
-#include "convert/build/build_progress.h"
+#include "convert/build/build_output.h"
 
 #include "base/error/clock.h"
 #include "convert/build/resume/build_folder.h"

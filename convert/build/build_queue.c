@@ -1,5 +1,5 @@
-/* Buckets still to be written; see build_queue.h. */
-#include "convert/build/build_queue.h"
+/* Buckets still to be written; see builder_internal.h. */
+#include "convert/build/builder_internal.h"
 
 #include "base/memory/memory.h"
 

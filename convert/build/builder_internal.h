@@ -5,6 +5,7 @@
 #ifndef SLC_CONVERT_BUILDER_INTERNAL_H
 #define SLC_CONVERT_BUILDER_INTERNAL_H
 
+#include "convert/build/bucket_sort.h"
 #include "convert/build/build_types.h"
 #include "convert/build/resume/build_folder.h"
 #include "convert/build/resume/state_file.h"
@@ -100,5 +101,64 @@ enum slc_status slc_build_store(struct slc_builder *builder,
  */
 enum slc_status
 slc_build_drop_spill(struct slc_builder *builder, bool noted, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The keys of a store, when all entries have been pushed and its lengths and the first index are
+ * known: the pushing was done under what a sample let expect of them.
+ */
+
+/*
+ * Flushes what workers still hold, settles which fibers are kept together, and sets of the plan the
+ * keys and how those of every frame become them. Sets *regroup where the buckets were cut for
+ * another base or another run of fibers, which is said. Needs: plan->index_base. Owns:
+ * slc_build_keys_destroy, after an error too. Errors: SLC_ERR_INPUT for an index outside of the
+ * lengths; SLC_ERR_UNSUPPORTED for lengths that no key holds; SLC_ERR_MEMORY; as slc_spill_append.
+ */
+enum slc_status slc_build_keys(struct slc_builder *builder,
+                               const uint64_t *dims,
+                               struct slc_sort_plan *plan,
+                               struct slc_builder_report *report,
+                               bool *regroup,
+                               struct slc_error *err) SLC_NODISCARD;
+void slc_build_keys_destroy(const struct slc_builder *builder, struct slc_sort_plan *plan);
+
+/*
+ * Buckets still to be written, in key order. One that is split has its parts on a level of their
+ * own, above what comes after it.
+ */
+struct slc_build_level {
+    struct slc_build_level *below;
+    struct slc_bucket *buckets;
+    uint32_t count;
+    uint32_t next;
+};
+
+/* Owns: slc_build_queue_clear; all zeros is empty. */
+struct slc_build_queue {
+    struct slc_build_level *top;
+};
+
+/*
+ * The buckets that the push filled, with the keys that each may hold, become the first level; the
+ * builder's buffers are given back. Adds to *filled how many have entries. `regroup`: they were cut
+ * for other keys, so that each may hold any. Errors: SLC_ERR_MEMORY.
+ */
+enum slc_status slc_build_queue_take(struct slc_build_queue *queue,
+                                     struct slc_builder *builder,
+                                     const struct slc_key_layout *layout,
+                                     bool regroup,
+                                     uint64_t *filled,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/* Buckets before all others; takes them (slc_free), after an error too. Errors: SLC_ERR_MEMORY. */
+enum slc_status slc_build_queue_push(struct slc_build_queue *queue,
+                                     struct slc_bucket *buckets,
+                                     uint32_t count,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/* The next bucket, NULL at the end. It stays on its level until `next` of that is moved. */
+struct slc_bucket *slc_build_queue_front(struct slc_build_queue *queue);
+
+void slc_build_queue_clear(struct slc_build_queue *queue);
 
 #endif

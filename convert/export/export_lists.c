@@ -1,4 +1,4 @@
-#include "convert/export/export_lists.h"
+#include "convert/export/export.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"

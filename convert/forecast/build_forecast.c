@@ -8,7 +8,6 @@
 #include "base/memory/memory.h"
 #include "convert/build/build_memory.h"
 #include "convert/build/sort/fiber_guess.h"
-#include "convert/forecast/build_trial.h"
 #include "convert/forecast/species_estimate.h"
 
 #include <math.h>

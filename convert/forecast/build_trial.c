@@ -1,5 +1,5 @@
 /*
- * See convert/forecast/build_trial.h.
+ * See convert/forecast/build_forecast.h.
  *
  * A sample is thin: neighbours in it are farther apart than they will be. In plain order
  * coordinates get cheaper by a bit whenever the number of nonzeros doubles, so the sample is
@@ -11,7 +11,7 @@
  * Tiles end where they would reach too far (tile_cut.h), in thin tensors after every nonzero: such
  * tiles are cells, of which the store may have more than the sample shows.
  */
-#include "convert/forecast/build_trial.h"
+#include "convert/forecast/build_forecast.h"
 
 #include "base/error/clock.h"
 #include "base/key.h"

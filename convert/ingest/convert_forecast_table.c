@@ -5,7 +5,7 @@
  */
 #include "base/memory/checked.h"
 #include "convert/ingest/convert_internal.h"
-#include "convert/ingest/csv/csv_forecast.h"
+#include "convert/ingest/csv/csv_sample.h"
 
 #include <assert.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "convert/layout/relayout.h"
 
 #include "base/memory/memory.h"
-#include "convert/layout/restripe_settle.h"
+#include "convert/layout/restripe.h"
 #include "storage/file/folder_lock.h"
 
 #include <errno.h>

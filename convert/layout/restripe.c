@@ -1,6 +1,6 @@
 /*
  * See convert/layout/restripe.h. Beside a block file P lie, while it is changed, lists of stripes
- * that come or go, or the file that is put together (convert/layout/restripe_settle.h); what is to
+ * that come or go, or the file that is put together (convert/layout/restripe.h); what is to
  * be P becomes it by rename.
  */
 #include "convert/layout/restripe.h"
@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "convert/layout/restripe_settle.h"
 #include "storage/file/block_file.h"
 
 #include <errno.h>

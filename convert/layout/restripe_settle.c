@@ -1,9 +1,9 @@
 /*
- * See convert/layout/restripe_settle.h. Of a list at P.stripes or P.unstripe all stripes are
+ * See convert/layout/restripe.h. Of a list at P.stripes or P.unstripe all stripes are
  * removed, unless P is the list of the same stripes: then it had become P, or had not ceased to be.
  * So one rule settles every crash.
  */
-#include "convert/layout/restripe_settle.h"
+#include "convert/layout/restripe.h"
 
 #include "base/error/log.h"
 #include "base/memory/checked.h"

@@ -5,7 +5,6 @@
 #include "storage/checkpoint/checkpoint_internal.h"
 
 #include "base/memory/checked.h"
-#include "storage/checkpoint/checkpoint_form.h"
 #include "storage/file/folder_lock.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
  * power cut it is what it was, or what it was to be. A section begins where the one before ends,
  * so that offsets are checked against sums of lengths, and lengths against the file first.
  */
-#include "storage/checkpoint/checkpoint_form.h"
+#include "storage/checkpoint/checkpoint_internal.h"
 
 #include "base/hash.h"
 #include "base/memory/bytes.h"

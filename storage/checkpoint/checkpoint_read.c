@@ -8,7 +8,7 @@
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "storage/checkpoint/checkpoint_form.h"
+#include "storage/checkpoint/checkpoint_internal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -14,7 +14,6 @@
 #include "base/error/log.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "storage/checkpoint/checkpoint_form.h"
 #include "storage/file/folder_lock.h"
 
 #include <assert.h>

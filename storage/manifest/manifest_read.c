@@ -14,7 +14,7 @@
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/labels.h"
 #include "storage/manifest/manifest_text.h"
-#include "storage/manifest/names_form.h"
+#include "storage/manifest/names.h"
 
 #include <errno.h>
 #include <inttypes.h>

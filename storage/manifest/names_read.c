@@ -1,12 +1,12 @@
 /*
- * Reads the names of a mode. See storage/manifest/names.h and storage/manifest/names_form.h.
+ * Reads the names of a mode. See storage/manifest/names.h and storage/manifest/names.h.
  * Nothing that the file says is used before it is known to be possible: a forged one is refused.
  */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
-#include "storage/manifest/names_form.h"
+#include "storage/manifest/names.h"
 
 #include <errno.h>
 #include <inttypes.h>

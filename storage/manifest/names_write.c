@@ -1,10 +1,10 @@
-/* Writes the names of a mode. See storage/manifest/names.h and storage/manifest/names_form.h. */
+/* Writes the names of a mode. See storage/manifest/names.h and storage/manifest/names.h. */
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "storage/file/output.h"
-#include "storage/manifest/names_form.h"
+#include "storage/manifest/names.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *
  * Cost: decoding plus about 20 ns per nonzero for forming and mixing the key.
  */
-#include "storage/verify/verify_tile.h"
+#include "storage/verify/verify_internal.h"
 
 #include "base/hash.h"
 #include "base/memory/bytes.h"

@@ -4,7 +4,6 @@
  * many at a time. Every field is also read as a time, whose names
  * must be in bounds, and all of the text as items of --columns.
  */
-#include "convert/ingest/csv/csv_cut.h"
 #include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_record.h"
 #include "convert/ingest/csv/csv_spec.h"

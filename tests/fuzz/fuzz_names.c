@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "base/memory/bytes.h"
-#include "storage/manifest/names_form.h"
+#include "storage/manifest/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>

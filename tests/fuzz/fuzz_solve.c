@@ -13,7 +13,7 @@
 #include "cpu/cpu.h"
 #include "engine/planning/planning.h"
 #include "engine/solve/cp_als.h"
-#include "storage/checkpoint/checkpoint_form.h"
+#include "storage/checkpoint/checkpoint_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

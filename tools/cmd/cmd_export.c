@@ -5,7 +5,6 @@
 #include "base/thread/team.h"
 #include "convert/export/export.h"
 #include "convert/export/export_form.h"
-#include "convert/export/export_lists.h"
 #include "storage/model/run_folder.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/progress/cleanup.h"

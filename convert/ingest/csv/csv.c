@@ -2,7 +2,6 @@
 
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "convert/ingest/csv/csv_read.h"
 #include "convert/ingest/csv/csv_remember.h"
 #include "storage/manifest/names.h"
 

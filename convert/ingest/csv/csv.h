@@ -1,5 +1,5 @@
 /*
- * A table (CSV, TSV) as a source of rows. It is read once, by several threads (csv_read.h): of
+ * A table (CSV, TSV) as a source of rows. It is read once, by several threads (csv_read.c): of
  * every record the modes' indices and the value go to a temporary file without a name, which then
  * is read like any binary tensor, by several threads, and the strings of columns to dictionaries
  * (csv_names.h). Strings are numbered as they first appear: that takes one pass over the text,

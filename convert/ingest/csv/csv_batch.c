@@ -1,4 +1,4 @@
-#include "convert/ingest/csv/csv_batch.h"
+#include "convert/ingest/csv/csv_part.h"
 
 #include "convert/ingest/csv/csv_field.h"
 

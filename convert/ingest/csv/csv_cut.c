@@ -1,4 +1,3 @@
-#include "convert/ingest/csv/csv_cut.h"
 
 #include "convert/ingest/csv/csv_index.h"
 

@@ -1,16 +1,14 @@
 /*
- * See convert/ingest/csv/csv_forecast.h. Dictionaries grow while the table is read and are gone
+ * See convert/ingest/csv/csv_sample.h. Dictionaries grow while the table is read and are gone
  * afterwards. The table of one doubles at once, and has both for as long as that takes: what is
  * held at most is held at the end, or when one of them grows for the last time.
  */
-#include "convert/ingest/csv/csv_forecast.h"
+#include "convert/ingest/csv/csv_sample.h"
 
 #include "base/memory/checked.h"
 #include "convert/ingest/csv/csv_internal.h"
-#include "convert/ingest/csv/csv_read.h"
 #include "convert/ingest/input/row_source.h"
 #include "storage/manifest/names.h"
-#include "storage/manifest/names_form.h"
 
 /* Of a worker's memory, that is touched: text and rows of a piece, strings that are new. */
 #define WORKER_FILLED 0.35

@@ -1,5 +1,5 @@
 /* A piece of a table's text, and the rows that it is translated to: by csv_rows.h record by
- * record, by csv_batch.h many at a time. */
+ * record, by csv_batch.c many at a time. */
 #ifndef SLC_CONVERT_CSV_PART_H
 #define SLC_CONVERT_CSV_PART_H
 
@@ -104,5 +104,18 @@ void slc_csv_part_destroy(struct slc_csv_part *part);
 
 /* Makes room for more rows, when the settled ones are no longer needed. */
 void slc_csv_part_clear(struct slc_csv_part *part);
+
+/*
+ * Regular records of a table (csv_index.h), many at a time and column by column: so a loop does
+ * one thing, and what memory's latency costs is shared by neighbours. What comes of them is what
+ * comes of them one by one (csv_rows.h).
+ */
+
+/*
+ * Translates records of a part from its position on, at most `most` and SLC_CSV_BATCH, for which
+ * there is room for rows and keys. False where the next record is to be translated by itself: it is
+ * not regular, or something is wrong with it. Threads: any number, each with its part.
+ */
+bool slc_csv_take_batch(struct slc_csv_part *part, unsigned most);
 
 #endif

@@ -1,10 +1,10 @@
-#include "convert/ingest/csv/csv_read.h"
+#include "convert/ingest/csv/csv_internal.h"
 
 #include "base/error/clock.h"
 #include "base/error/stop.h"
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
-#include "convert/ingest/csv/csv_cut.h"
+#include "convert/ingest/csv/csv_index.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "convert/ingest/csv/csv_batch.h"
 #include "convert/ingest/csv/csv_field.h"
+#include "convert/ingest/csv/csv_part.h"
 
 #include <string.h>
 

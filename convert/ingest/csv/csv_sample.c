@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
-#include "convert/ingest/csv/csv_cut.h"
+#include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_internal.h"
 #include "convert/ingest/csv/csv_rows.h"
 

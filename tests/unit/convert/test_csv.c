@@ -2,7 +2,6 @@
 #include "base/hash.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
-#include "convert/ingest/csv/csv_cut.h"
 #include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_names.h"
 #include "convert/ingest/csv/csv_record.h"

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/memory/bytes.h"
 #include "base/memory/memory.h"
-#include "convert/ingest/csv/csv_cut.h"
+#include "convert/ingest/csv/csv_index.h"
 #include "convert/ingest/csv/csv_rows.h"
 #include "slc_test.h"
 #include "storage/manifest/names.h"

@@ -11,7 +11,7 @@
 #include "base/memory/bytes.h"
 #include "base/memory/memory.h"
 #include "base/random.h"
-#include "storage/manifest/names_form.h"
+#include "storage/manifest/names.h"
 
 #include <errno.h>
 #include <stdio.h>
