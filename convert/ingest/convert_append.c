@@ -18,21 +18,71 @@
 #include "convert/build/resume/build_folder.h"
 #include "convert/ingest/csv/csv.h"
 #include "convert/ingest/csv/csv_remember.h"
-#include "convert/ingest/names/names_append.h"
+#include "convert/ingest/names/name_maps.h"
+#include "convert/reshape/names_carry.h"
 #include "convert/reshape/store_push.h"
+#include "storage/manifest/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Names of a store that grows. */
+struct names_append {
+    struct slc_names_carry old;       /* of all modes, in their order */
+    const struct slc_name_maps *maps; /* NULL: none has one. Borrowed */
+};
 
 struct slc_appending {
     struct slc_store_push push;
     struct slc_conversion *conversion;
     uint64_t content; /* what tells the store from others */
     struct slc_store_origin origin;
-    struct slc_names_append names;
+    struct names_append names;
     struct slc_store_appended added;
 };
+
+/* The names of a mode by its map, beside those that the store has. */
+static enum slc_status read_names(const struct names_append *append,
+                                  unsigned mode,
+                                  const char *folder,
+                                  struct slc_manifest *manifest,
+                                  struct slc_error *err)
+{
+    const struct slc_names_carry *old = &append->old;
+    const struct slc_store_names *listed = slc_names_carry_find(old, mode);
+    struct slc_names *names = NULL;
+    enum slc_status status =
+        listed != NULL ? slc_names_open(old->files, old->store, listed, &names, err) : SLC_OK;
+
+    SLC_THEN(status, slc_name_maps_attach_mode(append->maps, mode, names, folder, manifest, err));
+    slc_names_close(names);
+    SLC_TRY(status);
+    if (manifest->titles[mode][0] == '\0') {
+        memcpy(manifest->titles[mode], old->titles[mode], sizeof manifest->titles[mode]);
+    }
+    return SLC_OK;
+}
+
+/*
+ * The builder's `attach`: names that the store has stay, and a map has a line for every index of
+ * its mode. A mode is called what its map says, or as before. Errors: SLC_ERR_INPUT with file and
+ * line where the map has another name for an index than the store.
+ */
+static enum slc_status append_names(void *context,
+                                    const char *folder,
+                                    struct slc_manifest *manifest,
+                                    struct slc_error *err)
+{
+    const struct names_append *append = context;
+
+    for (unsigned mode = 0; mode < manifest->order; mode++) {
+        SLC_TRY(append->maps != NULL && append->maps->path[mode] != NULL
+                    ? read_names(append, mode, folder, manifest, err)
+                    : slc_names_carry_mode(&append->old, mode, folder, manifest, err));
+    }
+    return SLC_OK;
+}
 
 /* The file and the options by which it is appended; 0 where it is no file. */
 static uint64_t input_of(const struct slc_conversion *c)
@@ -77,7 +127,7 @@ enum slc_status slc_conversion_open_old(struct slc_conversion *c, struct slc_err
         slc_names_carry_init(&a->names.old, c->options->files, c->options->output, manifest);
         a->names.old.stop = c->options->stop;
         a->names.maps = c->options->names;
-        c->build.attach = slc_names_append;
+        c->build.attach = append_names;
         c->build.attached = &a->names;
         a->added.input = input_of(c);
         (void)snprintf(a->added.source, sizeof a->added.source, "%s", c->options->input);

@@ -365,7 +365,6 @@ static enum slc_status open_writer(struct build *build, struct slc_error *err)
         build->part_done = build->kept.nnz; /* of the one that there is */
         build->part = build->kept.nnz == info->nnz ? build->plan.cuts.count : 0;
     }
-    build->report->kept_partitions = build->kept.partitions;
     build->report->kept_nnz = build->kept.nnz;
     return status;
 }
@@ -473,7 +472,7 @@ static void report_finished(const struct slc_reader *reader, struct slc_sorted_r
     const struct slc_layout_info *info = slc_reader_info(reader);
     bool before = false;
 
-    report->partitions = report->kept_partitions = info->partition_count;
+    report->partitions = info->partition_count;
     report->kept_nnz = info->nnz;
     report->run = info->keys.run;
     for (uint64_t p = 0; p < info->partition_count; p++) {

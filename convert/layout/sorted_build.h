@@ -16,8 +16,7 @@
 struct slc_sorted_report {
     uint64_t partitions, split_rows;
     struct slc_fiber_run run; /* of the keys */
-    uint64_t kept_partitions; /* of an earlier, interrupted build .. */
-    uint64_t kept_nnz;        /* .. and nonzeros */
+    uint64_t kept_nnz;        /* nonzeros of an earlier, interrupted build */
     unsigned count_scans;
     uint64_t gather_scans;
     double count_seconds, gather_seconds, sort_seconds;

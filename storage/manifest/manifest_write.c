@@ -40,14 +40,20 @@ static void put_member(json_t *object, const char *name, json_t *value, bool *ok
     }
 }
 
+/* The same for an element of an array. */
+static void put_element(json_t *array, json_t *value, bool *ok)
+{
+    if (json_array_append_new(array, value) != 0) {
+        *ok = false;
+    }
+}
+
 static json_t *json_dims(const struct slc_manifest *manifest, bool *ok)
 {
     json_t *dims = json_array();
 
     for (unsigned mode = 0; mode < manifest->order; mode++) {
-        if (json_array_append_new(dims, json_count(manifest->dims[mode])) != 0) {
-            *ok = false;
-        }
+        put_element(dims, json_count(manifest->dims[mode]), ok);
     }
     return dims;
 }
@@ -69,9 +75,7 @@ static json_t *json_layouts(const struct slc_manifest *manifest, bool *ok)
         put_member(object, "block_count", json_count(layout->block_count), ok);
         put_member(object, "index_bytes", json_count(layout->index_bytes), ok);
         put_member(object, "header_hash", json_hex(layout->header_hash), ok);
-        if (json_array_append_new(layouts, object) != 0) {
-            *ok = false;
-        }
+        put_element(layouts, object, ok);
     }
     return layouts;
 }
@@ -88,9 +92,7 @@ static json_t *json_permutations(const struct slc_manifest *manifest, bool *ok)
         put_member(object, "file", slc_json_string(permutation->file), ok);
         put_member(object, "file_bytes", json_count(permutation->file_bytes), ok);
         put_member(object, "hash", json_hex(permutation->hash), ok);
-        if (json_array_append_new(permutations, object) != 0) {
-            *ok = false;
-        }
+        put_element(permutations, object, ok);
     }
     return permutations;
 }
@@ -107,9 +109,7 @@ static json_t *json_appended(const struct slc_store_origin *origin, bool *ok)
         put_member(object, "input", json_hex(appended->input), ok);
         put_member(object, "content", json_hex(appended->content), ok);
         put_member(object, "entries", json_count(appended->entries), ok);
-        if (json_array_append_new(list, object) != 0) {
-            *ok = false;
-        }
+        put_element(list, object, ok);
     }
     return list;
 }
@@ -127,9 +127,7 @@ static json_t *json_names(const struct slc_manifest *manifest, bool *ok)
         put_member(object, "count", json_count(names->count), ok);
         put_member(object, "file_bytes", json_count(names->file_bytes), ok);
         put_member(object, "hash", json_hex(names->hash), ok);
-        if (json_array_append_new(list, object) != 0) {
-            *ok = false;
-        }
+        put_element(list, object, ok);
     }
     return list;
 }
@@ -147,9 +145,7 @@ static json_t *json_titles(const struct slc_manifest *manifest, bool *ok)
     }
     json_t *titles = json_array();
     for (unsigned mode = 0; mode < manifest->order; mode++) {
-        if (json_array_append_new(titles, slc_json_string(manifest->titles[mode])) != 0) {
-            *ok = false;
-        }
+        put_element(titles, slc_json_string(manifest->titles[mode]), ok);
     }
     *ok = *ok && titles != NULL;
     return titles;

@@ -115,17 +115,18 @@ enum slc_status slc_npy_write_vector(const struct slc_files *files,
 }
 
 /* An open .npy file whose header has been read. */
-struct source {
+struct slc_npy_rows {
     const struct slc_files *files;
-    const char *path;
+    char *path;
     int fd;
     uint64_t file_bytes;
     uint64_t data_offset;
     struct slc_npy_header header;
+    uint8_t *scratch;
 };
 
 /* Reads and parses the header; `text` has SLC_NPY_MAX_HEADER bytes. */
-static enum slc_status read_header(struct source *source, char *text, struct slc_error *err)
+static enum slc_status read_header(struct slc_npy_rows *source, char *text, struct slc_error *err)
 {
     uint8_t start[SLC_NPY_START_BYTES] = {0};
     uint64_t have = slc_min_u64(source->file_bytes, sizeof start);
@@ -146,7 +147,7 @@ static enum slc_status read_header(struct source *source, char *text, struct slc
 }
 
 /* The shape against what was asked for and against the size of the file. */
-static enum slc_status check_shape(const struct source *source,
+static enum slc_status check_shape(const struct slc_npy_rows *source,
                                    uint64_t expect_rows,
                                    uint32_t expect_cols,
                                    struct slc_error *err)
@@ -211,62 +212,59 @@ static double load_item(const struct slc_npy_header *header, const uint8_t *at)
     }
 }
 
-/* Places `count` items, the first of which is number `first` of the file. */
-static enum slc_status place_items(const struct slc_npy_header *header,
-                                   const uint8_t *items,
-                                   uint64_t first,
-                                   uint64_t count,
-                                   struct slc_matrix *matrix,
-                                   struct slc_error *err)
-{
-    uint64_t line = header->fortran_order ? matrix->rows : matrix->cols;
-    uint64_t major = first / line;
-    uint64_t minor = first % line;
-
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t row = header->fortran_order ? minor : major;
-        uint64_t col = header->fortran_order ? major : minor;
-        double value = load_item(header, items + i * header->item_bytes);
-
-        if (!isfinite(matrix->type == SLC_F64 ? value : (double)(float)value)) {
-            return slc_matrix_refuse(matrix, row, col, value, err);
-        }
-        if (matrix->type == SLC_F64) {
-            slc_matrix_row_f64(matrix, row)[col] = value;
-        } else {
-            slc_matrix_row_f32(matrix, row)[col] = (float)value;
-        }
-        if (++minor == line) {
-            minor = 0;
-            major++;
-        }
-    }
-    return SLC_OK;
-}
-
-static enum slc_status read_items(const struct source *source,
+/*
+ * Reads `count` items from number `first` of the file on: into `matrix`, or where it is NULL to
+ * every `stride`-th place of `values`.
+ */
+static enum slc_status read_items(const struct slc_npy_rows *source,
+                                  uint64_t first,
+                                  uint64_t count,
                                   struct slc_matrix *matrix,
-                                  uint8_t *scratch,
+                                  double *values,
+                                  uint64_t stride,
                                   struct slc_error *err)
 {
     const struct slc_npy_header *header = &source->header;
-    uint64_t total = matrix->rows * matrix->cols;
-    uint64_t done = 0;
+    const struct slc_matrix shape = {.cols = (uint32_t)header->shape[1]};
+    const bool narrow = matrix != NULL && matrix->type == SLC_F32;
+    const uint64_t line = header->shape[header->fortran_order ? 0 : 1];
+    uint64_t major = line > 0 ? first / line : 0;
+    uint64_t minor = line > 0 ? first % line : 0;
 
-    while (done < total) {
-        uint64_t count = slc_min_u64(total - done, SCRATCH_BYTES / header->item_bytes);
+    for (uint64_t done = 0, more; done < count; done += more) {
+        more = slc_min_u64(count - done, SCRATCH_BYTES / header->item_bytes);
+        SLC_TRY(slc_file_read_at(source->files, source->fd, source->path, source->scratch,
+                                 more * header->item_bytes,
+                                 source->data_offset + (first + done) * header->item_bytes, err));
+        for (uint64_t i = 0; i < more; i++) {
+            const uint64_t row = header->fortran_order ? minor : major;
+            const uint64_t col = header->fortran_order ? major : minor;
+            const double value = load_item(header, source->scratch + i * header->item_bytes);
 
-        SLC_TRY(slc_file_read_at(source->files, source->fd, source->path, scratch,
-                                 count * header->item_bytes,
-                                 source->data_offset + done * header->item_bytes, err));
-        SLC_TRY(place_items(header, scratch, done, count, matrix, err));
-        done += count;
+            if (!isfinite(narrow ? (double)(float)value : value)) {
+                enum slc_status status = slc_matrix_refuse(&shape, row, col, value, err);
+
+                slc_error_locate_file(err, source->path);
+                return status;
+            }
+            if (matrix == NULL) {
+                values[(done + i) * stride] = value;
+            } else if (narrow) {
+                slc_matrix_row_f32(matrix, row)[col] = (float)value;
+            } else {
+                slc_matrix_row_f64(matrix, row)[col] = value;
+            }
+            if (++minor == line) {
+                minor = 0;
+                major++;
+            }
+        }
     }
     return SLC_OK;
 }
 
 /* Reads the header of the open file and checks it; `text` has SCRATCH_BYTES bytes. */
-static enum slc_status read_shape(struct source *source,
+static enum slc_status read_shape(struct slc_npy_rows *source,
                                   uint64_t expect_rows,
                                   uint32_t expect_cols,
                                   uint8_t *text,
@@ -284,84 +282,17 @@ static enum slc_status read_shape(struct source *source,
     return check_shape(source, expect_rows, expect_cols, err);
 }
 
-/* Opens a file and reads its shape. Owns: close_source, also after an error. */
-static enum slc_status open_source(struct source *source,
-                                   uint64_t expect_rows,
-                                   uint32_t expect_cols,
-                                   uint8_t **scratch,
-                                   struct slc_error *err)
+static enum slc_status open_rows(struct slc_npy_rows *rows,
+                                 uint64_t expect_rows,
+                                 uint32_t expect_cols,
+                                 struct slc_error *err)
 {
-    *scratch = NULL;
-    source->fd =
-        source->files->open(source->files->self, source->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
-    SLC_TRY(slc_check_call(source->fd, err, source->path, "opening the file"));
-    *scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
-    SLC_TRY(slc_check_memory(*scratch != NULL, err, "for reading %s", source->path));
-    return read_shape(source, expect_rows, expect_cols, *scratch, err);
+    rows->fd = rows->files->open(rows->files->self, rows->path, O_RDONLY | SLC_OPEN_PLAIN, 0);
+    SLC_TRY(slc_check_call(rows->fd, err, rows->path, "opening the file"));
+    rows->scratch = slc_malloc(SCRATCH_BYTES); /* holds the header's text first */
+    SLC_TRY(slc_check_memory(rows->scratch != NULL, err, "for reading %s", rows->path));
+    return read_shape(rows, expect_rows, expect_cols, rows->scratch, err);
 }
-
-/* Closes what was opened, and completes the message of an error. */
-static void
-close_source(struct source *source, uint8_t *scratch, enum slc_status status, struct slc_error *err)
-{
-    slc_free(scratch);
-    if (source->fd >= 0) {
-        (void)source->files->close(source->files->self, source->fd);
-        if (status != SLC_OK) {
-            slc_error_locate_file(err, source->path);
-        }
-    }
-}
-
-enum slc_status slc_npy_read(const struct slc_files *files,
-                             const char *path,
-                             enum slc_value_type type,
-                             uint64_t expect_rows,
-                             uint32_t expect_cols,
-                             struct slc_matrix *matrix,
-                             struct slc_error *err)
-{
-    struct source source = {.files = slc_files_or_system(files), .path = path};
-    struct slc_matrix read = {.rows = 0};
-    uint8_t *scratch;
-    enum slc_status status = open_source(&source, expect_rows, expect_cols, &scratch, err);
-
-    memset(matrix, 0, sizeof *matrix);
-    SLC_THEN(status, slc_matrix_create(&read, type, source.header.shape[0],
-                                       (uint32_t)source.header.shape[1], err));
-    SLC_THEN(status, read_items(&source, &read, scratch, err));
-    close_source(&source, scratch, status, err);
-    if (status == SLC_OK) {
-        *matrix = read;
-    } else {
-        slc_matrix_destroy(&read);
-    }
-    return status;
-}
-
-enum slc_status slc_npy_shape(const struct slc_files *files,
-                              const char *path,
-                              uint64_t expect_rows,
-                              uint64_t *rows,
-                              uint32_t *cols,
-                              struct slc_error *err)
-{
-    struct source source = {.files = slc_files_or_system(files), .path = path};
-    uint8_t *scratch;
-    enum slc_status status = open_source(&source, expect_rows, 0, &scratch, err);
-
-    close_source(&source, scratch, status, err);
-    SLC_TRY(status);
-    *rows = source.header.shape[0];
-    *cols = (uint32_t)source.header.shape[1];
-    return SLC_OK;
-}
-
-struct slc_npy_rows {
-    struct source source;
-    char *path;
-    uint8_t *scratch;
-};
 
 enum slc_status slc_npy_rows_open(const struct slc_files *files,
                                   const char *path,
@@ -377,13 +308,11 @@ enum slc_status slc_npy_rows_open(const struct slc_files *files,
         slc_free(opened);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading %s", path);
     }
-    opened->source = (struct source){.files = slc_files_or_system(files), .path = opened->path};
-    enum slc_status status =
-        open_source(&opened->source, expect_rows, expect_cols, &opened->scratch, err);
+    opened->files = slc_files_or_system(files);
+    enum slc_status status = open_rows(opened, expect_rows, expect_cols, err);
     if (status != SLC_OK) {
-        close_source(&opened->source, opened->scratch, status, err);
-        slc_free(opened->path);
-        slc_free(opened);
+        slc_error_locate_file(opened->fd >= 0 ? err : NULL, path);
+        slc_npy_rows_close(opened);
         return status;
     }
     *rows = opened;
@@ -393,10 +322,55 @@ enum slc_status slc_npy_rows_open(const struct slc_files *files,
 void slc_npy_rows_close(struct slc_npy_rows *rows)
 {
     if (rows != NULL) {
-        close_source(&rows->source, rows->scratch, SLC_OK, NULL);
+        if (rows->fd >= 0) {
+            (void)rows->files->close(rows->files->self, rows->fd);
+        }
+        slc_free(rows->scratch);
         slc_free(rows->path);
         slc_free(rows);
     }
+}
+
+enum slc_status slc_npy_read(const struct slc_files *files,
+                             const char *path,
+                             enum slc_value_type type,
+                             uint64_t expect_rows,
+                             uint32_t expect_cols,
+                             struct slc_matrix *matrix,
+                             struct slc_error *err)
+{
+    struct slc_matrix read = {.rows = 0};
+    struct slc_npy_rows *rows;
+
+    memset(matrix, 0, sizeof *matrix);
+    SLC_TRY(slc_npy_rows_open(files, path, expect_rows, expect_cols, &rows, err));
+    const uint64_t *shape = rows->header.shape;
+    enum slc_status status = slc_matrix_create(&read, type, shape[0], (uint32_t)shape[1], err);
+    SLC_THEN(status, read_items(rows, 0, shape[0] * shape[1], &read, NULL, 0, err));
+    slc_npy_rows_close(rows);
+    if (status == SLC_OK) {
+        *matrix = read;
+    } else {
+        slc_error_locate_file(err, path);
+        slc_matrix_destroy(&read);
+    }
+    return status;
+}
+
+enum slc_status slc_npy_shape(const struct slc_files *files,
+                              const char *path,
+                              uint64_t expect_rows,
+                              uint64_t *rows,
+                              uint32_t *cols,
+                              struct slc_error *err)
+{
+    struct slc_npy_rows *opened;
+    enum slc_value_type type;
+
+    SLC_TRY(slc_npy_rows_open(files, path, expect_rows, 0, &opened, err));
+    slc_npy_rows_shape(opened, rows, cols, &type);
+    slc_npy_rows_close(opened);
+    return SLC_OK;
 }
 
 void slc_npy_rows_shape(const struct slc_npy_rows *rows,
@@ -404,47 +378,9 @@ void slc_npy_rows_shape(const struct slc_npy_rows *rows,
                         uint32_t *cols,
                         enum slc_value_type *type)
 {
-    *count = rows->source.header.shape[0];
-    *cols = (uint32_t)rows->source.header.shape[1];
-    *type =
-        rows->source.header.kind == 'f' && rows->source.header.item_bytes == 4 ? SLC_F32 : SLC_F64;
-}
-
-/* `count` items from number `first` of the file on, to every `stride`-th place of `values`. */
-static enum slc_status read_run(struct slc_npy_rows *rows,
-                                uint64_t first,
-                                uint64_t count,
-                                double *values,
-                                uint64_t stride,
-                                struct slc_error *err)
-{
-    const struct source *source = &rows->source;
-    const struct slc_npy_header *header = &source->header;
-    const uint64_t line = header->shape[header->fortran_order ? 0 : 1];
-
-    for (uint64_t done = 0, more; done < count; done += more) {
-        more = slc_min_u64(count - done, SCRATCH_BYTES / header->item_bytes);
-        enum slc_status status = slc_file_read_at(
-            source->files, source->fd, source->path, rows->scratch, more * header->item_bytes,
-            source->data_offset + (first + done) * header->item_bytes, err);
-        SLC_TRY(status);
-        for (uint64_t i = 0; i < more; i++) {
-            const double value = load_item(header, rows->scratch + i * header->item_bytes);
-
-            if (!isfinite(value)) {
-                const struct slc_matrix shape = {.cols = (uint32_t)header->shape[1]};
-                const uint64_t major = (first + done + i) / line;
-                const uint64_t minor = (first + done + i) % line;
-
-                status = slc_matrix_refuse(&shape, header->fortran_order ? minor : major,
-                                           header->fortran_order ? major : minor, value, err);
-                slc_error_locate_file(err, source->path);
-                return status;
-            }
-            values[(done + i) * stride] = value;
-        }
-    }
-    return SLC_OK;
+    *count = rows->header.shape[0];
+    *cols = (uint32_t)rows->header.shape[1];
+    *type = rows->header.kind == 'f' && rows->header.item_bytes == 4 ? SLC_F32 : SLC_F64;
 }
 
 enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
@@ -453,15 +389,16 @@ enum slc_status slc_npy_rows_read(struct slc_npy_rows *rows,
                                   double *values,
                                   struct slc_error *err)
 {
-    const struct slc_npy_header *header = &rows->source.header;
+    const struct slc_npy_header *header = &rows->header;
     const uint64_t cols = header->shape[1];
 
     assert(first <= header->shape[0] && count <= header->shape[0] - first);
     if (!header->fortran_order) {
-        return read_run(rows, first * cols, count * cols, values, 1, err);
+        return read_items(rows, first * cols, count * cols, NULL, values, 1, err);
     }
     for (uint64_t col = 0; col < cols; col++) {
-        SLC_TRY(read_run(rows, col * header->shape[0] + first, count, values + col, cols, err));
+        SLC_TRY(
+            read_items(rows, col * header->shape[0] + first, count, NULL, values + col, cols, err));
     }
     return SLC_OK;
 }
