@@ -15,11 +15,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static enum slc_status no_memory(struct slc_error *err)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-}
-
 /* One change of a layout. */
 struct change {
     const struct slc_relayout *layouts;
@@ -58,9 +53,7 @@ static enum slc_status begin_change(const struct slc_relayout *layouts,
     }
     change->path = slc_path_join(layouts->options.store, change->listed->file);
     change->next = change->path == NULL ? NULL : slc_restripe_path(change->path, suffix);
-    if (change->next == NULL) {
-        return no_memory(err);
-    }
+    SLC_TRY(slc_check_memory(change->next != NULL, err, "for a path"));
     SLC_TRY(slc_stripe_list_load(change->files, change->path, &change->old, &change->striped, err));
     return slc_block_file_open(change->files, change->path, "opening a block file", &change->from,
                                err);
@@ -159,7 +152,7 @@ static enum slc_status write_list(const struct change *change,
 static enum slc_status note_leaving(const struct change *change, struct slc_error *err)
 {
     char *path = slc_restripe_path(change->path, SLC_STRIPES_LEAVING);
-    enum slc_status status = path == NULL ? no_memory(err) : SLC_OK;
+    enum slc_status status = slc_check_memory(path != NULL, err, "for a path");
 
     if (status == SLC_OK && change->striped) {
         status = write_list(change, &change->old, path, err);
@@ -183,7 +176,7 @@ static enum slc_status write_stripes(const struct change *change,
             slc_stripe_path(&list->shape, change->path, list->folders[made], made), -1};
         status =
             parts[made].path == NULL
-                ? no_memory(err)
+                ? slc_fail(err, SLC_ERR_MEMORY, "no memory for a path")
                 : create_file(change->files, SLC_PAGE_BYTES + slc_stripe_bytes(&list->shape, made),
                               &parts[made], err);
         if (status == SLC_OK) {
@@ -252,9 +245,7 @@ static enum slc_status are_there(const struct change *change,
         struct slc_error ignored = SLC_ERROR_INIT;
         int fd = -1;
 
-        if (path == NULL) {
-            return no_memory(err);
-        }
+        SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
         *there =
             slc_stripe_open(change->files, &change->old.shape, k, path, &fd, &ignored) == SLC_OK;
         if (fd >= 0) {
@@ -312,9 +303,7 @@ static enum slc_status make_list(const struct change *change,
                                             .count = count};
     for (unsigned k = 0; k < count; k++) {
         list->folders[k] = slc_strdup(folders[k]);
-        if (list->folders[k] == NULL) {
-            return no_memory(err);
-        }
+        SLC_TRY(slc_check_memory(list->folders[k] != NULL, err, "for a path"));
     }
     list->shape.id = identity(change, list);
     return SLC_OK;

@@ -29,11 +29,6 @@ char *slc_restripe_path(const char *path, const char *suffix)
     return text;
 }
 
-static enum slc_status no_memory(struct slc_error *err)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-}
-
 static enum slc_status
 remove_file(const struct slc_files *files, const char *path, struct slc_error *err)
 {
@@ -76,7 +71,7 @@ static enum slc_status
 sync_gone(const struct slc_files *files, const char *path, struct slc_error *err)
 {
     char *folder = slc_path_parent(path);
-    enum slc_status status = folder == NULL ? no_memory(err) : SLC_OK;
+    enum slc_status status = slc_check_memory(folder != NULL, err, "for a path");
     int code = 0;
 
     if (status == SLC_OK && (code = files->sync_folder(files->self, folder)) == -ENOENT) {
@@ -123,8 +118,8 @@ static enum slc_status remove_stripes(const struct slc_files *files,
     for (unsigned k = 0; k < list->shape.count && status == SLC_OK; k++) {
         char *stripe = slc_stripe_path(&list->shape, path, list->folders[k], k);
 
-        status =
-            stripe == NULL ? no_memory(err) : remove_stripe(files, stripe, &list->shape, k, err);
+        status = slc_check_memory(stripe != NULL, err, "for a path");
+        SLC_THEN(status, remove_stripe(files, stripe, &list->shape, k, err));
         slc_free(stripe);
     }
     return status;
@@ -139,8 +134,8 @@ enum slc_status slc_restripe_settle_list(const struct slc_files *files,
     char *left = slc_restripe_path(path, suffix);
     struct slc_stripe_list list = {.shape = {0}}, own = {.shape = {0}};
     bool found = false, has_own = false;
-    enum slc_status status =
-        left == NULL ? no_memory(err) : slc_stripe_list_load(files, left, &list, &found, err);
+    enum slc_status status = slc_check_memory(left != NULL, err, "for a path");
+    SLC_THEN(status, slc_stripe_list_load(files, left, &list, &found, err));
 
     if (status == SLC_OK && found) {
         status = slc_stripe_list_load(files, path, &own, &has_own, err);
@@ -202,9 +197,7 @@ slc_restripe_settle(const struct slc_files *files, const char *store, struct slc
             return SLC_OK;
         }
         char *path = slc_path_join(store, leftover.name);
-        if (path == NULL) {
-            return no_memory(err);
-        }
+        SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
         if (leftover.list) {
             path[strlen(path) - strlen(leftover.suffix)] = '\0';
             status = slc_restripe_settle_list(files, path, leftover.suffix, err);
@@ -230,7 +223,7 @@ slc_restripe_discard(const struct slc_files *files, const char *path, struct slc
 
         left = slc_restripe_path(path, SLC_STRIPES_LEAVING);
         if (left == NULL) {
-            status = no_memory(err);
+            status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
         } else if ((code = files->rename(files->self, path, left)) < 0) {
             status = slc_fail_errno(err, -code, path, "moving a list of stripes aside");
         } else {

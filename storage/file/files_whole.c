@@ -94,11 +94,6 @@ enum slc_status slc_file_write_at(const struct slc_files *files,
     return SLC_OK;
 }
 
-static enum slc_status no_memory(struct slc_error *err, const char *what)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for %s", what);
-}
-
 /* Reads the open file `fd` into fresh memory with a 0 behind it. */
 static enum slc_status load_open(const struct slc_files *files,
                                  int fd,
@@ -122,9 +117,7 @@ static enum slc_status load_open(const struct slc_files *files,
                              stat.bytes, limit_bytes);
     }
     char *memory = slc_malloc((size_t)stat.bytes + 1);
-    if (memory == NULL) {
-        return no_memory(err, "a file's contents");
-    }
+    SLC_TRY(slc_check_memory(memory != NULL, err, "for a file's contents"));
     enum slc_status status = slc_file_read_at(files, fd, path, memory, stat.bytes, 0, err);
     if (status != SLC_OK) {
         slc_free(memory);
@@ -197,9 +190,7 @@ slc_name_sync(const struct slc_files *files, const char *path, struct slc_error 
     char *folder = slc_path_parent(path);
     enum slc_status status = SLC_OK;
 
-    if (folder == NULL) {
-        return no_memory(err, "the path of a folder");
-    }
+    SLC_TRY(slc_check_memory(folder != NULL, err, "for the path of a folder"));
     int rc = files->sync_folder(files->self, folder);
     if (rc < 0) {
         status = slc_fail_errno(err, -rc, folder, "syncing the folder");
@@ -228,7 +219,7 @@ static int remove_entry(void *context, const char *name, char kind)
     int rc = 0;
 
     if (path == NULL) {
-        removal->status = no_memory(removal->err, "a path");
+        removal->status = slc_fail(removal->err, SLC_ERR_MEMORY, "no memory for a path");
         return 1;
     }
     if (kind == 'd' && removal->depth > 0) {

@@ -131,11 +131,6 @@ bool slc_labels_sound(struct slc_labels *labels)
     return sound;
 }
 
-static enum slc_status no_memory(struct slc_error *err)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-}
-
 static void encode_header(uint8_t *header, uint64_t length, unsigned mode)
 {
     memset(header, 0, HEADER_BYTES);
@@ -167,9 +162,7 @@ enum slc_status slc_labels_write(struct slc_labels *labels,
         .mode = mode, .file_bytes = file_bytes, .hash = slc_hash64(bytes, file_bytes)};
     snprintf(listed->file, sizeof listed->file, "perm-%u.bin", mode + 1);
     char *path = slc_path_join(folder, listed->file);
-    if (path == NULL) {
-        return no_memory(err);
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     enum slc_status status = slc_file_replace(files, path, bytes, file_bytes, err);
     slc_free(path);
     return status;
@@ -302,9 +295,7 @@ static enum slc_status read_labels(const struct slc_files *files,
     char *path = slc_path_join(folder, listed->file);
     uint8_t *bytes;
 
-    if (path == NULL) {
-        return no_memory(err);
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     assert(listed->file_bytes == slc_labels_file_bytes(length));
     enum slc_status status = slc_labels_create(labels, length, err);
     if (status == SLC_OK) {
@@ -417,7 +408,7 @@ enum slc_status slc_labels_find(const struct slc_files *files,
     const struct find find = {*low, *high, &first, &last};
     char *path = slc_path_join(folder, listed->file);
     uint8_t *piece = slc_malloc(PIECE_LABELS * sizeof(uint32_t) + SLACK_BYTES);
-    enum slc_status status = path == NULL || piece == NULL ? no_memory(err) : SLC_OK;
+    enum slc_status status = slc_check_memory(path != NULL && piece != NULL, err, "for a path");
     int fd = -1;
 
     assert(listed->file_bytes == slc_labels_file_bytes(length));

@@ -122,11 +122,6 @@ void slc_names_writer_abandon(struct slc_names_writer *writer)
     }
 }
 
-static enum slc_status no_memory(const struct slc_names_writer *writer, struct slc_error *err)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for the names of mode %u", writer->mode + 1);
-}
-
 /* Room for one more entry of the table. */
 static enum slc_status grow_table(struct slc_names_writer *writer, struct slc_error *err)
 {
@@ -136,9 +131,7 @@ static enum slc_status grow_table(struct slc_names_writer *writer, struct slc_er
         return SLC_OK;
     }
     uint8_t *table = slc_realloc(writer->table, room * SLC_NAMES_ENTRY_BYTES);
-    if (table == NULL) {
-        return no_memory(writer, err);
-    }
+    SLC_TRY(slc_check_memory(table != NULL, err, "for the names of mode %u", writer->mode + 1));
     writer->table = table;
     writer->table_room = room;
     return SLC_OK;
@@ -179,9 +172,7 @@ grow_bytes(struct slc_names_writer *writer, uint32_t bytes, struct slc_error *er
         return SLC_OK;
     }
     uint8_t *memory = slc_realloc(writer->bytes, room);
-    if (memory == NULL) {
-        return no_memory(writer, err);
-    }
+    SLC_TRY(slc_check_memory(memory != NULL, err, "for the names of mode %u", writer->mode + 1));
     writer->bytes = memory;
     writer->room = room;
     return SLC_OK;

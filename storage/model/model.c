@@ -28,11 +28,6 @@ static char *factor_path(const char *folder, unsigned mode)
     return slc_path_join(folder, name);
 }
 
-static enum slc_status no_memory(struct slc_error *err)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a model's file");
-}
-
 static enum slc_status write_npy(const struct slc_files *files,
                                  const char *folder,
                                  const struct slc_model_view *model,
@@ -49,14 +44,14 @@ static enum slc_status write_npy(const struct slc_files *files,
     status = slc_name_sync(files, folder, err);
     for (unsigned mode = 0; mode < model->order && status == SLC_OK; mode++) {
         path = factor_path(folder, mode);
-        status =
-            path == NULL ? no_memory(err) : slc_npy_write(files, path, model->factors[mode], err);
+        status = slc_check_memory(path != NULL, err, "for the path of a model's file");
+        SLC_THEN(status, slc_npy_write(files, path, model->factors[mode], err));
         slc_free(path);
     }
     if (status == SLC_OK) {
         path = slc_path_join(folder, "lambda.npy");
-        status = path == NULL ? no_memory(err)
-                              : slc_npy_write_vector(files, path, model->lambda, model->rank, err);
+        status = slc_check_memory(path != NULL, err, "for the path of a model's file");
+        SLC_THEN(status, slc_npy_write_vector(files, path, model->lambda, model->rank, err));
         slc_free(path);
     }
     return status;
@@ -73,8 +68,8 @@ static enum slc_status check_place(const struct slc_files *files,
         return slc_check_outside_stores(files, path, err);
     }
     char *first = slc_model_path(form, path, order, order);
-    enum slc_status status =
-        first == NULL ? no_memory(err) : slc_check_parent_outside_stores(files, first, err);
+    enum slc_status status = slc_check_memory(first != NULL, err, "for the path of a model's file");
+    SLC_THEN(status, slc_check_parent_outside_stores(files, first, err));
     slc_free(first);
     return status;
 }
@@ -198,9 +193,7 @@ enum slc_status slc_model_read(const struct slc_files *files,
             continue;
         }
         char *path = factor_path(folder, mode);
-        if (path == NULL) {
-            return no_memory(err);
-        }
+        SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a model's file"));
         status = slc_npy_read(files, path, type, dims[mode], *rank, &factors[mode], err);
         if (status == SLC_OK && factors[mode].cols > SLC_MAX_RANK) {
             status =
@@ -278,7 +271,7 @@ enum slc_status slc_model_hash(const struct slc_files *files,
 
         if (buffer == NULL || path == NULL) {
             slc_free(path);
-            status = no_memory(err);
+            status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a model's file");
             break;
         }
         status = check_matrix(files, path, dims[mode], rank, err);
@@ -312,9 +305,7 @@ enum slc_status slc_model_read_lambda(const struct slc_files *files,
     struct slc_file_stat stat;
     enum slc_status status;
 
-    if (path == NULL) {
-        return no_memory(err);
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a model's file"));
     files = files != NULL ? files : slc_files_system();
     *found = false;
     int rc = files->stat_path(files->self, path, &stat);

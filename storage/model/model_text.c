@@ -17,11 +17,6 @@
  * spare. */
 enum { NUMBER_ROOM = 32 };
 
-static enum slc_status no_memory(struct slc_error *err)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing a model");
-}
-
 /* One number with 17 significant digits, and what follows it. */
 static enum slc_status
 put_number(struct slc_output *output, double value, char follows, struct slc_error *err)
@@ -79,7 +74,7 @@ static enum slc_status put_factor(struct slc_output *output,
     const uint64_t rows = slc_model_length(model, mode);
     const uint64_t step = slc_max_u64(1, SLC_MODEL_PIECE_NUMBERS / model->rank);
     double *values = slc_malloc(step * model->rank * sizeof *values);
-    enum slc_status status = values != NULL ? SLC_OK : no_memory(err);
+    enum slc_status status = slc_check_memory(values != NULL, err, "for writing a model");
 
     for (uint64_t first = 0, more; first < rows && status == SLC_OK; first += more) {
         more = slc_min_u64(step, rows - first);
@@ -164,7 +159,7 @@ static enum slc_status write_file(const struct slc_files *files,
 {
     char *own = slc_model_path(form, path, model->order, file);
     struct slc_output output;
-    enum slc_status status = own == NULL ? no_memory(err) : SLC_OK;
+    enum slc_status status = slc_check_memory(own != NULL, err, "for writing a model");
 
     SLC_THEN(status, slc_output_open(&output, files, own, err));
     slc_free(own);

@@ -16,11 +16,6 @@
 
 static const char schema[] = "sluice-run-1";
 
-static enum slc_status no_memory(struct slc_error *err)
-{
-    return slc_fail(err, SLC_ERR_MEMORY, "no memory for reading the folder of a run");
-}
-
 char *slc_run_folder_factor(const char *folder, unsigned mode)
 {
     char name[32];
@@ -174,9 +169,7 @@ find_file(const struct slc_files *files, char *path, bool *found, struct slc_err
     struct slc_file_stat stat;
 
     *found = false;
-    if (path == NULL) {
-        return no_memory(err);
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for reading the folder of a run"));
     int rc = files->stat_path(files->self, path, &stat);
     *found = rc >= 0;
     return rc >= 0 || rc == -ENOENT || rc == -ENOTDIR
