@@ -83,13 +83,8 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
                                    struct slc_builder **builder,
                                    struct slc_error *err)
 {
-    struct slc_builder *b;
-    enum slc_status status = check_options(options, order, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
-    b = slc_calloc(1, sizeof *b);
+    SLC_TRY(check_options(options, order, err));
+    struct slc_builder *b = slc_calloc(1, sizeof *b);
     SLC_TRY(slc_check_memory(b != NULL, err, "for the builder"));
     b->options = *options;
     b->options.files = slc_files_or_system(options->files);
@@ -98,33 +93,27 @@ enum slc_status slc_builder_create(const struct slc_builder_options *options,
     b->completable = options->resumable || options->completable;
     b->order = order;
     b->workers = slc_calloc(options->workers, sizeof *b->workers);
-    if (b->workers == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the builder");
-        goto cleanup;
-    }
-    status = check_temp_folder(&b->options, err);
+    enum slc_status status = slc_check_memory(b->workers != NULL, err, "for the builder");
+    SLC_THEN(status, check_temp_folder(&b->options, err));
     SLC_THEN(status, slc_build_folder_begin(&b->folder, b->options.files, options->output,
                                             options->overwrite, b->completable, err));
-    if (status != SLC_OK) {
-        goto cleanup;
+    if (status == SLC_OK) {
+        const char *temp = options->temp_folder;
+
+        b->spill_path = spill_path(b, temp);
+        b->temp_folder = temp != NULL ? slc_strdup(temp) : NULL;
+        status = slc_check_memory(b->spill_path != NULL && (temp == NULL || b->temp_folder != NULL),
+                                  err, "for the path of the spill file");
     }
-    b->spill_path = spill_path(b, options->temp_folder);
-    if (options->temp_folder != NULL) {
-        b->temp_folder = slc_strdup(options->temp_folder);
+    if (status == SLC_OK) {
+        b->options.output = NULL;
+        b->options.temp_folder = NULL;
+        status = slc_build_fibers_start(b, err);
     }
-    if (b->spill_path == NULL || (options->temp_folder != NULL && b->temp_folder == NULL)) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of the spill file");
-        goto cleanup;
-    }
-    b->options.output = NULL;
-    b->options.temp_folder = NULL;
-    status = slc_build_fibers_start(b, err);
     SLC_THEN(status, slc_builder_take_left(b, err));
     if (status == SLC_OK && !b->resumed) {
         status = slc_build_take_push_memory(b, 1, NULL, err);
     }
-
-cleanup:
     if (status != SLC_OK) {
         slc_builder_end(b, status);
         return status;

@@ -250,9 +250,6 @@ static enum slc_status cut_level(const struct slc_tile_scan_options *options,
         .options = options, .run_nnz = run_nnz, .mode = options->mode, .total = info->nnz};
     struct slc_row_counts after = {.scans = counts->scans};
     struct slc_buffer counters = SLC_BUFFER_INIT;
-    struct slc_row_run *large = NULL;
-    enum slc_status status;
-    uint64_t group;
 
     *done = found == 0;
     if (found == 0) {
@@ -261,22 +258,19 @@ static enum slc_status cut_level(const struct slc_tile_scan_options *options,
     level.bits = *row_bits < bits ? *row_bits : bits;
     level.shift = *row_bits - level.bits;
     /* Within the counters of the first level, which all that is asked for has room for. */
-    group = slc_min_u64(found, UINT64_C(1) << (FIRST_BITS - level.bits));
+    uint64_t group = slc_min_u64(found, UINT64_C(1) << (FIRST_BITS - level.bits));
     after.runs = slc_calloc(counts->count + (found << level.bits), sizeof *after.runs);
-    large = slc_calloc(found, sizeof *large);
-    if (after.runs == NULL || large == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the counts of a mode's rows");
-        goto cleanup;
+    struct slc_row_run *large = slc_calloc(found, sizeof *large);
+    enum slc_status status = slc_check_memory(after.runs != NULL && large != NULL, err,
+                                              "for the counts of a mode's rows");
+    SLC_THEN(status, slc_buffer_create(&counters,
+                                       (options->workers * group * sizeof(uint64_t)) << level.bits,
+                                       SLC_PAGES_SMALL, err));
+    if (status == SLC_OK) {
+        (void)find_large(counts, run_nnz, large);
+        level.counters = counters.data;
+        status = refine_runs(&level, large, found, group, counts, &after, err);
     }
-    status =
-        slc_buffer_create(&counters, (options->workers * group * sizeof(uint64_t)) << level.bits,
-                          SLC_PAGES_SMALL, err);
-    if (status != SLC_OK) {
-        goto cleanup;
-    }
-    (void)find_large(counts, run_nnz, large);
-    level.counters = counters.data;
-    status = refine_runs(&level, large, found, group, counts, &after, err);
     if (status == SLC_OK) {
         struct slc_row_run *exchanged = counts->runs;
 
@@ -284,8 +278,6 @@ static enum slc_status cut_level(const struct slc_tile_scan_options *options,
         after.runs = exchanged;
         *row_bits = level.shift;
     }
-
-cleanup:
     slc_buffer_destroy(&counters);
     slc_free(large);
     slc_free(after.runs);

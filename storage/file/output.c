@@ -24,25 +24,23 @@ enum slc_status slc_output_open(struct slc_output *output,
                                 struct slc_error *err)
 {
     size_t length = strlen(path);
-    enum slc_status status;
 
     memset(output, 0, sizeof *output);
     output->files = files != NULL ? files : slc_files_system();
     output->path = slc_strdup(path);
     output->temporary = slc_malloc(length + sizeof ".tmp");
     output->buffer = slc_malloc(SLC_OUTPUT_BUFFER_BYTES);
-    if (output->path == NULL || output->temporary == NULL || output->buffer == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for writing %s", path);
-        goto fail;
-    }
-    memcpy(output->temporary, path, length);
-    memcpy(output->temporary + length, ".tmp", sizeof ".tmp");
-    status = slc_file_take(output->files, output->temporary, &output->lock, &output->fd, err);
+    enum slc_status status = slc_check_memory(output->path != NULL && output->temporary != NULL &&
+                                                  output->buffer != NULL,
+                                              err, "for writing %s", path);
     if (status == SLC_OK) {
-        return SLC_OK;
+        memcpy(output->temporary, path, length);
+        memcpy(output->temporary + length, ".tmp", sizeof ".tmp");
+        status = slc_file_take(output->files, output->temporary, &output->lock, &output->fd, err);
     }
-fail:
-    release(output);
+    if (status != SLC_OK) {
+        release(output);
+    }
     return status;
 }
 

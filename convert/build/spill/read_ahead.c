@@ -124,8 +124,6 @@ enum slc_status slc_read_ahead_create(const struct slc_read_ahead_options *optio
                                       struct slc_error *err)
 {
     struct slc_read_ahead *a = slc_calloc(1, sizeof *a);
-    enum slc_status status;
-    uint32_t i;
 
     assert(options->buffers >= 2 && options->requests > 0);
     assert(options->buffer_bytes % SLC_PAGE_BYTES == 0);
@@ -138,26 +136,22 @@ enum slc_status slc_read_ahead_create(const struct slc_read_ahead_options *optio
     pthread_cond_init(&a->changed, NULL);
     a->requests = slc_calloc(options->requests, sizeof *a->requests);
     a->buffers = slc_calloc(options->buffers, sizeof *a->buffers);
-    if (a->requests == NULL || a->buffers == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for reading ahead");
-        goto cleanup;
-    }
-    for (i = 0; i < options->buffers; i++) {
+    enum slc_status status =
+        slc_check_memory(a->requests != NULL && a->buffers != NULL, err, "for reading ahead");
+    for (uint32_t i = 0; i < options->buffers && status == SLC_OK; i++) {
         a->buffers[i].data = options->memory + (size_t)i * options->buffer_bytes;
         a->buffers[i].next = a->free;
         a->free = &a->buffers[i];
     }
-    status = slc_thread_start(&a->thread, read_requests, a,
-                              "the thread that reads the spill file ahead", err);
+    SLC_THEN(status, slc_thread_start(&a->thread, read_requests, a,
+                                      "the thread that reads the spill file ahead", err));
     a->has_thread = status == SLC_OK;
-    if (status == SLC_OK) {
-        *ahead = a;
-        a = NULL;
+    if (status != SLC_OK) {
+        slc_read_ahead_destroy(a);
+        return status;
     }
-
-cleanup:
-    slc_read_ahead_destroy(a);
-    return status;
+    *ahead = a;
+    return SLC_OK;
 }
 
 void slc_read_ahead_destroy(struct slc_read_ahead *ahead)

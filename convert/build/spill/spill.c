@@ -85,12 +85,10 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
                                  struct slc_spill **spill,
                                  struct slc_error *err)
 {
-    struct slc_spill *s;
-    enum slc_status status = SLC_OK;
+    struct slc_spill *s = slc_calloc(1, sizeof *s);
 
     assert(options->segment_count >= SLC_SPILL_SEGMENTS_MIN);
     assert(options->segment_bytes % SLC_PAGE_BYTES == 0);
-    s = slc_calloc(1, sizeof *s);
     SLC_TRY(slc_check_memory(s != NULL, err, "for the spill stream"));
     s->files = options->files;
     s->max_bytes = options->max_bytes;
@@ -103,26 +101,21 @@ enum slc_status slc_spill_create(const struct slc_spill_options *options,
     pthread_cond_init(&s->changed, NULL);
     s->path = slc_strdup(options->path);
     s->used = slc_calloc(2 * (size_t)s->slots, sizeof *s->used);
-    if (s->path == NULL || s->used == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the spill stream");
-        goto cleanup;
-    }
-    s->copying = s->used + s->slots;
-    status =
-        slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes, SLC_PAGES_MIXED, err);
+    enum slc_status status =
+        slc_check_memory(s->path != NULL && s->used != NULL, err, "for the spill stream");
+    SLC_THEN(status, slc_buffer_create(&s->memory, (size_t)s->slots * s->segment_bytes,
+                                       SLC_PAGES_MIXED, err));
     if (status == SLC_OK && options->extent.segments > 0) {
         assert(options->keep && options->extent.segment_bytes == s->segment_bytes);
         status = open_kept(s, &options->extent, err);
     }
     if (status != SLC_OK) {
-        goto cleanup;
+        slc_spill_destroy(s);
+        return status;
     }
+    s->copying = s->used + s->slots;
     *spill = s;
-    s = NULL;
-
-cleanup:
-    slc_spill_destroy(s);
-    return status;
+    return SLC_OK;
 }
 
 void slc_spill_destroy(struct slc_spill *spill)

@@ -66,8 +66,6 @@ enum slc_status slc_spool_create(const struct slc_spool_options *options,
                                  struct slc_error *err)
 {
     struct slc_spool *made = slc_calloc(1, sizeof *made);
-    enum slc_status status;
-    int code;
 
     *spool = NULL;
     SLC_TRY(slc_check_memory(made != NULL, err, "for a temporary file"));
@@ -75,27 +73,23 @@ enum slc_status slc_spool_create(const struct slc_spool_options *options,
     made->max_bytes = options->max_bytes;
     made->path = spool_path(options);
     made->fd = -1;
-    if (!made->path) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for a temporary file");
-        goto failed;
+    enum slc_status status = slc_check_memory(made->path != NULL, err, "for a temporary file");
+    if (status == SLC_OK) {
+        made->fd = open_new(made->files, made->path);
+        status = slc_check_call(made->fd, err, made->path, "cannot create a temporary file");
     }
-    made->fd = open_new(made->files, made->path);
-    if (made->fd < 0) {
-        status = slc_fail_errno(err, -made->fd, made->path, "cannot create a temporary file");
-        goto failed;
+    if (status == SLC_OK) {
+        int code = made->files->unlink(made->files->self, made->path);
+
+        status = slc_check_call(code == -ENOENT ? 0 : code, err, made->path,
+                                "cannot remove the name of a temporary file");
     }
-    code = made->files->unlink(made->files->self, made->path);
-    if (code < 0 && code != -ENOENT) {
-        status =
-            slc_fail_errno(err, -code, made->path, "cannot remove the name of a temporary file");
-        goto failed;
+    if (status != SLC_OK) {
+        slc_spool_destroy(made);
+        return status;
     }
     *spool = made;
     return SLC_OK;
-
-failed:
-    slc_spool_destroy(made);
-    return status;
 }
 
 void slc_spool_destroy(struct slc_spool *spool)
