@@ -16,7 +16,7 @@
 
 #include "base/memory/memory.h"
 #include "convert/generate/feistel.h"
-#include "convert/generate/generate_options.h"
+#include "convert/generate/generate.h"
 #include "convert/generate/zipf.h"
 
 #include <stdint.h>

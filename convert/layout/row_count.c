@@ -1,10 +1,10 @@
 /*
- * See convert/layout/row_count.h. The mode is cut into at most 65,536 runs of equal length, whose
+ * See convert/layout/sorted_cuts.h. The mode is cut into at most 65,536 runs of equal length, whose
  * nonzeros a scan counts. Those that are too large are cut again, into 256, as many of them at a
  * time as there is memory for counters, until each holds one row. Every worker has counters of its
  * own.
  */
-#include "convert/layout/row_count.h"
+#include "convert/layout/sorted_cuts.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"

@@ -8,10 +8,78 @@
 #define SLC_CONVERT_SORTED_BUILD_H
 
 #include "base/error/error.h"
-#include "convert/layout/sorted_plan.h"
+#include "convert/layout/sorted_cuts.h"
+#include "convert/layout/sorted_gather.h"
 #include "storage/block/writer.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * How a layout sorted-n or fiber-n is built: the partitions of sorted-n, and what is gathered in
+ * one scan. As far as building goes, fiber-n is one partition of all rows.
+ */
+struct slc_sorted_plan;
+
+struct slc_sorted_options {
+    const struct slc_files *files;
+    const struct slc_reader *reader; /* of the layout blco */
+    enum slc_layout_kind layout;     /* sorted or fiber */
+    unsigned mode;
+    const char *path;     /* the block file to be written */
+    uint64_t block_bytes; /* target; 0: SLC_DEFAULT_BLOCK_BYTES, which none is above */
+    bool keep_journal;    /* of a finished file, for slc_sorted_finished */
+    unsigned workers;
+    uint64_t memory_bytes;       /* for everything the build maps and allocates */
+    uint64_t budget_bytes;       /* for messages: the whole budget .. */
+    uint64_t beside_bytes;       /* .. and what the caller takes of it */
+    const struct slc_stop *stop; /* may be NULL */
+    void (*progress)(void *context, const char *phase, uint64_t done, uint64_t total); /* or NULL */
+    void *context; /* of progress */
+    /* Called once, when a build has its plan and is about to write; NULL: nobody is. */
+    void (*planned)(void *context, const struct slc_sorted_plan *plan);
+    void *planned_context;
+};
+
+struct slc_sorted_plan {
+    unsigned workers;
+    struct slc_key_layout keys; /* of the layout to be built */
+    bool sorts;                 /* they are not those of the file that is read */
+    uint64_t area_nnz;          /* nonzeros that are gathered at a time */
+    uint64_t area_bytes;        /* what they take, and as much again where they are sorted */
+    uint64_t need_bytes;        /* of everything */
+    struct slc_sorted_cuts cuts;
+    /* Of each partition, but one for all pieces of a row; cut by keys where memory is too small. */
+    struct slc_gather_range *ranges;
+    uint64_t range_count;
+    uint64_t ranges_max;  /* of one scan */
+    uint64_t batches;     /* scans that gather */
+    unsigned count_scans; /* and those that counted before */
+    double count_seconds;
+};
+
+/* The smallest memory_bytes that is enough, for one worker. */
+uint64_t slc_sorted_memory_min(const struct slc_layout_info *info);
+
+/*
+ * Divides memory, counts the rows and cuts them, and chooses keys (convert/layout/sorted_run.h).
+ * Owns: slc_sorted_plan_destroy, which takes an all-zero struct. Errors: SLC_ERR_BUDGET naming the
+ * smallest memory that is enough; those of slc_row_count, slc_sorted_run_choose and
+ * slc_key_cuts_make.
+ */
+enum slc_status slc_sorted_plan_make(const struct slc_sorted_options *options,
+                                     struct slc_sorted_plan *plan,
+                                     struct slc_error *err) SLC_NODISCARD;
+void slc_sorted_plan_destroy(struct slc_sorted_plan *plan);
+
+/* How many ranges from `first` on are gathered in one scan, beside `rest` nonzeros of a tile. */
+uint64_t slc_sorted_plan_batch(const struct slc_sorted_plan *plan, uint64_t first, uint64_t rest);
+
+/* A gatherer for the plan. Owns and errors: as slc_gather_create. */
+enum slc_status slc_sorted_plan_gather(const struct slc_sorted_plan *plan,
+                                       const struct slc_sorted_options *options,
+                                       struct slc_gather **gather,
+                                       struct slc_error *err) SLC_NODISCARD;
 
 struct slc_sorted_report {
     uint64_t partitions, split_rows;

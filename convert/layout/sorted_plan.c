@@ -1,4 +1,4 @@
-#include "convert/layout/sorted_plan.h"
+#include "convert/layout/sorted_build.h"
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"

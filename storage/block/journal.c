@@ -10,7 +10,7 @@
  *
  * Cost: 48 bytes and an index entry for every block.
  */
-#include "storage/block/journal.h"
+#include "storage/block/writer_internal.h"
 
 #include "base/hash.h"
 #include "base/key.h"

@@ -1,5 +1,5 @@
 /*
- * Fields of keys by products with matrices of bits, AVX-512 with GFNI (decode_fields.h).
+ * Fields of keys by products with matrices of bits, AVX-512 with GFNI (decode_ops.h).
  *
  * A step takes sixteen keys. One byte permutation per term brings the bytes that a term draws on to
  * their output bytes, one GF2P8AFFINEQB multiplies them, and one more permutation per field puts a

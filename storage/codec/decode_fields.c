@@ -2,7 +2,7 @@
  * Plans that pick fields out of keys: masks with the steps that move their bits together, and
  * matrices of bits. Built once per tile; cost: a few operations per bit of a key.
  */
-#include "storage/codec/decode_fields.h"
+#include "storage/codec/decode_ops.h"
 
 #include "base/compress.h"
 

@@ -1,7 +1,7 @@
 /*
  * From keys to offsets of every mode, and to runs of fibers.
  *
- * Modes that vary in one word and at most 32 bits are taken together (decode_fields.h); the others,
+ * Modes that vary in one word and at most 32 bits are taken together (decode_ops.h); the others,
  * in tiles that cross a high power of two, one by one.
  */
 #include "storage/codec/decode_internal.h"

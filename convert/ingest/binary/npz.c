@@ -12,7 +12,6 @@
  * Cost: the decompressed size on the disk, once.
  */
 #include "convert/ingest/binary/npy_array.h"
-#include "convert/ingest/binary/zip_member.h"
 
 #include "base/memory/bytes.h"
 

@@ -2,7 +2,7 @@
  * libzip over a view of a file. What the file system says when a read fails is kept beside libzip,
  * which only knows that it failed.
  */
-#include "convert/ingest/binary/zip_member.h"
+#include "convert/ingest/binary/npy_array.h"
 
 #include "base/memory/bytes.h"
 #include "base/memory/checked.h"
