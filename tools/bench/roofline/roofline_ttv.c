@@ -6,7 +6,7 @@
  *   bytes a nonzero  v + i + 8, the number of the vector
  *   bytes a fiber    2 + 8, its place and its sum
  *
- * Of a list of few nonzeros (tools/bench/rivals/cpu/sptv_few.h) there are no places, but 4 bytes
+ * Of a list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) there are no places, but 4 bytes
  * for the fiber of each nonzero that is not the first of its own. Padding is not counted, nor is
  * the copying of a vector that is shortened.
  */

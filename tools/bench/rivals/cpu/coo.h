@@ -59,9 +59,6 @@ uint64_t slc_coo_bytes(const struct slc_tensor_shape *shape,
                        bool permuted,
                        unsigned workers);
 
-/* Scratch of the sort of the mode that needs the most; UINT64_MAX if it cannot be counted. */
-uint64_t slc_coo_sort_bytes(const struct slc_tensor_shape *shape, unsigned workers);
-
 /*
  * Makes room for a tensor, whose tiles slc_coo_add_tile then brings. Needs: all-zero. Owns:
  * slc_coo_destroy, also after an error. Errors: SLC_ERR_UNSUPPORTED for a mode longer than 2^32, or

@@ -51,9 +51,6 @@ struct slc_coo_kernels {
     slc_coo_fiber_fn *fibers_f64[SLC_PANEL_WIDTHS];
 };
 
-/* Those of the instruction set that `set`, one of ours, is of. */
-const struct slc_coo_kernels *slc_coo_kernels_of(const struct slc_kernel_set *set);
-
 extern const struct slc_coo_kernels slc_coo_kernels_portable;
 extern const struct slc_coo_kernels slc_coo_kernels_avx2;
 extern const struct slc_coo_kernels slc_coo_kernels_avx512;

@@ -1,5 +1,6 @@
 /*
- * MTTKRP over a list of coordinates by the baselines of coo.h.
+ * MTTKRP by the baselines of coo.h, over a list of coordinates, and of fiber_forms.h, over tiles of
+ * whole fibers.
  *
  * Threads take neighbouring tiles. A tile's nonzeros are first brought together, in the order of
  * their visit and mode by mode, so that a permutation is followed once and not once per panel of
@@ -9,15 +10,99 @@
  * wait for one another: 8 ns with one thread, up to 15 where two threads take lines from each other
  * (flights-4d, R = 16). For genten-c 2 R of them for each tile, and one plain addition for each run
  * of a row.
+ *
+ * The forms over fibers make R of these additions a nonzero for atomic-nonzero, and for
+ * atomic-fiber where the output is of the fibers' own mode; else R a fiber.
  */
-#include "base/thread/team.h"
-#include "cpu/mttkrp/mttkrp.h"
-#include "tools/bench/rivals/cpu/atomic_job.h"
 #include "tools/bench/rivals/cpu/coo.h"
 #include "tools/bench/rivals/cpu/coo_kernels.h"
+#include "tools/bench/rivals/cpu/fiber_forms.h"
+
+#include "base/thread/team.h"
+#include "cpu/mttkrp/mttkrp.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+enum { ZERO_BYTES = 2 << 20 /* of the output, a thread at a time */ };
+
+/* Of the row of ones that stands in for a factor: always row 0. */
+static const uint32_t zero_offsets[SLC_CHUNK_NNZ];
+
+static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
+{
+    (void)worker;
+    memset((unsigned char *)context + begin, 0, end - begin);
+}
+
+static enum slc_status
+create_ones(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_error *err)
+{
+    const enum slc_status status = slc_matrix_create(ones, job->output->type, 1, job->rank, err);
+
+    for (uint32_t r = 0; status == SLC_OK && r < job->rank; r++) {
+        slc_matrix_set(ones, 0, r, 1.0);
+    }
+    return status;
+}
+
+/*
+ * Sets the output of a job that has been checked to zero, by job->workers threads. For order 1,
+ * which has no factors, *ones becomes a row of ones, with zeros in the padding; else it stays
+ * without memory. Needs: *ones all-zero. Owns: slc_matrix_destroy on it, also after an error.
+ * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ */
+static enum slc_status
+begin_job(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_error *err)
+{
+    const uint64_t bytes =
+        job->output->rows * job->output->pitch * (uint64_t)slc_value_bytes(job->output->type);
+
+    if (job->order == 1) {
+        SLC_TRY(create_ones(job, ones, err));
+    }
+    return bytes > 0 ? slc_team_for(job->workers, bytes, ZERO_BYTES, zero_bytes,
+                                    job->output->buffer.data, err)
+                     : SLC_OK;
+}
+
+/* The kernels of the instruction set that `set`, one of ours, is of. */
+static const struct slc_coo_kernels *kernels_of(const struct slc_kernel_set *set)
+{
+#ifdef SLC_HAVE_AVX512
+    if (set == &slc_kernels_avx512) {
+        return &slc_coo_kernels_avx512;
+    }
+#endif
+#ifdef SLC_HAVE_AVX2
+    if (set == &slc_kernels_avx2) {
+        return &slc_coo_kernels_avx2;
+    }
+#endif
+#ifdef SLC_HAVE_NEON
+    if (set == &slc_kernels_neon) {
+        return &slc_coo_kernels_neon;
+    }
+#endif
+    (void)set;
+    return &slc_coo_kernels_portable;
+}
+
+/* Adds the span's products to the output, panel by panel of its columns. */
+static void add_panels(const struct slc_kernel_set *set,
+                       enum slc_value_type type,
+                       slc_coo_fn *const *widths,
+                       const struct slc_coo_span *span)
+{
+    for (uint64_t column = 0; column < span->stride;) {
+        const unsigned width = slc_panel_log2(set, type, span->stride - column);
+
+        widths[width](span, column);
+        column += UINT64_C(1) << width;
+    }
+}
+
+/* ---- lists */
 
 enum {
     /* What a thread takes at a time: 50 us of work and more, and tens of pieces in small tensors.
@@ -40,27 +125,6 @@ struct staged {
     uint32_t coords[SLC_MAX_ORDER][SLC_COO_TILE_NNZ];
     _Alignas(64) unsigned char values[SLC_COO_TILE_NNZ * sizeof(double)];
 };
-
-const struct slc_coo_kernels *slc_coo_kernels_of(const struct slc_kernel_set *set)
-{
-#ifdef SLC_HAVE_AVX512
-    if (set == &slc_kernels_avx512) {
-        return &slc_coo_kernels_avx512;
-    }
-#endif
-#ifdef SLC_HAVE_AVX2
-    if (set == &slc_kernels_avx2) {
-        return &slc_coo_kernels_avx2;
-    }
-#endif
-#ifdef SLC_HAVE_NEON
-    if (set == &slc_kernels_neon) {
-        return &slc_coo_kernels_neon;
-    }
-#endif
-    (void)set;
-    return &slc_coo_kernels_portable;
-}
 
 static void stage(const struct run *run, uint64_t begin, uint32_t nnz, struct staged *staged)
 {
@@ -94,7 +158,7 @@ static void init_span(const struct run *run, const struct staged *staged, struct
     }
     if (count == 0) {
         span->factor[0] = run->ones;
-        span->offset[0] = slc_zero_offsets;
+        span->offset[0] = zero_offsets;
         count = 1;
     }
     span->factor_count = count;
@@ -107,7 +171,7 @@ static void init_span(const struct run *run, const struct staged *staged, struct
 
 static void add_tile(const struct run *run, const struct slc_coo_span *span)
 {
-    const struct slc_coo_kernels *kernels = slc_coo_kernels_of(run->set);
+    const struct slc_coo_kernels *kernels = kernels_of(run->set);
     const bool f32 = run->coo->type == SLC_F32;
     slc_coo_fn *const *widths = f32 ? kernels->tile_f32 : kernels->tile_f64;
 
@@ -118,12 +182,7 @@ static void add_tile(const struct run *run, const struct slc_coo_span *span)
     if (run->kernel == SLC_COO_PERMUTED) {
         widths = f32 ? kernels->permuted_f32 : kernels->permuted_f64;
     }
-    for (uint64_t column = 0; column < span->stride;) {
-        const unsigned width = slc_panel_log2(run->set, run->coo->type, span->stride - column);
-
-        widths[width](span, column);
-        column += UINT64_C(1) << width;
-    }
+    add_panels(run->set, run->coo->type, widths, span);
 }
 
 static void add_piece(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -145,14 +204,8 @@ static void add_piece(void *context, uint64_t begin, uint64_t end, unsigned work
 static enum slc_status
 check_job(const struct slc_coo *coo, const struct slc_mttkrp_job *job, struct slc_error *err)
 {
-    enum slc_status status = slc_coo_check_complete(coo, err);
-
-    if (status == SLC_OK) {
-        status = slc_mttkrp_check_job(job, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_coo_check_complete(coo, err));
+    SLC_TRY(slc_mttkrp_check_job(job, err));
     if (job->order != coo->shape.order || job->output->type != coo->type) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "the MTTKRP is of %u modes in %s, the list of %u modes in %s", job->order,
@@ -190,11 +243,171 @@ enum slc_status slc_coo_mttkrp(const struct slc_coo *coo,
     if (status != SLC_OK) {
         return status;
     }
-    status = slc_atomic_job_begin(job, &ones, err);
+    status = begin_job(job, &ones, err);
     run.ones = ones.buffer.data;
     if (status == SLC_OK && coo->shape.nnz > 0) {
         status = slc_team_for(job->workers, coo->shape.nnz, PIECE_NNZ, add_piece, &run, err);
     }
     slc_matrix_destroy(&ones);
+    return status;
+}
+
+/* ---- fibers */
+
+const char *slc_fiber_form_name(enum slc_fiber_form form)
+{
+    static const char *const names[] = {"atomic-fiber", "atomic-nonzero"};
+
+    return (unsigned)form < SLC_FIBER_FORMS ? names[form] : "?";
+}
+
+enum slc_status slc_fiber_mttkrp_begin(struct slc_fiber_mttkrp *run,
+                                       enum slc_fiber_form form,
+                                       const struct slc_mttkrp_job *job,
+                                       struct slc_error *err)
+{
+    SLC_TRY(slc_mttkrp_check_job(job, err));
+    run->form = form;
+    run->job = *job;
+    run->set = slc_kernels();
+    return begin_job(job, &run->ones, err);
+}
+
+void slc_fiber_mttkrp_end(struct slc_fiber_mttkrp *run)
+{
+    slc_matrix_destroy(&run->ones);
+    memset(run, 0, sizeof *run);
+}
+
+static uint64_t stride_of(const struct slc_fiber_mttkrp *run)
+{
+    return slc_matrix_row_bytes(run->job.output);
+}
+
+/* The row of the tile's corner in the matrix of a mode. */
+static unsigned char *
+corner_row(const struct slc_fiber_mttkrp *run, const struct slc_tile_view *tile, unsigned mode)
+{
+    const struct slc_mttkrp_job *job = &run->job;
+    const struct slc_matrix *matrix = mode == job->mode ? job->output : job->factors[mode];
+
+    return (unsigned char *)matrix->buffer.data + tile->corner[mode] * stride_of(run);
+}
+
+/* The chunk's nonzeros on their own. */
+static void add_elements(const struct slc_fiber_mttkrp *run,
+                         const struct slc_tile_view *tile,
+                         const struct slc_chunk_view *chunk)
+{
+    const struct slc_mttkrp_job *job = &run->job;
+    const enum slc_value_type type = job->output->type;
+    slc_coo_fn *const *widths =
+        type == SLC_F32 ? kernels_of(run->set)->tile_f32 : kernels_of(run->set)->tile_f64;
+    struct slc_coo_span span = {.nnz = chunk->nnz,
+                                .columns = job->rank,
+                                .stride = stride_of(run),
+                                .values = chunk->values,
+                                .rows = chunk->offset[job->mode],
+                                .output = corner_row(run, tile, job->mode)};
+
+    for (unsigned m = 0; m < job->order; m++) {
+        if (m != job->mode) {
+            span.factor[span.factor_count] = corner_row(run, tile, m);
+            span.offset[span.factor_count++] = chunk->offset[m];
+        }
+    }
+    if (span.factor_count == 0) {
+        span.factor[0] = run->ones.buffer.data;
+        span.offset[0] = zero_offsets;
+        span.factor_count = 1;
+    }
+    add_panels(run->set, type, widths, &span);
+}
+
+/* A chunk's runs, each as a whole. */
+static void add_runs(const struct slc_fiber_mttkrp *run,
+                     const struct slc_tile_view *tile,
+                     const struct slc_fiber_view *view)
+{
+    const struct slc_mttkrp_job *job = &run->job;
+    const enum slc_value_type type = job->output->type;
+    slc_coo_fiber_fn *const *widths =
+        type == SLC_F32 ? kernels_of(run->set)->fibers_f32 : kernels_of(run->set)->fibers_f64;
+    struct slc_coo_fiber_span span = {.columns = job->rank,
+                                      .fibers = {.runs = view->runs,
+                                                 .stride = stride_of(run),
+                                                 .begin = view->begin,
+                                                 .values = view->values,
+                                                 .run_offset = view->offset[view->mode],
+                                                 .rows = view->offset[job->mode],
+                                                 .output = corner_row(run, tile, job->mode)}};
+    struct slc_fiber_span *fibers = &span.fibers;
+
+    for (unsigned m = 0; m < job->order; m++) {
+        if (m == job->mode) {
+            continue;
+        }
+        if (m == view->mode) {
+            fibers->run_factor = corner_row(run, tile, m);
+        } else {
+            fibers->factor[fibers->factor_count] = corner_row(run, tile, m);
+            fibers->offset[fibers->factor_count++] = view->offset[m];
+        }
+    }
+    if (job->order == 1) {
+        fibers->factor[0] = run->ones.buffer.data;
+        fibers->offset[0] = zero_offsets;
+        fibers->factor_count = 1;
+    }
+    for (uint64_t column = 0; column < fibers->stride;) {
+        const unsigned width = slc_panel_log2(run->set, type, fibers->stride - column);
+
+        widths[width](&span, column);
+        column += UINT64_C(1) << width;
+    }
+}
+
+/* Whether a tile is of the job: every row that it reaches is there. */
+static enum slc_status check_tile(const struct slc_fiber_mttkrp *run,
+                                  const struct slc_tile_view *tile,
+                                  struct slc_error *err)
+{
+    const struct slc_mttkrp_job *job = &run->job;
+
+    if (tile->order != job->order || tile->value_type != job->output->type) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "tile %" PRIu64 " of %u modes in %s is not of an MTTKRP of %u modes in %s",
+                        tile->ordinal, tile->order, tile->value_type == SLC_F32 ? "f32" : "f64",
+                        job->order, job->output->type == SLC_F32 ? "f32" : "f64");
+    }
+    return slc_mttkrp_check_reach(job, tile, err);
+}
+
+enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
+                                      struct slc_tile_view *tile,
+                                      struct slc_error *err)
+{
+    const bool in_runs = run->form == SLC_ATOMIC_FIBER && tile->next_fibers != NULL;
+    enum slc_status status = check_tile(run, tile, err);
+    struct slc_fiber_view fibers;
+    struct slc_chunk_view chunk;
+    uint32_t nnz = 1;
+
+    while (status == SLC_OK && nnz > 0) {
+        if (in_runs) {
+            status = tile->next_fibers(tile, SLC_CHUNK_NNZ, &fibers, err);
+        } else {
+            status = tile->next(tile, SLC_CHUNK_NNZ, &chunk, err);
+        }
+        if (status != SLC_OK) {
+            return status;
+        }
+        nnz = in_runs ? fibers.nnz : chunk.nnz;
+        if (nnz > 0 && in_runs) {
+            add_runs(run, tile, &fibers);
+        } else if (nnz > 0) {
+            add_elements(run, tile, &chunk);
+        }
+    }
     return status;
 }

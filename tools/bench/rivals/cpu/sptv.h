@@ -27,10 +27,28 @@
 #include "base/error/error.h"
 #include "base/matrix.h"
 #include "base/memory/memory.h"
-#include "tools/bench/rivals/cpu/sptv_few.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Nonzeros fiber by fiber. Borrowed. */
+struct slc_sptv_source {
+    uint64_t length; /* of the vector: 2^31 at most */
+    uint64_t fibers;
+    const uint64_t *begin; /* fibers + 1: first nonzero of each; equal ones are empty fibers */
+    const uint32_t *index; /* per nonzero, below `length` */
+    const double *values;  /* per nonzero */
+};
+
+/* The form for few nonzeros (sptv_block.h). Only to be read. */
+struct slc_sptv_few {
+    uint64_t fibers;
+    uint64_t more;            /* nonzeros but the first of each fiber */
+    struct slc_buffer memory; /* of what follows; empty: there is no such form */
+    const double *values;
+    const uint32_t *index;
+    const uint32_t *row; /* of those in `more`: the fiber */
+};
 
 enum slc_sptv_unused {
     SLC_SPTV_UNUSED_AUTO, /* dropped where that pays */

@@ -5,9 +5,7 @@
 #ifndef SLC_CPU_SPTV_BLOCK_H
 #define SLC_CPU_SPTV_BLOCK_H
 
-#include "base/matrix.h"
-
-#include <stdint.h>
+#include "tools/bench/rivals/cpu/sptv.h"
 
 enum {
     SLC_SPTV_LANES = 8, /* fibers side by side: as many sums as registers hold */
@@ -42,5 +40,24 @@ struct slc_sptv_span {
 void slc_sptv_block(enum slc_value_type value_type,
                     unsigned index_bytes,
                     const struct slc_sptv_span *span);
+
+/*
+ * SpTV of so few nonzeros that what a call does beside multiplying is most of it: a list of the
+ * first nonzero of every fiber, then of the second of those that have one, and so on. Nothing is
+ * cleared, there are no blocks, and neighbours of the list are added to different sums.
+ * Order: as sptv.h.
+ */
+/* Whether the form is as fast as lanes. */
+bool slc_sptv_few_pays(const struct slc_sptv_source *source);
+
+/* Needs: slc_sptv_few_pays. Owns: slc_sptv_few_destroy, which takes an all-zero struct. Errors:
+ * SLC_ERR_MEMORY. */
+enum slc_status slc_sptv_few_create(struct slc_sptv_few *few,
+                                    const struct slc_sptv_source *source,
+                                    struct slc_error *err) SLC_NODISCARD;
+void slc_sptv_few_destroy(struct slc_sptv_few *few);
+
+/* sums[f] for every fiber of the source. */
+void slc_sptv_few_multiply(const struct slc_sptv_few *few, const double *vector, double *sums);
 
 #endif

@@ -124,15 +124,17 @@ static inline size_t slc_baseline_blco_shared_bytes(unsigned order, uint32_t thr
     return threads * (sizeof(double) + order * sizeof(uint32_t)) + order * sizeof(uint32_t);
 }
 
-/* Kernels by files; see baselines.h. All options are set, and there is at least one nonzero. */
-typedef cudaError_t slc_baseline_blco_fn(const struct slc_gpu_blco_part *part,
-                                         const struct slc_gpu_mttkrp *job,
-                                         const struct slc_baseline_copies *copies,
-                                         const struct slc_gpu_lists_options *options,
-                                         cudaStream_t stream);
-slc_baseline_blco_fn slc_baseline_blco_registers; /* needs no copies */
-/* Both add to the copies, which are then merged. */
-slc_baseline_blco_fn slc_baseline_blco_stash, slc_baseline_blco_code_stash;
+/* A run of one of BLCO's kernels, with all options set. */
+struct slc_baseline_blco_run {
+    enum slc_gpu_kernel chosen;
+    const struct slc_gpu_mttkrp *job;
+    const struct slc_gpu_lists_options *options;
+    struct slc_baseline_copies
+        copies; /* kernels with a stash add to these, which are then merged */
+};
+
+/* Kernels; see baselines.h. There is at least one nonzero. `context` of BLCO's is its run. */
+slc_gpu_blco_launch slc_baseline_blco;
 /* Adds all copies to the output. */
 cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
                                     const struct slc_baseline_copies *copies,

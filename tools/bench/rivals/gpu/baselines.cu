@@ -1,7 +1,14 @@
-/* The baselines by their names, and their launches; see baselines.h. */
-#include "tools/bench/rivals/gpu/baselines_impl.h"
+/*
+ * The baselines by their names, the forms of a tensor that they need, and their launches; see
+ * baselines.h.
+ */
+#include "tools/bench/rivals/gpu/baseline.h"
 
 #include <string.h>
+
+extern "C" {
+#include "base/error/clock.h"
+}
 
 /* Shared memory of a block without cudaFuncSetAttribute. */
 static const uint32_t shared_bytes_usual = 48 << 10;
@@ -91,7 +98,8 @@ static bool is_code(enum slc_gpu_kernel chosen)
     return chosen == SLC_GPU_BLCO_CODE_REGISTERS || chosen == SLC_GPU_BLCO_CODE_STASH;
 }
 
-bool slc_baseline_has_stash(enum slc_gpu_kernel chosen)
+/* Whether a kernel adds to copies of the output. */
+static bool has_stash(enum slc_gpu_kernel chosen)
 {
     return chosen == SLC_GPU_BLCO_STASH || chosen == SLC_GPU_BLCO_CODE_STASH;
 }
@@ -99,7 +107,7 @@ bool slc_baseline_has_stash(enum slc_gpu_kernel chosen)
 static uint32_t coarsening_of(const struct slc_gpu_lists_options *options,
                               enum slc_gpu_kernel chosen)
 {
-    return options->coarsening > 0 ? options->coarsening : slc_baseline_has_stash(chosen) ? 2 : 1;
+    return options->coarsening > 0 ? options->coarsening : has_stash(chosen) ? 2 : 1;
 }
 
 static uint32_t work_group_of(const struct slc_gpu_lists_options *options,
@@ -108,8 +116,8 @@ static uint32_t work_group_of(const struct slc_gpu_lists_options *options,
     return is_code(chosen) ? +SLC_WARP : options->work_group > 0 ? options->work_group : 256;
 }
 
-uint32_t slc_baseline_group_nnz(const struct slc_gpu_lists_options *options,
-                                enum slc_gpu_kernel chosen)
+/* Nonzeros of a work-group of one of BLCO's kernels. */
+static uint32_t group_nnz(const struct slc_gpu_lists_options *options, enum slc_gpu_kernel chosen)
 {
     return work_group_of(options, chosen) * coarsening_of(options, chosen);
 }
@@ -132,10 +140,11 @@ static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
     return rows > 0 ? static_cast<uint32_t>(rows) : 1;
 }
 
-struct slc_gpu_lists_options slc_baseline_options_of(const struct slc_gpu_lists_options *options,
-                                                     enum slc_gpu_kernel chosen,
-                                                     const struct slc_gpu_mttkrp *job,
-                                                     const struct slc_gpu_machine *machine)
+/* The options with the defaults of the chosen kernel for 0. */
+static struct slc_gpu_lists_options options_of(const struct slc_gpu_lists_options *options,
+                                               enum slc_gpu_kernel chosen,
+                                               const struct slc_gpu_mttkrp *job,
+                                               const struct slc_gpu_machine *machine)
 {
     const bool code = is_code(chosen);
     struct slc_gpu_lists_options all = *options;
@@ -147,60 +156,319 @@ struct slc_gpu_lists_options slc_baseline_options_of(const struct slc_gpu_lists_
     all.queues = all.queues > 0 ? all.queues : +SLC_BLCO_QUEUES_MAX;
     all.block_nnz = all.block_nnz > 0 ? all.block_nnz : +SLC_BLCO_BLOCK_NNZ;
     all.partition_rows = all.partition_rows > 0 ? all.partition_rows : 1;
-    if (slc_baseline_has_stash(chosen)) {
+    if (has_stash(chosen)) {
         all.stash_rows = stash_rows_of(&all, code, job, machine);
     }
     return all;
 }
 
-/* ---- launches */
-
-struct slc_baseline_copies slc_baseline_copies_of(const struct slc_gpu_forms *forms,
-                                                  const struct slc_gpu_mttkrp *job,
-                                                  const struct slc_gpu_lists_options *all)
+static struct slc_baseline_copies copies_of(const struct slc_gpu_forms *forms,
+                                            const struct slc_gpu_mttkrp *job,
+                                            const struct slc_gpu_lists_options *all)
 {
     return {forms->copies, all->copies, job->output.rows * job->output.pitch};
 }
 
-uint64_t slc_baseline_copies_bytes(const struct slc_baseline_copies *copies)
+static uint64_t copies_bytes_of(const struct slc_baseline_copies *copies)
 {
     return copies->count * copies->elements * sizeof(double);
 }
 
-/* A run of BLCO. */
-struct blco_run {
-    enum slc_gpu_kernel chosen;
-    const struct slc_gpu_mttkrp *job;
-    const struct slc_gpu_lists_options *all;
-    struct slc_baseline_copies copies;
-};
+/* ---- making forms */
+
+/* Makes a form unless it is there, timed; `drop` gives back what a failure leaves of it. */
+template <typename Make, typename Drop>
+static cudaError_t make_form(bool there, double *seconds, Make make, Drop drop)
+{
+    const uint64_t start_ns = slc_clock_ns();
+    cudaError_t error;
+
+    if (there) {
+        return cudaSuccess;
+    }
+    error = make();
+    if (error != cudaSuccess) {
+        drop();
+    }
+    *seconds = slc_seconds_since(start_ns);
+    return error;
+}
+
+static cudaError_t make_list(struct slc_gpu_forms *forms, cudaStream_t stream)
+{
+    const struct slc_gpu_host_list *list = &forms->list;
+    const auto make = [&] {
+        SLC_CUDA_TRY(slc_gpu_coo_create(&forms->coo, list->order, list->nnz, list->type));
+        return slc_gpu_coo_write(&forms->coo, list->coords, list->values, stream);
+    };
+
+    return make_form(forms->coo.values != nullptr, &forms->coo_seconds, make,
+                     [&] { slc_gpu_coo_destroy(&forms->coo); });
+}
+
+static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode, cudaStream_t stream)
+{
+    const auto make = [&] {
+        return slc_gpu_coo_permute(&forms->coo, forms->list.coords, mode, forms->dims[mode],
+                                   stream);
+    };
+
+    return make_form(forms->coo.permutation[mode] != nullptr, &forms->permutation_seconds[mode],
+                     make, [] {});
+}
+
+/* Only the copy for one mode is kept: AMPED has those of all modes in the host's memory. */
+static cudaError_t make_partitions(struct slc_gpu_forms *forms,
+                                   unsigned mode,
+                                   const struct slc_gpu_lists_options *all,
+                                   cudaStream_t stream)
+{
+    const auto drop = [&] { slc_gpu_coo_destroy(&forms->partitioned); };
+    const auto make = [&] {
+        drop();
+        forms->partitioned_mode = mode;
+        return slc_gpu_coo_create_sorted(&forms->partitioned, &forms->list, mode, forms->dims[mode],
+                                         all->partition_rows, stream);
+    };
+
+    return make_form(forms->partitioned.values != nullptr && forms->partitioned_mode == mode,
+                     &forms->partitioned_seconds, make, drop);
+}
 
 static cudaError_t
-launch_blco(const void *context, const struct slc_gpu_blco_part *part, cudaStream_t stream)
+make_blco(struct slc_gpu_forms *forms, const struct slc_gpu_lists_options *all, cudaStream_t stream)
 {
-    const struct blco_run *run = static_cast<const struct blco_run *>(context);
+    const auto make = [&] {
+        SLC_CUDA_TRY(slc_gpu_blco_encode(&forms->blco, &forms->list, forms->dims, all->index_bits,
+                                         all->block_nnz));
+        return slc_gpu_blco_upload(&forms->blco, stream);
+    };
 
-    switch (run->chosen) {
-    case SLC_GPU_BLCO_STASH:
-        return slc_baseline_blco_stash(part, run->job, &run->copies, run->all, stream);
-    case SLC_GPU_BLCO_CODE_STASH:
-        return slc_baseline_blco_code_stash(part, run->job, &run->copies, run->all, stream);
+    return make_form(forms->blco.values != nullptr, &forms->blco_seconds, make,
+                     [&] { slc_gpu_blco_destroy(&forms->blco); });
+}
+
+static cudaError_t make_queues(struct slc_gpu_forms *forms,
+                               const struct slc_gpu_lists_options *all,
+                               cudaStream_t stream)
+{
+    struct slc_gpu_blco_queues *queues = &forms->queues;
+    const auto make = [&] {
+        SLC_CUDA_TRY(
+            slc_gpu_blco_queue_nnz(&forms->list, all->queues, all->block_nnz, &queues->nnz_each));
+        SLC_CUDA_TRY(slc_gpu_blco_encode(&queues->blco, &forms->list, forms->dims, all->index_bits,
+                                         queues->nnz_each));
+        return slc_gpu_blco_queues_create(queues, all->queues, stream);
+    };
+
+    return make_form(queues->count != 0, &forms->queues_seconds, make,
+                     [&] { slc_gpu_blco_queues_destroy(queues); });
+}
+
+static cudaError_t make_fibers(struct slc_gpu_forms *forms, unsigned mode, cudaStream_t stream)
+{
+    const auto make = [&] {
+        SLC_CUDA_TRY(slc_gpu_fibers_reserve(&forms->fibers, forms->coo.order, forms->coo.nnz));
+        return slc_gpu_fibers_find(&forms->fibers, &forms->coo, mode, stream);
+    };
+
+    return make_form(forms->fibers.found != nullptr, &forms->fibers_seconds, make,
+                     [&] { slc_gpu_fibers_destroy(&forms->fibers); });
+}
+
+/* Memory for the copies of this job's output. */
+static cudaError_t reserve_copies(struct slc_gpu_forms *forms, uint64_t bytes)
+{
+    cudaError_t error;
+
+    if (forms->copies_bytes >= bytes) {
+        return cudaSuccess;
+    }
+    (void)cudaFree(forms->copies);
+    forms->copies = nullptr;
+    forms->copies_bytes = 0;
+    error = cudaMalloc(&forms->copies, bytes);
+    forms->copies_bytes = error == cudaSuccess ? bytes : 0;
+    return error;
+}
+
+/* ---- by kernel */
+
+static bool is_blco(enum slc_gpu_kernel kernel)
+{
+    return kernel <= SLC_GPU_BLCO_CODE;
+}
+
+static bool has_fibers(enum slc_gpu_kernel kernel)
+{
+    return kernel == SLC_GPU_ATOMIC_FIBER || kernel == SLC_GPU_ATOMIC_NONZERO;
+}
+
+/* The kernels that `kernel` chooses from; itself twice if it chooses nothing. */
+struct choices {
+    enum slc_gpu_kernel kernel[2];
+};
+
+static struct choices choices_of(enum slc_gpu_kernel kernel)
+{
+    switch (kernel) {
+    case SLC_GPU_BLCO:
+    case SLC_GPU_BLCO_QUEUES:
+        return {{SLC_GPU_BLCO_REGISTERS, SLC_GPU_BLCO_STASH}};
+    case SLC_GPU_BLCO_CODE:
+        return {{SLC_GPU_BLCO_CODE_REGISTERS, SLC_GPU_BLCO_CODE_STASH}};
     default:
-        return slc_baseline_blco_registers(part, run->job, nullptr, run->all, stream);
+        return {{kernel, kernel}};
     }
 }
 
+/* The form with the maps for both choices: maps are made with the form, not with the first mode
+ * that needs one. */
+static cudaError_t prepare_blco(struct slc_gpu_forms *forms,
+                                enum slc_gpu_kernel kernel,
+                                const struct slc_gpu_lists_options *options,
+                                const struct slc_gpu_lists_options *all,
+                                cudaStream_t stream)
+{
+    const bool queues = kernel == SLC_GPU_BLCO_QUEUES;
+    const struct choices choices = choices_of(kernel);
+    struct slc_gpu_blco *blco = queues ? &forms->queues.blco : &forms->blco;
+    const struct slc_gpu_blco_map *map;
+
+    SLC_CUDA_TRY(queues ? make_queues(forms, all, stream) : make_blco(forms, all, stream));
+    for (enum slc_gpu_kernel choice : choices.kernel) {
+        SLC_CUDA_TRY(slc_gpu_blco_map(blco, group_nnz(options, choice), stream, &map));
+    }
+    return cudaSuccess;
+}
+
+cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
+                                  enum slc_gpu_kernel kernel,
+                                  const struct slc_gpu_mttkrp *job,
+                                  const struct slc_gpu_lists_options *options,
+                                  const struct slc_gpu_machine *machine,
+                                  cudaStream_t stream)
+{
+    const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, machine);
+    const struct slc_gpu_lists_options all = options_of(options, chosen, job, machine);
+    const struct slc_baseline_copies copies = copies_of(forms, job, &all);
+
+    if (has_stash(chosen)) {
+        SLC_CUDA_TRY(reserve_copies(forms, copies_bytes_of(&copies)));
+    }
+    if (is_blco(kernel)) {
+        return prepare_blco(forms, kernel, options, &all, stream);
+    }
+    if (kernel == SLC_GPU_AMPED) {
+        return make_partitions(forms, job->mode, &all, stream);
+    }
+    SLC_CUDA_TRY(make_list(forms, stream));
+    if (kernel == SLC_GPU_GENTEN_PERMUTED) {
+        return make_permutation(forms, job->mode, stream);
+    }
+    return has_fibers(kernel) ? make_fibers(forms, all.fiber_mode, stream) : cudaSuccess;
+}
+
+/* Whether the list, permutation, partitions or fibers that a kernel needs were made. */
+static bool
+is_prepared(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode)
+{
+    if (is_blco(kernel)) {
+        return true; /* run_blco checks them */
+    }
+    if (kernel == SLC_GPU_AMPED) {
+        return forms->partitioned.values != nullptr && forms->partitioned_mode == mode;
+    }
+    return forms->coo.values != nullptr &&
+           (kernel != SLC_GPU_GENTEN_PERMUTED || forms->coo.permutation[mode] != nullptr) &&
+           (!has_fibers(kernel) || forms->fibers.found != nullptr);
+}
+
+/* ---- costs */
+
+static struct slc_gpu_form_cost blco_cost(const struct slc_gpu_blco *blco,
+                                          double seconds,
+                                          const struct choices *choices,
+                                          const struct slc_gpu_lists_options *options)
+{
+    double bytes = static_cast<double>(blco->block_count) * sizeof(struct slc_gpu_blco_block);
+
+    for (unsigned k = 0; k < 2; k++) {
+        const struct slc_gpu_blco_map *map =
+            slc_gpu_blco_find_map(blco, group_nnz(options, choices->kernel[k]));
+        const bool counts = map != nullptr && (k == 0 || choices->kernel[0] != choices->kernel[1]);
+
+        seconds += counts ? map->seconds : 0;
+        bytes += counts ? static_cast<double>(map->count) * sizeof(struct slc_gpu_blco_group) : 0;
+    }
+    return {seconds, bytes / static_cast<double>(blco->nnz > 0 ? blco->nnz : 1) +
+                         static_cast<double>(sizeof(uint64_t) + slc_value_bytes(blco->type))};
+}
+
+static double fibers_bytes(const struct slc_gpu_fibers *fibers)
+{
+    /* begin and coords per fiber, index and fiber_of and the value per nonzero. */
+    const double per_fiber = (1 + fibers->order) * sizeof(uint32_t);
+    const double per_nonzero =
+        static_cast<double>(2 * sizeof(uint32_t) + slc_value_bytes(fibers->type));
+
+    return static_cast<double>(fibers->count) * per_fiber +
+           static_cast<double>(fibers->nnz) * per_nonzero;
+}
+
+struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
+                                            enum slc_gpu_kernel kernel,
+                                            unsigned mode,
+                                            const struct slc_gpu_lists_options *options)
+{
+    const struct choices choices = choices_of(kernel);
+    const double list_bytes = static_cast<double>(forms->list.order * sizeof(uint32_t) +
+                                                  slc_value_bytes(forms->list.type));
+
+    if (kernel == SLC_GPU_BLCO_QUEUES) {
+        return blco_cost(&forms->queues.blco, forms->queues_seconds, &choices, options);
+    }
+    if (is_blco(kernel)) {
+        return blco_cost(&forms->blco, forms->blco_seconds, &choices, options);
+    }
+    if (kernel == SLC_GPU_AMPED) {
+        return {forms->partitioned_seconds, list_bytes};
+    }
+    if (kernel == SLC_GPU_GENTEN_PERMUTED) {
+        return {forms->permutation_seconds[mode], list_bytes + sizeof(uint32_t)};
+    }
+    if (has_fibers(kernel)) {
+        return {forms->coo_seconds + forms->fibers_seconds,
+                fibers_bytes(&forms->fibers) /
+                    static_cast<double>(forms->list.nnz > 0 ? forms->list.nnz : 1)};
+    }
+    return {forms->coo_seconds, list_bytes};
+}
+
+void slc_gpu_forms_destroy(struct slc_gpu_forms *forms)
+{
+    slc_gpu_blco_destroy(&forms->blco);
+    slc_gpu_blco_queues_destroy(&forms->queues);
+    slc_gpu_fibers_destroy(&forms->fibers);
+    slc_gpu_coo_destroy(&forms->partitioned);
+    slc_gpu_coo_destroy(&forms->coo);
+    (void)cudaFree(forms->copies);
+    forms->copies = nullptr;
+    forms->copies_bytes = 0;
+}
+
+/* ---- launches */
+
 static cudaError_t run_blco(const struct slc_gpu_forms *forms,
-                            const struct blco_run *run,
+                            const struct slc_baseline_blco_run *run,
                             bool queues,
                             cudaStream_t stream)
 {
     const struct slc_gpu_blco *blco = queues ? &forms->queues.blco : &forms->blco;
     const struct slc_gpu_blco_map *map =
-        slc_gpu_blco_find_map(blco, run->all->work_group * run->all->coarsening);
-    const bool copies = slc_baseline_has_stash(run->chosen);
-    const uint64_t bytes = slc_baseline_copies_bytes(&run->copies);
-    cudaError_t error = cudaSuccess;
+        slc_gpu_blco_find_map(blco, run->options->work_group * run->options->coarsening);
+    const bool copies = has_stash(run->chosen);
+    const uint64_t bytes = copies_bytes_of(&run->copies);
 
     if (blco->blocks == nullptr || map == nullptr || (copies && forms->copies_bytes < bytes)) {
         return cudaErrorInvalidValue;
@@ -209,19 +477,16 @@ static cudaError_t run_blco(const struct slc_gpu_forms *forms,
         return cudaSuccess;
     }
     if (copies) {
-        error = cudaMemsetAsync(forms->copies, 0, bytes, stream);
+        SLC_CUDA_TRY(cudaMemsetAsync(forms->copies, 0, bytes, stream));
     }
-    if (error == cudaSuccess && queues) {
-        error = slc_gpu_blco_queues_run(&forms->queues, map, launch_blco, run, stream);
-    } else if (error == cudaSuccess) {
+    if (queues) {
+        SLC_CUDA_TRY(slc_gpu_blco_queues_run(&forms->queues, map, slc_baseline_blco, run, stream));
+    } else {
         const struct slc_gpu_blco_part part = slc_gpu_blco_whole(blco, map);
 
-        error = launch_blco(run, &part, stream);
+        SLC_CUDA_TRY(slc_baseline_blco(run, &part, stream));
     }
-    if (error == cudaSuccess && copies) {
-        error = slc_baseline_blco_merge(run->job, &run->copies, stream);
-    }
-    return error;
+    return copies ? slc_baseline_blco_merge(run->job, &run->copies, stream) : cudaSuccess;
 }
 
 cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
@@ -232,10 +497,10 @@ cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
                                  cudaStream_t stream)
 {
     const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, machine);
-    const struct slc_gpu_lists_options all = slc_baseline_options_of(options, chosen, job, machine);
-    const struct blco_run run = {chosen, job, &all, slc_baseline_copies_of(forms, job, &all)};
+    const struct slc_gpu_lists_options all = options_of(options, chosen, job, machine);
+    const struct slc_baseline_blco_run run = {chosen, job, &all, copies_of(forms, job, &all)};
 
-    if (forms->list.order != job->order || !slc_baseline_is_prepared(forms, kernel, job->mode)) {
+    if (forms->list.order != job->order || !is_prepared(forms, kernel, job->mode)) {
         return cudaErrorInvalidValue;
     }
     if (forms->list.nnz == 0) {

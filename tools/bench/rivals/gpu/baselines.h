@@ -4,7 +4,7 @@
  *
  * They are written anew from the papers and are measured in the same run as the kernels of sluice;
  * no command computes with them. Choices that a paper leaves open are options
- * (lists_options.h), or are described below.
+ * (lists.h), or are described below.
  *
  * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523): the form of its section 4
  * (tools/bench/rivals/gpu/blco.h), the kernels of 5.1 and 5.2, the choice of 5.3 with the
@@ -65,10 +65,9 @@
 #include "tools/bench/rivals/gpu/blco.h"
 #include "tools/bench/rivals/gpu/blco_queues.h"
 #include "tools/bench/rivals/gpu/fibers.h"
+#include "tools/bench/rivals/gpu/lists.h"
 
-#include "tools/bench/rivals/gpu/lists_options.h"
-
-/* BLCO's kernels come first, up to SLC_GPU_BLCO_CODE: is_blco (baseline_forms.cu) needs this. */
+/* BLCO's kernels come first, up to SLC_GPU_BLCO_CODE: is_blco (baselines.cu) needs this. */
 enum slc_gpu_kernel {
     SLC_GPU_BLCO_REGISTERS,
     SLC_GPU_BLCO_STASH,

@@ -123,31 +123,19 @@ cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
 
 cudaError_t slc_gpu_blco_upload_blocks(struct slc_gpu_blco *blco, cudaStream_t stream)
 {
-    void *blocks = nullptr;
-    const cudaError_t error =
-        slc_staged_create(&blocks, blco->host_blocks.data,
-                          blco->block_count * sizeof(struct slc_gpu_blco_block), stream);
-
-    blco->blocks = static_cast<struct slc_gpu_blco_block *>(blocks);
-    return error;
+    return slc_staged_create(reinterpret_cast<void **>(&blco->blocks), blco->host_blocks.data,
+                             blco->block_count * sizeof *blco->blocks, stream);
 }
 
 cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream)
 {
-    void *indices = nullptr;
-    cudaError_t error = slc_gpu_blco_upload_blocks(blco, stream);
-
-    if (error == cudaSuccess) {
-        error = slc_staged_create(&indices, blco->host_indices.data, blco->nnz * sizeof(uint64_t),
-                                  stream);
-    }
-    if (error == cudaSuccess) {
-        error = slc_staged_create(&blco->values, blco->host_values,
-                                  blco->nnz * slc_value_bytes(blco->type), stream);
-    }
-    blco->indices = static_cast<uint64_t *>(indices);
+    SLC_CUDA_TRY(slc_gpu_blco_upload_blocks(blco, stream));
+    SLC_CUDA_TRY(slc_staged_create(reinterpret_cast<void **>(&blco->indices),
+                                   blco->host_indices.data, blco->nnz * sizeof *blco->indices,
+                                   stream));
     slc_buffer_destroy(&blco->host_indices);
-    return error;
+    return slc_staged_create(&blco->values, blco->host_values,
+                             blco->nnz * slc_value_bytes(blco->type), stream);
 }
 
 /* ---- maps */
@@ -194,7 +182,6 @@ static cudaError_t make_map(struct slc_gpu_blco_map *map,
                             cudaStream_t stream)
 {
     const uint64_t start_ns = slc_clock_ns();
-    void *groups = nullptr;
     cudaError_t error;
 
     map->count = find_groups(blco, elements, nullptr);
@@ -206,13 +193,12 @@ static cudaError_t make_map(struct slc_gpu_blco_map *map,
         return cudaErrorMemoryAllocation;
     }
     (void)find_groups(blco, elements, static_cast<struct slc_gpu_blco_group *>(map->host.data));
-    error = slc_staged_create(&groups, map->host.data,
-                              map->count * sizeof(struct slc_gpu_blco_group), stream);
+    error = slc_staged_create(reinterpret_cast<void **>(&map->groups), map->host.data,
+                              map->count * sizeof *map->groups, stream);
     if (error != cudaSuccess) {
         slc_buffer_destroy(&map->host);
         return error;
     }
-    map->groups = static_cast<struct slc_gpu_blco_group *>(groups);
     map->elements = elements;
     map->seconds = slc_seconds_since(start_ns);
     return cudaSuccess;

@@ -23,12 +23,9 @@ cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    uint64_t *nnz)
 {
     size_t free_bytes, total_bytes;
-    const cudaError_t error = cudaMemGetInfo(&free_bytes, &total_bytes);
     uint64_t fits;
 
-    if (error != cudaSuccess) {
-        return error;
-    }
+    SLC_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
     fits = free_bytes / 10 * free_tenths / (queues * bytes_per_nnz(list->type));
     fits = fits > nnz_least ? fits : nnz_least;
     *nnz = block_nnz < fits ? block_nnz : fits;
@@ -73,8 +70,6 @@ static uint64_t find_batches(const struct slc_gpu_blco_queues *queues,
 
 static cudaError_t create_batches(struct slc_gpu_blco_queues *queues)
 {
-    cudaError_t error = cudaSuccess;
-
     queues->batch_count = find_batches(queues, nullptr);
     if (slc_buffer_create(&queues->batches, queues->batch_count * sizeof(struct slc_gpu_blco_batch),
                           SLC_PAGES_SMALL, nullptr) != SLC_OK) {
@@ -83,18 +78,12 @@ static cudaError_t create_batches(struct slc_gpu_blco_queues *queues)
     }
     /* The buffer is zero, as are events that were not created. */
     (void)find_batches(queues, batch_of(queues, 0));
-    for (uint64_t b = 0; b < queues->batch_count && error == cudaSuccess; b++) {
-        struct slc_gpu_blco_batch *batch = batch_of(queues, b);
-
-        error = cudaEventCreateWithFlags(&batch->begun, cudaEventDefault);
-        if (error == cudaSuccess) {
-            error = cudaEventCreateWithFlags(&batch->copied, cudaEventDefault);
-        }
-        if (error == cudaSuccess) {
-            error = cudaEventCreateWithFlags(&batch->computed, cudaEventDefault);
+    for (uint64_t b = 0; b < queues->batch_count; b++) {
+        for (cudaEvent_t &event : batch_of(queues, b)->events) {
+            SLC_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDefault));
         }
     }
-    return error;
+    return cudaSuccess;
 }
 
 /* ---- memory */
@@ -120,51 +109,33 @@ static cudaError_t register_memory(void **registered, const void *memory, uint64
 static cudaError_t
 create_queue(struct slc_gpu_blco_queue *queue, enum slc_value_type type, uint64_t nnz)
 {
-    void *indices = nullptr;
-    cudaError_t error = cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking);
-
-    if (error == cudaSuccess) {
-        error = cudaEventCreateWithFlags(&queue->ended, cudaEventDisableTiming);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMalloc(&indices, nnz * sizeof(uint64_t));
-    }
-    if (error == cudaSuccess) {
-        queue->indices = static_cast<uint64_t *>(indices);
-        error = cudaMalloc(&queue->values, nnz * slc_value_bytes(type));
-    }
-    return error;
+    SLC_CUDA_TRY(cudaStreamCreateWithFlags(&queue->stream, cudaStreamNonBlocking));
+    SLC_CUDA_TRY(cudaEventCreateWithFlags(&queue->ended, cudaEventDisableTiming));
+    SLC_CUDA_TRY(cudaMalloc(reinterpret_cast<void **>(&queue->indices), nnz * sizeof(uint64_t)));
+    return cudaMalloc(&queue->values, nnz * slc_value_bytes(type));
 }
 
 cudaError_t
 slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, cudaStream_t stream)
 {
     struct slc_gpu_blco *blco = &queues->blco;
-    cudaError_t error;
+    const cudaError_t error = create_batches(queues);
 
-    error = create_batches(queues);
     /* At most one queue per batch, and at least one: a count of 0 means "not created". */
     queues->count =
         queues->batch_count < count ? static_cast<unsigned>(queues->batch_count) : count;
     queues->count = queues->count > 0 ? queues->count : 1;
-    if (error == cudaSuccess) {
-        error = cudaEventCreateWithFlags(&queues->begun, cudaEventDefault);
+    SLC_CUDA_TRY(error);
+    SLC_CUDA_TRY(cudaEventCreateWithFlags(&queues->begun, cudaEventDefault));
+    SLC_CUDA_TRY(slc_gpu_blco_upload_blocks(blco, stream));
+    SLC_CUDA_TRY(register_memory(&queues->registered[0], blco->host_indices.data,
+                                 blco->nnz * sizeof(uint64_t)));
+    SLC_CUDA_TRY(register_memory(&queues->registered[1], blco->host_values,
+                                 blco->nnz * slc_value_bytes(blco->type)));
+    for (unsigned q = 0; q < queues->count; q++) {
+        SLC_CUDA_TRY(create_queue(&queues->queue[q], blco->type, queues->nnz_each));
     }
-    if (error == cudaSuccess) {
-        error = slc_gpu_blco_upload_blocks(blco, stream);
-    }
-    if (error == cudaSuccess) {
-        error = register_memory(&queues->registered[0], blco->host_indices.data,
-                                blco->nnz * sizeof(uint64_t));
-    }
-    if (error == cudaSuccess) {
-        error = register_memory(&queues->registered[1], blco->host_values,
-                                blco->nnz * slc_value_bytes(blco->type));
-    }
-    for (unsigned q = 0; q < queues->count && error == cudaSuccess; q++) {
-        error = create_queue(&queues->queue[q], blco->type, queues->nnz_each);
-    }
-    return error;
+    return cudaSuccess;
 }
 
 /* ---- runs */
@@ -193,20 +164,16 @@ static cudaError_t copy_batch(const struct slc_gpu_blco *blco,
                               const struct slc_gpu_blco_queue *queue)
 {
     const size_t value_bytes = slc_value_bytes(blco->type);
-    cudaError_t error = cudaEventRecord(batch->begun, queue->stream);
 
-    if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(
-            queue->indices, static_cast<const uint64_t *>(blco->host_indices.data) + batch->first,
-            batch->nnz * sizeof(uint64_t), cudaMemcpyHostToDevice, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(queue->values,
-                                static_cast<const unsigned char *>(blco->host_values) +
-                                    batch->first * value_bytes,
-                                batch->nnz * value_bytes, cudaMemcpyHostToDevice, queue->stream);
-    }
-    return error == cudaSuccess ? cudaEventRecord(batch->copied, queue->stream) : error;
+    SLC_CUDA_TRY(cudaEventRecord(batch->events[SLC_BLCO_BEGUN], queue->stream));
+    SLC_CUDA_TRY(cudaMemcpyAsync(
+        queue->indices, static_cast<const uint64_t *>(blco->host_indices.data) + batch->first,
+        batch->nnz * sizeof(uint64_t), cudaMemcpyHostToDevice, queue->stream));
+    SLC_CUDA_TRY(cudaMemcpyAsync(queue->values,
+                                 static_cast<const unsigned char *>(blco->host_values) +
+                                     batch->first * value_bytes,
+                                 batch->nnz * value_bytes, cudaMemcpyHostToDevice, queue->stream));
+    return cudaEventRecord(batch->events[SLC_BLCO_COPIED], queue->stream);
 }
 
 static cudaError_t run_batch(const struct slc_gpu_blco_queues *queues,
@@ -229,27 +196,28 @@ static cudaError_t run_batch(const struct slc_gpu_blco_queues *queues,
     if (error == cudaSuccess) {
         error = launch(context, &part, queue->stream);
     }
-    return error == cudaSuccess ? cudaEventRecord(batch->computed, queue->stream) : error;
+    return error == cudaSuccess ? cudaEventRecord(batch->events[SLC_BLCO_COMPUTED], queue->stream)
+                                : error;
 }
 
 /* All queues wait for `stream`, or it waits for all queues. */
 static cudaError_t meet(const struct slc_gpu_blco_queues *queues, bool begin, cudaStream_t stream)
 {
-    cudaError_t error = begin ? cudaEventRecord(queues->begun, stream) : cudaSuccess;
-
-    for (unsigned q = 0; q < queues->count && error == cudaSuccess; q++) {
+    if (begin) {
+        SLC_CUDA_TRY(cudaEventRecord(queues->begun, stream));
+    }
+    for (unsigned q = 0; q < queues->count; q++) {
         const struct slc_gpu_blco_queue *queue = &queues->queue[q];
 
         if (begin) {
-            error = cudaStreamWaitEvent(queue->stream, queues->begun, 0);
+            SLC_CUDA_TRY(cudaStreamWaitEvent(queue->stream, queues->begun, 0));
             continue;
         }
-        error = cudaEventRecord(queue->ended, queue->stream);
-        if (error == cudaSuccess) {
-            SLC_PLANT(blco_queue_not_awaited, error = cudaStreamWaitEvent(stream, queue->ended, 0));
-        }
+        SLC_CUDA_TRY(cudaEventRecord(queue->ended, queue->stream));
+        SLC_PLANT(blco_queue_not_awaited,
+                  SLC_CUDA_TRY(cudaStreamWaitEvent(stream, queue->ended, 0)));
     }
-    return error;
+    return cudaSuccess;
 }
 
 cudaError_t slc_gpu_blco_queues_run(const struct slc_gpu_blco_queues *queues,
@@ -274,74 +242,48 @@ cudaError_t slc_gpu_blco_queues_run(const struct slc_gpu_blco_queues *queues,
 
 /* ---- times */
 
-/* Seconds from the run's begin to an event. */
-static cudaError_t
-seconds_to(const struct slc_gpu_blco_queues *queues, cudaEvent_t event, double *seconds)
-{
-    float milliseconds = 0;
-    const cudaError_t error = cudaEventElapsedTime(&milliseconds, queues->begun, event);
-
-    *seconds = static_cast<double>(milliseconds) * 1e-3;
-    return error;
-}
-
 cudaError_t slc_gpu_blco_queues_times(const struct slc_gpu_blco_queues *queues,
                                       struct slc_gpu_blco_times *times)
 {
     struct slc_spans copies = {}, kernels = {};
-    cudaError_t error = cudaSuccess;
 
-    for (uint64_t b = 0; b < queues->batch_count && error == cudaSuccess; b++) {
-        const struct slc_gpu_blco_batch *batch = batch_of(queues, b);
-        double begun = 0, copied = 0, computed = 0;
+    for (uint64_t b = 0; b < queues->batch_count; b++) {
+        double at[SLC_BLCO_EVENTS]; /* seconds from the run's begin */
 
-        error = seconds_to(queues, batch->begun, &begun);
-        if (error == cudaSuccess) {
-            error = seconds_to(queues, batch->copied, &copied);
+        for (unsigned k = 0; k < SLC_BLCO_EVENTS; k++) {
+            float milliseconds = 0;
+
+            SLC_CUDA_TRY(
+                cudaEventElapsedTime(&milliseconds, queues->begun, batch_of(queues, b)->events[k]));
+            at[k] = static_cast<double>(milliseconds) * 1e-3;
         }
-        if (error == cudaSuccess) {
-            error = seconds_to(queues, batch->computed, &computed);
-        }
-        slc_spans_add(&copies, begun, copied);
-        slc_spans_add(&kernels, copied, computed);
+        slc_spans_add(&copies, at[SLC_BLCO_BEGUN], at[SLC_BLCO_COPIED]);
+        slc_spans_add(&kernels, at[SLC_BLCO_COPIED], at[SLC_BLCO_COMPUTED]);
     }
     times->copy_seconds = slc_spans_seconds(&copies);
     times->kernel_seconds = slc_spans_seconds(&kernels);
-    return error;
+    return cudaSuccess;
 }
 
 void slc_gpu_blco_queues_destroy(struct slc_gpu_blco_queues *queues)
 {
     for (unsigned q = 0; q < queues->count; q++) {
-        struct slc_gpu_blco_queue *queue = &queues->queue[q];
-
-        (void)cudaFree(queue->indices);
-        (void)cudaFree(queue->values);
-        if (queue->ended != nullptr) {
-            (void)cudaEventDestroy(queue->ended);
-        }
-        if (queue->stream != nullptr) {
-            (void)cudaStreamDestroy(queue->stream);
-        }
+        (void)cudaFree(queues->queue[q].indices);
+        (void)cudaFree(queues->queue[q].values);
+        slc_event_destroy(queues->queue[q].ended);
+        slc_stream_destroy(queues->queue[q].stream);
     }
     for (uint64_t b = 0; b < queues->batch_count; b++) {
-        const cudaEvent_t events[] = {batch_of(queues, b)->begun, batch_of(queues, b)->copied,
-                                      batch_of(queues, b)->computed};
-
-        for (unsigned k = 0; k < 3; k++) {
-            if (events[k] != nullptr) {
-                (void)cudaEventDestroy(events[k]);
-            }
+        for (cudaEvent_t event : batch_of(queues, b)->events) {
+            slc_event_destroy(event);
         }
     }
-    for (unsigned k = 0; k < 2; k++) {
-        if (queues->registered[k] != nullptr) {
-            (void)cudaHostUnregister(queues->registered[k]);
+    for (void *registered : queues->registered) {
+        if (registered != nullptr) {
+            (void)cudaHostUnregister(registered);
         }
     }
-    if (queues->begun != nullptr) {
-        (void)cudaEventDestroy(queues->begun);
-    }
+    slc_event_destroy(queues->begun);
     slc_buffer_destroy(&queues->batches);
     slc_gpu_blco_destroy(&queues->blco);
     memset(queues, 0, sizeof *queues);

@@ -24,9 +24,12 @@ struct slc_gpu_blco_queue {
     cudaEvent_t ended; /* after all that a run has enqueued */
 };
 
+/* What is recorded of a batch, in this order. */
+enum { SLC_BLCO_BEGUN, SLC_BLCO_COPIED, SLC_BLCO_COMPUTED, SLC_BLCO_EVENTS };
+
 struct slc_gpu_blco_batch {
     uint64_t first, nnz;
-    cudaEvent_t begun, copied, computed;
+    cudaEvent_t events[SLC_BLCO_EVENTS];
 };
 
 struct slc_gpu_blco_queues {

@@ -23,8 +23,6 @@ template <typename T> static cudaError_t allocate(T **memory, uint64_t bytes)
 cudaError_t
 slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum slc_value_type type)
 {
-    cudaError_t error;
-
     if (order < 1 || order > SLC_MAX_ORDER) {
         return cudaErrorInvalidValue;
     }
@@ -34,11 +32,8 @@ slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum s
     coo->order = order;
     coo->type = type;
     coo->nnz = nnz;
-    error = allocate(&coo->coords, list_bytes(coo));
-    if (error == cudaSuccess) {
-        error = allocate(&coo->values, nnz * slc_value_bytes(type));
-    }
-    return error;
+    SLC_CUDA_TRY(allocate(&coo->coords, list_bytes(coo)));
+    return allocate(&coo->values, nnz * slc_value_bytes(type));
 }
 
 cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
@@ -46,11 +41,7 @@ cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
                               const void *values,
                               cudaStream_t stream)
 {
-    const cudaError_t error = slc_staged_to_device(coo->coords, coords, list_bytes(coo), stream);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
+    SLC_CUDA_TRY(slc_staged_to_device(coo->coords, coords, list_bytes(coo), stream));
     return slc_staged_to_device(coo->values, values, coo->nnz * slc_value_bytes(coo->type), stream);
 }
 

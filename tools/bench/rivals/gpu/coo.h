@@ -13,6 +13,31 @@
 
 #include "gpu/cuda/cuda.h"
 
+/* Returns from the calling function with the error of a call that failed. */
+#define SLC_CUDA_TRY(...)                                                                          \
+    do {                                                                                           \
+        const cudaError_t slc_try_error = (__VA_ARGS__);                                           \
+                                                                                                   \
+        if (slc_try_error != cudaSuccess) {                                                        \
+            return slc_try_error;                                                                  \
+        }                                                                                          \
+    } while (0)
+
+/* Takes NULL. */
+static inline void slc_event_destroy(cudaEvent_t event)
+{
+    if (event != nullptr) {
+        (void)cudaEventDestroy(event);
+    }
+}
+
+static inline void slc_stream_destroy(cudaStream_t stream)
+{
+    if (stream != nullptr) {
+        (void)cudaStreamDestroy(stream);
+    }
+}
+
 /* A list in the host's memory. Borrowed. */
 struct slc_gpu_host_list {
     unsigned order;

@@ -154,14 +154,11 @@ static enum slc_status prepare(struct slc_cusparse *cusparse, struct slc_error *
     const struct cusparse_functions *of = &cusparse->of;
     const double one = 1, zero = 0;
     size_t bytes = 0;
-    const enum slc_status status = check(
-        of->buffer_size(cusparse->handle, NON_TRANSPOSE, &one, cusparse->matrix, cusparse->vector,
-                        &zero, cusparse->sums, REAL_64F, cusparse->algorithm, &bytes),
-        "cusparseSpMV_bufferSize", err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check(of->buffer_size(cusparse->handle, NON_TRANSPOSE, &one, cusparse->matrix,
+                                  cusparse->vector, &zero, cusparse->sums, REAL_64F,
+                                  cusparse->algorithm, &bytes),
+                  "cusparseSpMV_bufferSize", err));
     SLC_GPU_TRY(cudaMalloc(&cusparse->buffer, bytes + 1), err);
     if (of->preprocess == nullptr) {
         return SLC_OK;

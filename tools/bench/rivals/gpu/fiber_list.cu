@@ -121,15 +121,9 @@ extern "C" void slc_gpu_fiber_list_destroy(struct slc_gpu_fiber_list *list)
     }
     slc_gpu_fibers_destroy(&list->fibers);
     slc_gpu_coo_destroy(&list->coo);
-    if (list->begin != nullptr) {
-        (void)cudaEventDestroy(list->begin);
-    }
-    if (list->end != nullptr) {
-        (void)cudaEventDestroy(list->end);
-    }
-    if (list->stream != nullptr) {
-        (void)cudaStreamDestroy(list->stream);
-    }
+    slc_event_destroy(list->begin);
+    slc_event_destroy(list->end);
+    slc_stream_destroy(list->stream);
     slc_free(list);
 }
 

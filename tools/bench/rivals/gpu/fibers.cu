@@ -147,30 +147,21 @@ static uint32_t warps_of(uint64_t nnz)
 static cudaError_t
 make_room(struct slc_gpu_fibers *fibers, unsigned order, uint64_t nnz, uint64_t count)
 {
-    cudaError_t error = cudaErrorInvalidValue;
-
-    if (order >= 1 && order <= SLC_MAX_ORDER && nnz < UINT32_MAX && count < UINT32_MAX) {
-        fibers->order = order;
-        fibers->room = nnz + count;
-        error = allocate(&fibers->begin, count + 1);
+    if (order < 1 || order > SLC_MAX_ORDER || nnz >= UINT32_MAX || count >= UINT32_MAX) {
+        return cudaErrorInvalidValue;
     }
-    if (error == cudaSuccess) {
-        error = allocate(&fibers->index, nnz);
-    }
-    if (error == cudaSuccess) {
-        error = allocate(&fibers->coords, count * order);
-    }
-    if (error == cudaSuccess) {
-        error = allocate(&fibers->fiber_of, nnz);
-    }
-    return error;
+    fibers->order = order;
+    fibers->room = nnz + count;
+    SLC_CUDA_TRY(allocate(&fibers->begin, count + 1));
+    SLC_CUDA_TRY(allocate(&fibers->index, nnz));
+    SLC_CUDA_TRY(allocate(&fibers->coords, count * order));
+    return allocate(&fibers->fiber_of, nnz);
 }
 
 cudaError_t slc_gpu_fibers_reserve(struct slc_gpu_fibers *fibers, unsigned order, uint64_t nnz)
 {
-    const cudaError_t error = make_room(fibers, order, nnz, nnz);
-
-    return error == cudaSuccess ? allocate(&fibers->found, warps_of(nnz) + 1) : error;
+    SLC_CUDA_TRY(make_room(fibers, order, nnz, nnz));
+    return allocate(&fibers->found, warps_of(nnz) + 1);
 }
 
 static void describe(struct slc_gpu_fibers *fibers, const struct slc_gpu_coo *coo, unsigned mode)
@@ -190,7 +181,6 @@ cudaError_t slc_gpu_fibers_find(struct slc_gpu_fibers *fibers,
     const uint32_t warps = warps_of(coo->nnz);
     const dim3 grid(warps / (THREADS / SLC_WARP) + 1);
     uint32_t count = 0;
-    cudaError_t error;
 
     if (mode >= coo->order || coo->order != fibers->order || 2 * coo->nnz > fibers->room ||
         fibers->found == nullptr) {
@@ -201,21 +191,15 @@ cudaError_t slc_gpu_fibers_find(struct slc_gpu_fibers *fibers,
     if (coo->nnz == 0) {
         return cudaMemsetAsync(fibers->begin, 0, sizeof(uint32_t), stream);
     }
-    error = slc_launch(slc_fibers_count, grid, dim3(THREADS), 0, stream, list, fibers->found);
-    if (error == cudaSuccess) {
-        error =
-            slc_launch(slc_fibers_add_up, dim3(1), dim3(SCAN_THREADS),
-                       SCAN_THREADS / SLC_WARP * sizeof(uint32_t), stream, fibers->found, warps);
-    }
-    if (error == cudaSuccess) {
-        error = slc_launch(slc_fibers_write, grid, dim3(THREADS), 0, stream, list, fibers->found,
-                           *fibers);
-    }
-    if (error == cudaSuccess) {
-        error = slc_staged_to_host(&count, fibers->found + warps, sizeof count, stream);
-    }
+    SLC_CUDA_TRY(slc_launch(slc_fibers_count, grid, dim3(THREADS), 0, stream, list, fibers->found));
+    SLC_CUDA_TRY(slc_launch(slc_fibers_add_up, dim3(1), dim3(SCAN_THREADS),
+                            SCAN_THREADS / SLC_WARP * sizeof(uint32_t), stream, fibers->found,
+                            warps));
+    SLC_CUDA_TRY(
+        slc_launch(slc_fibers_write, grid, dim3(THREADS), 0, stream, list, fibers->found, *fibers));
+    SLC_CUDA_TRY(slc_staged_to_host(&count, fibers->found + warps, sizeof count, stream));
     fibers->count = count;
-    return error;
+    return cudaSuccess;
 }
 
 /* ---- with empty fibers, on the host */
@@ -293,15 +277,12 @@ copy(const struct slc_gpu_fibers *fibers, const struct host_fibers *found, cudaS
                   {fibers->coords, found->coords, fibers->count * fibers->order},
                   {fibers->index, found->index, fibers->nnz},
                   {fibers->fiber_of, found->fiber_of, fibers->nnz}};
-    cudaError_t error = cudaSuccess;
 
     for (const auto &array : arrays) {
-        if (error == cudaSuccess) {
-            error =
-                slc_staged_to_device(array.to, array.from, array.count * sizeof(uint32_t), stream);
-        }
+        SLC_CUDA_TRY(
+            slc_staged_to_device(array.to, array.from, array.count * sizeof(uint32_t), stream));
     }
-    return error;
+    return cudaSuccess;
 }
 
 /* With the list's coordinates on the host. */
@@ -336,21 +317,17 @@ cudaError_t slc_gpu_fibers_create_all(struct slc_gpu_fibers *fibers,
                                       cudaStream_t stream)
 {
     struct slc_buffer coords;
-    cudaError_t error = cudaErrorInvalidValue;
+    cudaError_t error;
 
-    if (mode < coo->order) {
-        fibers->count = count_all(coo->order, mode, dims);
-        error = make_room(fibers, coo->order, coo->nnz, fibers->count);
+    if (mode >= coo->order) {
+        return cudaErrorInvalidValue;
     }
-    if (error != cudaSuccess) {
-        return error;
-    }
+    fibers->count = count_all(coo->order, mode, dims);
+    SLC_CUDA_TRY(make_room(fibers, coo->order, coo->nnz, fibers->count));
     describe(fibers, coo, mode);
-    error = slc_gpu_coo_read_coords(coo, &coords, stream);
-    if (error == cudaSuccess) {
-        error = make_all(fibers, static_cast<const uint32_t *>(coords.data), dims, stream);
-        slc_buffer_destroy(&coords);
-    }
+    SLC_CUDA_TRY(slc_gpu_coo_read_coords(coo, &coords, stream));
+    error = make_all(fibers, static_cast<const uint32_t *>(coords.data), dims, stream);
+    slc_buffer_destroy(&coords);
     return error;
 }
 

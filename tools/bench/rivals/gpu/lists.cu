@@ -64,12 +64,11 @@ extern "C" enum slc_status slc_gpu_lists_create(struct slc_device *device,
                                                 struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
-    enum slc_status status = check_options(options, err);
     struct slc_gpu_lists *lists;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    enum slc_status status;
+
+    SLC_TRY(check_options(options, err));
     lists = static_cast<struct slc_gpu_lists *>(slc_calloc(1, sizeof *lists));
     if (lists == nullptr) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for lists of coordinates");
@@ -94,12 +93,8 @@ extern "C" void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
         return;
     }
     slc_gpu_forms_destroy(&lists->forms);
-    if (lists->begin != nullptr) {
-        (void)cudaEventDestroy(lists->begin);
-    }
-    if (lists->end != nullptr) {
-        (void)cudaEventDestroy(lists->end);
-    }
+    slc_event_destroy(lists->begin);
+    slc_event_destroy(lists->end);
     slc_free(lists);
 }
 
@@ -193,6 +188,6 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
         (void)device->ops->job.end(device, nullptr);
         return status;
     }
-    status = device->ops->job.end(device, err);
-    return status == SLC_OK ? describe(lists, named, mode, run, err) : status;
+    SLC_TRY(device->ops->job.end(device, err));
+    return describe(lists, named, mode, run, err);
 }

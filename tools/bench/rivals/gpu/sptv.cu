@@ -182,7 +182,6 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
     const uint32_t blocks = (sptv->groups.count + THREADS / SLC_WARP - 1) / (THREADS / SLC_WARP);
     const struct slc_gpu_matrix rows = {sums, fibers->count, 1, 1};
     struct sptv_view view = {fibers->begin, fibers->index, fibers->values, vector};
-    cudaError_t error = cudaSuccess;
 
     if (sptv->groups.count == 0) {
         return cudaSuccess;
@@ -190,18 +189,14 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
     if (sptv->index != nullptr) {
         view.index = sptv->index;
         view.vector = sptv->short_vector;
-        error = slc_launch(slc_sptv_shorten, dim3(sptv->used_count / THREADS + 1), dim3(THREADS), 0,
-                           stream, vector, sptv->used, sptv->used_count, sptv->short_vector);
+        SLC_CUDA_TRY(slc_launch(slc_sptv_shorten, dim3(sptv->used_count / THREADS + 1),
+                                dim3(THREADS), 0, stream, vector, sptv->used, sptv->used_count,
+                                sptv->short_vector));
     }
-    if (error == cudaSuccess) {
-        error = slc_launch(
-            fibers->type == SLC_F32 ? slc_sptv_groups<float> : slc_sptv_groups<double>,
-            dim3(blocks), dim3(THREADS), 0, stream, view, sptv->groups, sums, sptv->carries);
-    }
-    if (error == cudaSuccess) {
-        error = slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, stream);
-    }
-    return error;
+    SLC_CUDA_TRY(slc_launch(
+        fibers->type == SLC_F32 ? slc_sptv_groups<float> : slc_sptv_groups<double>, dim3(blocks),
+        dim3(THREADS), 0, stream, view, sptv->groups, sums, sptv->carries));
+    return slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, stream);
 }
 
 /* Numbers used indices from 0: `number` has one for each, of which it leaves 1 + the new one. */
@@ -281,14 +276,9 @@ cudaError_t slc_gpu_sptv_create(struct slc_gpu_sptv *sptv,
                                 const struct slc_gpu_sptv_options *options,
                                 const struct slc_gpu_machine *machine)
 {
-    const cudaError_t error =
-        slc_fiber_groups_reserve(&sptv->groups, fibers, options->group_items, machine);
-
     sptv->fibers = fibers;
     sptv->drop_unused = options->drop_unused;
-    if (error != cudaSuccess) {
-        return error;
-    }
+    SLC_CUDA_TRY(slc_fiber_groups_reserve(&sptv->groups, fibers, options->group_items, machine));
     return cudaMalloc(reinterpret_cast<void **>(&sptv->carries),
                       (sptv->groups.room + UINT64_C(1)) * sizeof(double));
 }

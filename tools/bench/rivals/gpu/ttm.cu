@@ -122,13 +122,9 @@ static cudaError_t multiply_fibers(const struct slc_gpu_ttm *ttm,
     const uint32_t packs = (matrix->cols + slc_pack<Element>::COUNT - 1) / slc_pack<Element>::COUNT;
     const dim3 block = slc_baseline_block(packs);
     const dim3 grid((ttm->groups.count + block.y - 1) / block.y);
-    const cudaError_t error =
-        slc_launch(slc_ttm_groups<Element>, grid, block, 0, stream, *ttm->fibers, ttm->groups,
-                   *matrix, *rows, ttm->carries, ttm->carry_pitch);
 
-    if (error != cudaSuccess) {
-        return error;
-    }
+    SLC_CUDA_TRY(slc_launch(slc_ttm_groups<Element>, grid, block, 0, stream, *ttm->fibers,
+                            ttm->groups, *matrix, *rows, ttm->carries, ttm->carry_pitch));
     return slc_fiber_carries(ttm->fibers, &ttm->groups, ttm->carries, ttm->carry_pitch, rows,
                              stream);
 }
@@ -179,14 +175,10 @@ cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
                                uint32_t group_items,
                                const struct slc_gpu_machine *machine)
 {
-    const cudaError_t error = slc_fiber_groups_reserve(&ttm->groups, fibers, group_items, machine);
-
     ttm->fibers = fibers;
     ttm->precision = precision;
     ttm->carry_pitch = cols;
-    if (error != cudaSuccess) {
-        return error;
-    }
+    SLC_CUDA_TRY(slc_fiber_groups_reserve(&ttm->groups, fibers, group_items, machine));
     return cudaMalloc(reinterpret_cast<void **>(&ttm->carries),
                       (ttm->groups.room + UINT64_C(1)) * cols * sizeof(double));
 }
