@@ -134,11 +134,9 @@ static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *
 static enum slc_status make_images(struct codec_bench *bench, struct slc_error *err)
 {
     char *folder;
-    enum slc_status status = bench_temp_folder(bench->args->temp_dir, &folder, err);
+    enum slc_status status = SLC_OK;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(bench_temp_folder(bench->args->temp_dir, &folder, err));
     for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {
         status = bench_image_make(&bench->sample, codecs[c], folder, &bench->images[c], err);
     }
@@ -270,13 +268,12 @@ static enum slc_status record_rates(
     struct codec_bench *bench, unsigned codec, unsigned set, json_t *rows, struct slc_error *err)
 {
     json_t *row = json_object();
-    enum slc_status status;
 
     (void)json_array_append_new(rows, row);
     slc_json_set_text(row, "codec", slc_codec_name(bench->images[codec].codec));
     slc_json_set_text(row, "instruction_set", bench->sets[set].decode);
-    status = record_decode(bench, codec, set, row, err);
-    return status == SLC_OK ? record_encode(bench, codec, set, row, err) : status;
+    SLC_TRY(record_decode(bench, codec, set, row, err));
+    return record_encode(bench, codec, set, row, err);
 }
 
 static enum slc_status

@@ -70,11 +70,7 @@ struct convert_bench {
 
 static enum slc_status make_folder(struct convert_bench *bench, struct slc_error *err)
 {
-    const enum slc_status status = bench_temp_folder(bench->args->temp_dir, &bench->folder, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(bench_temp_folder(bench->args->temp_dir, &bench->folder, err));
     bench->store = slc_path_join(bench->folder, "x.slc");
     return bench->store != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
 }
@@ -234,19 +230,13 @@ static enum slc_status
 measure(void *state, const char *input, json_t *record, struct slc_error *err)
 {
     struct convert_bench *bench = state;
-    enum slc_status status;
 
     if (strcmp(input, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "standard input cannot be read again; bench convert wants a file");
     }
-    status = make_folder(bench, err);
-    if (status == SLC_OK) {
-        status = convert_rounds(bench, input, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(make_folder(bench, err));
+    SLC_TRY(convert_rounds(bench, input, err));
     record_phases(bench, record);
     return record_mttkrp(bench, record, err);
 }

@@ -31,7 +31,7 @@
 #include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/table.h"
-#include "tools/bench/roofline/cpd_device.h"
+#include "tools/bench/roofline/cpd_ceilings.h"
 #include "tools/session/session.h"
 
 #include "engine/solve/cp_als.h"
@@ -168,14 +168,14 @@ static void take_iteration(void *context, const struct slc_cp_iteration *iterati
     double phases[PHASES] = {0};
 
     slc_stream_stats(bench->session.stream, &stats);
-    if (cpd_device_used(&bench->session)) {
+    if (bench->session.gpu != NULL) {
         cpd_device_stats(&bench->session, &device);
     }
     bench->from_copies = bench->from_copies || iteration->first_of_copies;
     if (iteration->copies_fault != NULL) {
         bench->copies_fault = *iteration->copies_fault;
     }
-    if (cpd_device_used(&bench->session)) {
+    if (bench->session.gpu != NULL) {
         split_device(bench, &device, mttkrp, phases);
     } else if (bench->from_copies) {
         phases[PHASE_MULTIPLY] = mttkrp;
@@ -217,9 +217,6 @@ static enum slc_status measure_ceilings(const struct cpd_bench *bench,
     const double count = bench->iteration.count;
     const double streamed = (count - bench->iterations_from_copies) / count;
 
-    if (cpd_device_used(&bench->session)) {
-        return cpd_device_ceilings_measure(&bench->session, ceilings, err);
-    }
     return bench_cpd_ceilings_measure(&bench->session,
                                       streamed * bench->session.store.manifest.order,
                                       (double)bench->bytes_read / count, ceilings, err);
@@ -275,7 +272,7 @@ static void record_copies(const struct cpd_bench *bench,
 /* The phases of one number of threads; returns the share of dense algebra. */
 static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceilings *ceilings)
 {
-    const bool device = cpd_device_used(&bench->session);
+    const bool device = bench->session.gpu != NULL;
     const double total = sum_of(&bench->iteration);
     double dense = 0;
 
@@ -309,7 +306,7 @@ static void record_device(const struct cpd_bench *bench, json_t *run)
     slc_json_set(run, "device", slc_json_device_plan(plan, bench->session.store.manifest.order));
     slc_json_set(run, "device_work", slc_json_device_stats(plan, &bench->result.gpu));
     slc_json_set(run, "devices", slc_json_devices_stats(plan, bench->result.devices));
-    if (cpd_device_used(&bench->session)) {
+    if (bench->session.gpu != NULL) {
         bench_set_real(run, "copied_bytes_per_iteration",
                        (double)bench->bytes_copied / bench->iteration.count);
     }
@@ -356,18 +353,13 @@ static enum slc_status decompose(struct cpd_bench *bench,
                                     .deterministic = args->session.deterministic,
                                     .iteration = take_iteration,
                                     .context = bench};
-    enum slc_status status =
-        session_plan(session, wanted, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
 
-    if (status == SLC_OK) {
-        status = slc_session_start(session, err);
-    }
-    if (status == SLC_OK) {
-        cp.parts = session->parts;
-        status = slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
-                            &bench->result, err);
-    }
-    return status == SLC_OK ? record_run(bench, run, err) : status;
+    SLC_TRY(session_plan(session, wanted, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
+    SLC_TRY(slc_session_start(session, err));
+    cp.parts = session->parts;
+    SLC_TRY(slc_cp_als(&session->store, session->stream, session->backend, &session->plan, &cp,
+                       &bench->result, err));
+    return record_run(bench, run, err);
 }
 
 static void close_all(void *state)

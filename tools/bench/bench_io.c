@@ -197,13 +197,10 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     const unsigned warm_up = (unsigned)bench->args->bench.warm_up;
     const unsigned repeats = (unsigned)bench->args->bench.repeats;
     json_t *rows = json_array();
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     slc_json_set(record, "rows", rows);
-    status = open_all(bench, path, rows, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(open_all(bench, path, rows, err));
     bench_set_tensor(record, &bench->ways[RAW_WAYS].session.store);
     for (unsigned i = 0; i < warm_up + repeats; i++) {
         for (unsigned w = 0; w < bench->way_count && status == SLC_OK; w++) {

@@ -23,7 +23,6 @@
 #include "tools/bench/measure/table.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
-#include "tools/bench/mttkrp/mttkrp_variants.h"
 #include "tools/bench/roofline/ceiling.h"
 #include "tools/progress/format.h"
 #include "tools/session/common_options.h"

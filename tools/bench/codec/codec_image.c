@@ -60,21 +60,17 @@ read_blocks(struct bench_image *image, const char *path, struct slc_error *err)
     struct slc_block_entry entry;
     uint64_t bytes = 0;
     uint64_t at = 0;
-    enum slc_status status = slc_reader_open(files, path, &image->reader, err);
     int file;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    enum slc_status status = SLC_OK;
+
+    SLC_TRY(slc_reader_open(files, path, &image->reader, err));
     info = slc_reader_info(image->reader);
     for (uint64_t b = 0; b < info->block_count; b++) {
         slc_reader_entry(image->reader, b, &entry);
         bytes += entry.padded_bytes;
     }
-    status = slc_buffer_create(&image->blocks, bytes, SLC_PAGES_HUGE, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&image->blocks, bytes, SLC_PAGES_HUGE, err));
     file = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
     if (file < 0) {
         return slc_fail_errno(err, -file, path, "opening the block file");

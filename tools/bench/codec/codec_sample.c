@@ -113,23 +113,12 @@ static enum slc_status prepare(struct loading *loading, struct slc_error *err)
     struct bench_sample *sample = loading->sample;
     const uint64_t room =
         slc_min_u64(info->nnz, loading->tiles_kept * (uint64_t)SLC_TILE_NNZ) * sizeof(uint64_t);
-    enum slc_status status = slc_buffer_create(&sample->key_lo, room, SLC_PAGES_HUGE, err);
 
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&sample->key_hi, room, SLC_PAGES_HUGE, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&sample->values, room, SLC_PAGES_HUGE, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&loading->block, info->max_block_bytes, SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_decoder_create(info, SLC_F64, &loading->decoder, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&sample->key_lo, room, SLC_PAGES_HUGE, err));
+    SLC_TRY(slc_buffer_create(&sample->key_hi, room, SLC_PAGES_HUGE, err));
+    SLC_TRY(slc_buffer_create(&sample->values, room, SLC_PAGES_HUGE, err));
+    SLC_TRY(slc_buffer_create(&loading->block, info->max_block_bytes, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_decoder_create(info, SLC_F64, &loading->decoder, err));
     sample->tiles = slc_calloc(loading->tiles_kept + 1, sizeof *sample->tiles);
     if (sample->tiles == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %" PRIu64 " tiles",

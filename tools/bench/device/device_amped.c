@@ -67,18 +67,11 @@ static enum slc_status create_solver(struct device_amped *amped, struct slc_erro
 {
     const uint64_t rank = amped->of->rank, sums = rank * rank + 2 * rank;
     double *identity, *ones;
-    enum slc_status status =
-        slc_buffer_create(&amped->sums, amped->count * sums * sizeof(double), SLC_PAGES_SMALL, err);
 
-    if (status == SLC_OK) {
-        status = slc_dense_create(1, amped->of->rank, 1, &amped->dense, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_solver_create(&amped->solver, amped->of->rank, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&amped->sums, amped->count * sums * sizeof(double), SLC_PAGES_SMALL,
+                              err));
+    SLC_TRY(slc_dense_create(1, amped->of->rank, 1, &amped->dense, err));
+    SLC_TRY(slc_solver_create(&amped->solver, amped->of->rank, err));
     for (unsigned d = 0; d < amped->count; d++) {
         amped->share[d].sums = (double *)amped->sums.data + d * sums;
     }
@@ -189,15 +182,10 @@ assign(struct device_amped *amped, struct division *division, struct slc_error *
     division->rows_each =
         slc_max_u64(amped->count, slc_div_up_u64(division->rows, PARTITIONS_EACH * amped->count));
     division->count = slc_div_up_u64(division->rows, division->rows_each);
-    status = slc_buffer_create(&division->weights, division->count * sizeof *weights,
-                               SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&division->owners, division->count * sizeof(uint32_t),
-                                   SLC_PAGES_SMALL, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&division->weights, division->count * sizeof *weights,
+                              SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_buffer_create(&division->owners, division->count * sizeof(uint32_t),
+                              SLC_PAGES_SMALL, err));
     weights = division->weights.data;
     for (uint64_t i = 0; i < amped->list->shape.nnz; i++) {
         weights[coords[i * order + amped->mode] / division->rows_each]++;
@@ -216,17 +204,12 @@ static enum slc_status create_share(const struct device_amped *amped,
                                     struct slc_error *err)
 {
     const size_t row_bytes = amped->list->shape.order * sizeof(uint32_t);
-    enum slc_status status =
-        slc_buffer_create(&share->coords, share->nnz * row_bytes, SLC_PAGES_HUGE, err);
 
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&share->values, share->nnz * slc_value_bytes(amped->list->type),
-                                   SLC_PAGES_HUGE, err);
-    }
-    return status == SLC_OK
-               ? slc_buffer_create(&share->spans, division->count * sizeof(struct slc_row_span),
-                                   SLC_PAGES_SMALL, err)
-               : status;
+    SLC_TRY(slc_buffer_create(&share->coords, share->nnz * row_bytes, SLC_PAGES_HUGE, err));
+    SLC_TRY(slc_buffer_create(&share->values, share->nnz * slc_value_bytes(amped->list->type),
+                              SLC_PAGES_HUGE, err));
+    return slc_buffer_create(&share->spans, division->count * sizeof(struct slc_row_span),
+                             SLC_PAGES_SMALL, err);
 }
 
 /* The nonzeros of each device, in the list's order. */

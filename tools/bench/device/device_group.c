@@ -37,23 +37,17 @@ static enum slc_status start_group(struct group *group, unsigned ordinal, struct
 {
     const struct device_mttkrp *of = group->of;
     struct session_options options = of->session;
-    enum slc_status status;
 
     options.split = group->split;
     options.devices.count = group->count;
     for (unsigned d = 0; d < group->count; d++) {
         options.devices.number[d] = ordinal;
     }
-    status = session_plan(&group->session, &options, SLC_OP_CPD, 0, of->rank, err);
-    if (status == SLC_OK) {
-        status = slc_session_start(&group->session, err);
-    }
-    if (status == SLC_OK) {
-        status = bench_factors_create(&group->factors, &group->session.store.manifest,
-                                      of->precision, of->rank, 0, err);
-    }
-    return status == SLC_OK ? slc_gpu_group_load(group->session.group, group->factors.factors, err)
-                            : status;
+    SLC_TRY(session_plan(&group->session, &options, SLC_OP_CPD, 0, of->rank, err));
+    SLC_TRY(slc_session_start(&group->session, err));
+    SLC_TRY(bench_factors_create(&group->factors, &group->session.store.manifest, of->precision,
+                                 of->rank, 0, err));
+    return slc_gpu_group_load(group->session.group, group->factors.factors, err);
 }
 
 static json_t *add_row(const struct group *group, unsigned mode)

@@ -1,16 +1,9 @@
 /* See device_list.h. */
 #include "tools/bench/device/device_list.h"
 
-#include "engine/executor/owned.h"
+#include "tools/bench/measure/scan.h"
 
 #include <string.h>
-
-static enum slc_status
-add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
-{
-    (void)worker;
-    return slc_coo_add_tile(context, tile, err);
-}
 
 enum slc_status device_list_load(const char *path,
                                  const struct session_options *options,
@@ -20,8 +13,6 @@ enum slc_status device_list_load(const char *path,
 {
     struct session_options on_cpu = *options;
     struct slc_session session = {.stream = NULL};
-    const struct slc_pass pass = {.tiles = {.consumer = {.tile = add_tile, .context = coo}}};
-    struct slc_tensor_shape shape;
     enum slc_status status;
 
     on_cpu.device = "cpu";
@@ -35,11 +26,7 @@ enum slc_status device_list_load(const char *path,
         status = slc_session_start(&session, err);
     }
     if (status == SLC_OK) {
-        slc_owned_shape(slc_reader_info(session.store.reader), &shape);
-        status = slc_coo_create(coo, &shape, type, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_stream_pass(session.stream, &pass, err);
+        status = bench_list_pass(&session, type, coo, err);
     }
     session_close(&session);
     return status;

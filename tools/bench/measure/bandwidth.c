@@ -1,4 +1,7 @@
-/* The loops of every instruction set this build knows; see bandwidth.h. */
+/*
+ * The loops of every instruction set this build knows; see bandwidth.h. Compiled on its own, with
+ * contraction of products and sums, which the rest of the command does without.
+ */
 #include "tools/bench/measure/bandwidth.h"
 
 #include <stddef.h>
@@ -23,24 +26,38 @@ static uint64_t gather_words(
     return mixed;
 }
 
-#define SET_NAME portable
+/* All sums in registers: a loop over them would keep them in memory. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define UNROLL _Pragma("GCC unroll 16")
+#else
+#define UNROLL _Pragma("unroll")
+#endif
+
 #if defined(__aarch64__)
-#undef SET_NAME
 #define SET_NAME neon
+#define SUMS     16
+#else
+#define SET_NAME portable
+#define SUMS     12
 #endif
 #define VECTOR_BYTES 16
 #define TARGET
+#define PEAK_TARGET
 #include "tools/bench/measure/bandwidth_tmpl.h"
 
 #if defined(__x86_64__)
 #define SET_NAME     avx2
 #define VECTOR_BYTES 32
+#define SUMS         12
 #define TARGET       __attribute__((target("avx2")))
+#define PEAK_TARGET  __attribute__((target("avx2,fma")))
 #include "tools/bench/measure/bandwidth_tmpl.h"
 
 #define SET_NAME     avx512
 #define VECTOR_BYTES 64
+#define SUMS         16
 #define TARGET       __attribute__((target("avx512f")))
+#define PEAK_TARGET  __attribute__((target("avx512f,fma")))
 #include "tools/bench/measure/bandwidth_tmpl.h"
 #endif
 

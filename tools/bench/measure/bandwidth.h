@@ -1,6 +1,7 @@
 /*
- * Loops that only move data, one table per instruction set: what the other benchmarks are measured
- * against. All tables do the same in wider or narrower loads.
+ * Loops that only move data, and loops that only multiply and add in registers, one table per
+ * instruction set: what the other benchmarks are measured against. All tables do the same in wider
+ * or narrower vectors.
  */
 #ifndef SLC_TOOLS_BENCH_BANDWIDTH_H
 #define SLC_TOOLS_BENCH_BANDWIDTH_H
@@ -16,6 +17,13 @@ enum {
     BENCH_PREFETCH_ROWS = 16
 };
 
+/*
+ * x = x * factor + term, `steps` times for each of many independent x; returns their sum, so that
+ * nothing can be left out. A multiplication and an addition count as two operations, also where the
+ * set fuses them into one instruction.
+ */
+typedef double bench_peak_fn(uint64_t steps, double factor, double term);
+
 struct bench_bandwidth_set {
     const char *name; /* "portable", "avx2", "avx512", "neon" */
 
@@ -30,6 +38,9 @@ struct bench_bandwidth_set {
      */
     uint64_t (*gather)(
         const void *rows, uint64_t row_bytes, const uint32_t *index, uint64_t count, bool prefetch);
+
+    bench_peak_fn *peak_f64, *peak_f32;
+    unsigned f64_per_step, f32_per_step; /* operations of a peak */
 };
 
 /*

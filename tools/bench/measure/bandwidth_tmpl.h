@@ -1,7 +1,11 @@
 /*
- * The loops of one instruction set: SET_NAME, VECTOR_BYTES and TARGET (its function attribute) are
- * defined by the file that includes this, once per set. Vectors are gcc's and clang's own, so the
- * same text serves every architecture.
+ * The loops of one instruction set: SET_NAME, VECTOR_BYTES, SUMS, TARGET and PEAK_TARGET (function
+ * attributes of loops that move and that compute) are defined by the file that includes this, once
+ * per set. Vectors are gcc's and clang's own, so the same text serves every architecture.
+ *
+ * SUMS is the number of independent vectors of a peak: a fused multiply and add takes four cycles
+ * and up to four start in each, and with the two constants all of them have to fit the registers.
+ * They begin with different numbers, so that no compiler finds them to be one.
  */
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -109,12 +113,59 @@ TARGET static uint64_t NAMED(gather_rows)(
     }
 }
 
+typedef double NAMED(double_vector) __attribute__((vector_size(VECTOR_BYTES)));
+typedef float NAMED(float_vector) __attribute__((vector_size(VECTOR_BYTES)));
+
+PEAK_TARGET static double NAMED(peak_f64)(uint64_t steps, double factor, double term)
+{
+    NAMED(double_vector) sums[SUMS] = {{0}};
+
+    for (unsigned k = 1; k < SUMS; k++) {
+        sums[k] = sums[k - 1] + term;
+    }
+    for (uint64_t i = 0; i < steps; i++) {
+        UNROLL
+        for (unsigned k = 0; k < SUMS; k++) {
+            sums[k] = sums[k] * factor + term;
+        }
+    }
+    for (unsigned k = 1; k < SUMS; k++) {
+        sums[0] += sums[k];
+    }
+    return sums[0][0];
+}
+
+PEAK_TARGET static double NAMED(peak_f32)(uint64_t steps, double factor, double term)
+{
+    const float narrow_factor = (float)factor;
+    const float narrow_term = (float)term;
+    NAMED(float_vector) sums[SUMS] = {{0}};
+
+    for (unsigned k = 1; k < SUMS; k++) {
+        sums[k] = sums[k - 1] + narrow_term;
+    }
+    for (uint64_t i = 0; i < steps; i++) {
+        UNROLL
+        for (unsigned k = 0; k < SUMS; k++) {
+            sums[k] = sums[k] * narrow_factor + narrow_term;
+        }
+    }
+    for (unsigned k = 1; k < SUMS; k++) {
+        sums[0] += sums[k];
+    }
+    return (double)sums[0][0];
+}
+
 static const struct bench_bandwidth_set NAMED(set) = {
     .name = TEXT(SET_NAME),
     .read = NAMED(read_bytes),
     .copy = NAMED(copy_bytes),
     .triad = NAMED(triad_bytes),
     .gather = NAMED(gather_rows),
+    .peak_f64 = NAMED(peak_f64),
+    .peak_f32 = NAMED(peak_f32),
+    .f64_per_step = 2 * SUMS * VECTOR_BYTES / sizeof(double),
+    .f32_per_step = 2 * SUMS * VECTOR_BYTES / sizeof(float),
 };
 
 #undef PASTE_
@@ -124,4 +175,6 @@ static const struct bench_bandwidth_set NAMED(set) = {
 #undef TEXT
 #undef SET_NAME
 #undef VECTOR_BYTES
+#undef SUMS
 #undef TARGET
+#undef PEAK_TARGET

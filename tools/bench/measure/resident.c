@@ -98,20 +98,17 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
 
 enum slc_status bench_resident_load(struct slc_session *session, struct slc_error *err)
 {
-    const enum slc_status status = slc_session_start(session, err);
-
-    return status == SLC_OK ? bench_scan_pass(session->stream, err) : status;
+    SLC_TRY(slc_session_start(session, err));
+    return bench_scan_pass(session->stream, err);
 }
 
 enum slc_status bench_resident_start(struct slc_session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err)
 {
-    enum slc_status status;
-
     if (session->layouts.count == 0) {
         session->layouts = slc_layouts_one(session->store.reader);
     }
-    status = bench_resident_plan(&session->layouts, request, NULL, &session->plan, NULL, err);
-    return status == SLC_OK ? bench_resident_load(session, err) : status;
+    SLC_TRY(bench_resident_plan(&session->layouts, request, NULL, &session->plan, NULL, err));
+    return bench_resident_load(session, err);
 }

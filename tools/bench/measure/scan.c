@@ -1,6 +1,8 @@
 /* Scans and decoding passes; see scan.h. */
 #include "tools/bench/measure/scan.h"
 
+#include "engine/executor/owned.h"
+
 enum slc_status bench_scan_start(struct slc_session *session,
                                  enum slc_io_kind io,
                                  unsigned threads,
@@ -14,9 +16,9 @@ enum slc_status bench_scan_start(struct slc_session *session,
                                              .io = io,
                                              .slots = slots,
                                              .cache = false};
-    enum slc_status status = session_plan_request(session, &request, err);
 
-    return status == SLC_OK ? slc_session_start(session, err) : status;
+    SLC_TRY(session_plan_request(session, &request, err));
+    return slc_session_start(session, err);
 }
 
 static enum slc_status
@@ -60,4 +62,24 @@ enum slc_status bench_decode_pass(struct slc_stream *stream, struct slc_error *e
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = decode_tile}}};
 
     return slc_stream_pass(stream, &pass, err);
+}
+
+static enum slc_status
+list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    (void)worker;
+    return slc_coo_add_tile(context, tile, err);
+}
+
+enum slc_status bench_list_pass(const struct slc_session *session,
+                                enum slc_value_type type,
+                                struct slc_coo *coo,
+                                struct slc_error *err)
+{
+    const struct slc_pass pass = {.tiles = {.consumer = {.tile = list_tile, .context = coo}}};
+    struct slc_tensor_shape shape;
+
+    slc_owned_shape(slc_reader_info(session->store.reader), &shape);
+    SLC_TRY(slc_coo_create(coo, &shape, type, err));
+    return slc_stream_pass(session->stream, &pass, err);
 }

@@ -7,6 +7,7 @@
 
 #include "base/memory/limits.h"
 #include "storage/io/io.h"
+#include "tools/bench/rivals/cpu/coo.h"
 #include "tools/session/session.h"
 
 /* What the kernels ask for at a time: chunks that fit the first-level cache. */
@@ -28,5 +29,14 @@ enum slc_status bench_scan_pass(struct slc_stream *stream, struct slc_error *err
 enum slc_status
 bench_scan_layout(struct slc_stream *stream, unsigned layout, struct slc_error *err) SLC_NODISCARD;
 enum slc_status bench_decode_pass(struct slc_stream *stream, struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The store of a session that is started, as a list of coordinates. Needs: *coo all-zero. Owns:
+ * slc_coo_destroy, also after an error. Errors: those of slc_coo_create and of decoding.
+ */
+enum slc_status bench_list_pass(const struct slc_session *session,
+                                enum slc_value_type type,
+                                struct slc_coo *coo,
+                                struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -2,29 +2,15 @@
 #include "tools/bench/mttkrp/mttkrp_group.h"
 
 #include "base/error/clock.h"
-#include "base/memory/checked.h"
 #include "cpu/cpu.h"
 #include "engine/executor/owned.h"
 #include "engine/stream/mttkrp.h"
 #include "storage/block/reader.h"
-#include "tools/bench/measure/factors.h"
 #include "tools/bench/measure/resident.h"
-#include "tools/bench/mttkrp/mttkrp_list.h"
-#include "tools/bench/mttkrp/mttkrp_oracle.h"
-#include "tools/bench/mttkrp/mttkrp_sides.h"
+#include "tools/bench/mttkrp/mttkrp_held.h"
 
 #include <inttypes.h>
 #include <math.h>
-
-/* What the rounds of a group share. */
-struct group_run {
-    struct slc_session *session;
-    const struct bench_mttkrp_group *group;
-    struct bench_factors matrices;
-    struct slc_coo list;               /* empty unless a variant computes from it */
-    struct bench_mttkrp_sides sides;   /* those that variants compute from */
-    struct bench_mttkrp_oracle oracle; /* empty unless results are checked */
-};
 
 /* Decoders and kernels of one instruction set; portable decoding where it has none of its own. */
 static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
@@ -43,17 +29,17 @@ struct source {
     const struct slc_plan *plan;
 };
 
-static struct source source_of(const struct group_run *run,
+static struct source source_of(const struct mttkrp_held *run,
                                const struct bench_mttkrp_variant *variant)
 {
     if (variant->sorted) {
-        return (struct source){run->sides.sorted.stream, &run->sides.sorted.plan};
+        return (struct source){run->sorted.stream, &run->sorted.plan};
     }
     return (struct source){run->session->stream, &run->session->plan};
 }
 
 /* Whether the plan, and what is held beside it, left room for the scratch of this job. */
-static bool scratch_fits(const struct group_run *run,
+static bool scratch_fits(const struct mttkrp_held *run,
                          const struct slc_plan *plan,
                          const struct slc_mttkrp_job *job,
                          uint64_t *needed_bytes)
@@ -99,7 +85,7 @@ static double decoded_seconds(const struct slc_stream *stream)
 }
 
 /* One MTTKRP by a baseline, which decodes nothing. */
-static enum slc_status measure_listed(const struct group_run *run,
+static enum slc_status measure_listed(const struct mttkrp_held *run,
                                       const struct bench_mttkrp_variant *variant,
                                       struct slc_mttkrp_job *job,
                                       bool counts,
@@ -123,14 +109,14 @@ add_fiber_tile(void *context, unsigned worker, struct slc_tile_view *tile, struc
 }
 
 /* One MTTKRP by a baseline over whole fibers. */
-static enum slc_status measure_fibers(const struct group_run *run,
+static enum slc_status measure_fibers(const struct mttkrp_held *run,
                                       const struct bench_mttkrp_variant *variant,
                                       struct slc_mttkrp_job *job,
                                       bool counts,
                                       struct bench_mttkrp_cell *cell,
                                       struct slc_error *err)
 {
-    struct slc_stream *stream = run->sides.fibers[variant->fiber_mode].stream;
+    struct slc_stream *stream = run->fibers[variant->fiber_mode].stream;
     struct slc_fiber_mttkrp product = {.form = variant->form};
     const struct slc_pass pass = {
         .tiles = {.consumer = {.tile = add_fiber_tile, .context = &product}}};
@@ -150,7 +136,7 @@ static enum slc_status measure_fibers(const struct group_run *run,
 }
 
 /* One MTTKRP of sluice's own, timed into its cell where it `counts`. */
-static enum slc_status measure_own(const struct group_run *run,
+static enum slc_status measure_own(const struct mttkrp_held *run,
                                    const struct bench_mttkrp_variant *variant,
                                    struct slc_mttkrp_job *job,
                                    bool counts,
@@ -189,7 +175,7 @@ static enum slc_status measure_own(const struct group_run *run,
 }
 
 /* One MTTKRP of one variant, which counts after the rounds that warm up. */
-static enum slc_status measure_once(const struct group_run *run,
+static enum slc_status measure_once(const struct mttkrp_held *run,
                                     const struct bench_mttkrp_variant *variant,
                                     unsigned mode,
                                     unsigned round,
@@ -199,7 +185,7 @@ static enum slc_status measure_once(const struct group_run *run,
     const bool counts = round >= run->group->warm_up;
     struct slc_matrix output;
     struct slc_mttkrp_job job =
-        bench_factors_job(&run->matrices, &run->session->store.manifest, mode, &output);
+        bench_factors_job(&run->factors, &run->session->store.manifest, mode, &output);
     enum slc_status status;
 
     job.workers = run->session->plan.threads;
@@ -212,41 +198,26 @@ static enum slc_status measure_once(const struct group_run *run,
     }
     SLC_TRY(status);
     if (run->group->check && !cell->left_out) {
-        cell->error = fmax(cell->error, bench_mttkrp_oracle_error(&run->oracle, mode, &output));
+        cell->error = fmax(cell->error, mttkrp_held_error(run, mode, &output));
     }
     return SLC_OK;
 }
 
-static enum slc_status measure_rounds(struct group_run *run,
+static enum slc_status measure_rounds(struct mttkrp_held *run,
                                       struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                       struct slc_error *err)
 {
     const struct bench_mttkrp_group *group = run->group;
-    enum slc_status status = SLC_OK;
 
     for (unsigned i = 0; i < group->warm_up + group->repeats; i++) {
         for (unsigned v = 0; v < group->variant_count; v++) {
-            status = force_instruction_set(group->variants[v].instruction_set, err);
-            for (unsigned n = group->mode_begin; n < group->mode_end && status == SLC_OK; n++) {
-                status = measure_once(run, &group->variants[v], n, i, &cells[v][n], err);
-            }
-            if (status != SLC_OK) {
-                return status;
+            SLC_TRY(force_instruction_set(group->variants[v].instruction_set, err));
+            for (unsigned n = group->mode_begin; n < group->mode_end; n++) {
+                SLC_TRY(measure_once(run, &group->variants[v], n, i, &cells[v][n], err));
             }
         }
     }
     return SLC_OK;
-}
-
-/* Whether a variant computes from a list of coordinates. */
-static bool needs_list(const struct bench_mttkrp_group *group)
-{
-    for (unsigned v = 0; v < group->variant_count; v++) {
-        if (group->variants[v].listed) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Strategies that commit in tile order need the blocks in file order. */
@@ -313,6 +284,23 @@ static enum slc_status make_copies(struct slc_session *session,
     return status;
 }
 
+/* With a session that is started. */
+static enum slc_status measure_held(struct mttkrp_held *held,
+                                    struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
+                                    struct slc_error *err)
+{
+    struct slc_session *session = held->session;
+    struct bench_mttkrp_group *group = held->group;
+
+    SLC_TRY(bench_factors_create(&held->factors, &session->store.manifest, group->precision,
+                                 group->rank, session->plan.threads, err));
+    SLC_TRY(make_copies(session, group, held->factors.factors, err));
+    group->permute_seconds = 0;
+    group->held_bytes = session->plan.total_bytes;
+    SLC_TRY(mttkrp_held_open(held, err));
+    return measure_rounds(held, cells, err);
+}
+
 enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_group *group,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
@@ -328,36 +316,15 @@ enum slc_status bench_mttkrp_measure(struct slc_session *session,
         .memory_bytes = group->memory_bytes,
         .cache = true,
         .copies = wanted_copies(group)};
-    struct group_run run = {.session = session, .group = group};
+    struct mttkrp_held held = {.session = session, .group = group};
     enum slc_status status = bench_resident_start(session, &request, err);
 
     if (status == SLC_OK) {
-        status = bench_factors_create(&run.matrices, &session->store.manifest, group->precision,
-                                      group->rank, session->plan.threads, err);
-    }
-    if (status == SLC_OK) {
-        status = make_copies(session, group, run.matrices.factors, err);
-    }
-    group->permute_seconds = 0;
-    group->held_bytes = session->plan.total_bytes;
-    if (status == SLC_OK) {
-        status = bench_mttkrp_sides_open(&run.sides, session, group, err);
-    }
-    if (status == SLC_OK && needs_list(group)) {
-        status = bench_list_load(session, group, &run.list, err);
-    }
-    if (status == SLC_OK && group->check) {
-        status = bench_mttkrp_oracle_create(&run.oracle, session, group, &run.matrices, err);
-    }
-    if (status == SLC_OK) {
-        status = measure_rounds(&run, cells, err);
+        status = measure_held(&held, cells, err);
     }
     (void)slc_cpu_force_instruction_set(NULL);
     (void)slc_decoder_force(NULL);
-    bench_mttkrp_oracle_destroy(&run.oracle);
-    slc_coo_destroy(&run.list);
-    bench_mttkrp_sides_close(&run.sides);
-    bench_factors_destroy(&run.matrices);
+    mttkrp_held_close(&held);
     slc_session_stop(session);
     return status;
 }

@@ -1,8 +1,8 @@
-/* Which variants are measured; see mttkrp_variants.h. */
-#include "tools/bench/mttkrp/mttkrp_variants.h"
+/* Which variants are measured; see mttkrp_group.h. */
+#include "tools/bench/mttkrp/mttkrp_group.h"
 
 #include "cpu/cpu.h"
-#include "tools/bench/mttkrp/mttkrp_sides.h"
+#include "tools/bench/mttkrp/mttkrp_held.h"
 
 #include <string.h>
 
@@ -32,7 +32,7 @@ const char *bench_mttkrp_layout_name(const struct bench_mttkrp_variant *variant,
                                      const struct slc_store *store)
 {
     if (variant->fibers) {
-        return slc_layout_name(bench_mttkrp_fiber_layout(store, variant->fiber_mode));
+        return slc_layout_name(mttkrp_fiber_layout(store, variant->fiber_mode));
     }
     return slc_layout_name(variant->sorted ? SLC_LAYOUT_SORTED : SLC_LAYOUT_BLCO);
 }
@@ -78,7 +78,7 @@ static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
             continue;
         }
         for (unsigned n = 0; n < store->manifest.order; n++) {
-            if (bench_mttkrp_has_fibers(store, n)) {
+            if (mttkrp_has_fibers(store, n)) {
                 any = true;
                 add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
                                                                  .fibers = true,

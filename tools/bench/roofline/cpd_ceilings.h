@@ -26,4 +26,7 @@ enum slc_status bench_cpd_ceilings_measure(const struct slc_session *session,
                                            struct bench_cpd_ceilings *ceilings,
                                            struct slc_error *err) SLC_NODISCARD;
 
+/* What it has done since it was opened; times and bytes of several are means. */
+void cpd_device_stats(const struct slc_session *session, struct slc_device_stats *stats);
+
 #endif

@@ -1,33 +1,25 @@
-/* The table of kernels; see roofline_kernels.h. */
+/* The kernels of the CPU, and the table of all; see roofline_kernels.h. */
 #include "tools/bench/roofline/roofline_kernels.h"
 
+#include "base/error/clock.h"
 #include "base/error/error.h"
+#include "base/memory/memory.h"
+#include "cpu/cpu.h"
+#include "engine/plan/plan.h"
+#include "storage/block/reader.h"
 #include "tools/bench/measure/record.h"
+#include "tools/bench/measure/scan.h"
+#include "tools/bench/mttkrp/mttkrp_group.h"
+#include "tools/bench/mttkrp/mttkrp_model.h"
+#include "tools/bench/product/ttm_mode.h"
+#include "tools/bench/product/ttv_kernels.h"
 #include "tools/progress/console.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-const struct roofline_kernel roofline_kernels[] = {
-    {"mttkrp-copies", roofline_mttkrp_copies},
-    {"mttkrp-stream", roofline_mttkrp_stream},
-    {"sptv", roofline_sptv},
-    {"ttm-fiber", roofline_ttm_fiber},
-    {"ttm-nonzero", roofline_ttm_nonzero},
-};
-const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline_kernels[0];
-
-const struct roofline_kernel roofline_device_kernels[] = {
-    {"mttkrp", roofline_device_mttkrp},
-    {"sptv", roofline_device_product},
-    {"ttm-fibers", roofline_device_product},
-    {"ttm-nonzeros", roofline_device_product},
-};
-const unsigned roofline_device_kernel_count =
-    sizeof roofline_device_kernels / sizeof roofline_device_kernels[0];
-
-_Static_assert(sizeof roofline_kernels / sizeof roofline_kernels[0] <= ROOFLINE_KERNELS_MAX,
-               "raise ROOFLINE_KERNELS_MAX");
+enum { INDEX_BYTES = 4, SUM_BYTES = 8 };
 
 void roofline_name_tensor(const struct operands *operands, unsigned which, char *name, size_t bytes)
 {
@@ -78,3 +70,415 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
     slc_error_clear(err);
     return SLC_OK;
 }
+
+/*
+ * MTTKRP under the roofs. With N modes, rank R, elements of v bytes, sums of 8 bytes, and V the
+ * modes that vary within a run of nonzeros:
+ *
+ *   operations       N R a nonzero
+ *   row(m)           R v bytes, read; of the output 2 R 8, read and written
+ *   bytes a nonzero  v + sum over m in V of (4 + row(m))
+ *   bytes a run      4 + sum over the other modes of (4 + row(m))
+ *
+ * Without runs V holds all modes, and nothing is paid for a run.
+ * Neighbours whose output row a kernel keeps in registers are not looked for, so that bytes are
+ * counted too high there by up to two rows a nonzero.
+ */
+/* How nonzeros are brought together. */
+struct runs {
+    uint32_t varying; /* bit m: mode m varies within a run; 0: there are none */
+    double nnz_per_run;
+};
+
+/* Bytes of one run of an MTTKRP in `mode`. */
+static double moved_bytes(const struct roofline_job *job, unsigned mode, const struct runs *runs)
+{
+    const struct slc_manifest *manifest = &job->session->store.manifest;
+    const double value = slc_value_bytes(job->precision);
+    double each = value;
+    double run = runs->varying != 0 ? INDEX_BYTES : 0;
+
+    for (unsigned m = 0; m < manifest->order; m++) {
+        const double row = m == mode ? 2.0 * job->rank * SUM_BYTES : job->rank * value;
+        const bool varies = runs->varying == 0 || (runs->varying >> m & 1) != 0;
+
+        *(varies ? &each : &run) += INDEX_BYTES + row;
+    }
+    return (double)manifest->nnz * (each + run / runs->nnz_per_run);
+}
+
+static void set_mttkrp(const struct roofline_job *job,
+                       unsigned mode,
+                       const struct bench_mttkrp_cell *cell,
+                       const struct runs *runs,
+                       struct roofline_point *point)
+{
+    const struct slc_manifest *manifest = &job->session->store.manifest;
+    const uint64_t row_bytes = bench_model_row_bytes(job->precision, job->rank);
+
+    point->measured = cell->measured;
+    point->times = bench_samples_summary(&cell->samples);
+    point->flop = (double)manifest->nnz * manifest->order * job->rank;
+    point->bytes = moved_bytes(job, mode, runs);
+    point->rows_bytes = bench_model_set_bytes(manifest, row_bytes);
+    point->strategy = slc_conflict_name(cell->choice.chosen);
+    point->nnz_per_run = runs->nnz_per_run;
+    if (runs->varying != 0) {
+        (void)format_modes(point->form, runs->varying);
+    } else {
+        (void)snprintf(point->form, sizeof point->form, "plain");
+    }
+}
+
+/* Counts the runs of tiles, a counter for each worker. */
+struct counting {
+    uint64_t runs[SLC_MAX_THREADS];
+    uint64_t nnz[SLC_MAX_THREADS];
+};
+
+static enum slc_status
+count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
+{
+    struct counting *counting = context;
+    struct slc_fiber_view fibers = {.nnz = tile->nnz, .runs = tile->nnz};
+    enum slc_status status = SLC_OK;
+
+    if (tile->next_fibers == NULL) {
+        counting->runs[worker] += tile->nnz;
+        counting->nnz[worker] += tile->nnz;
+        return SLC_OK;
+    }
+    while (status == SLC_OK && fibers.nnz > 0) {
+        status = tile->next_fibers(tile, BENCH_CHUNK_NNZ, &fibers, err);
+        if (status == SLC_OK) {
+            counting->runs[worker] += fibers.runs;
+            counting->nnz[worker] += fibers.nnz;
+        }
+    }
+    return status;
+}
+
+/* The runs of the store's own order, as its tiles deliver them. */
+static enum slc_status
+count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *err)
+{
+    struct slc_session *session = job->session;
+    const struct slc_layout_info *info = slc_reader_info(session->store.reader);
+    struct counting *counting;
+    struct slc_pass pass = {.tiles = {.consumer = {.tile = count_tile}}};
+    uint64_t run_count = 0, nnz = 0;
+    enum slc_status status;
+
+    *runs = (struct runs){.nnz_per_run = 1};
+    if (info->keys.run.bits == 0 || info->order == 1 || info->nnz == 0) {
+        return SLC_OK;
+    }
+    counting = slc_calloc(1, sizeof *counting);
+    if (counting == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for counting runs");
+    }
+    pass.tiles.consumer.context = counting;
+    status = bench_scan_start(session, SLC_IO_AUTO, job->threads, 0, err);
+    if (status == SLC_OK) {
+        status = slc_stream_pass(session->stream, &pass, err);
+    }
+    slc_session_stop(session);
+    for (unsigned i = 0; i < SLC_MAX_THREADS; i++) {
+        run_count += counting->runs[i];
+        nnz += counting->nnz[i];
+    }
+    slc_free(counting);
+    SLC_TRY(status);
+    runs->varying = UINT32_C(1) << info->keys.run.mode;
+    runs->nnz_per_run = (double)nnz / (double)run_count;
+    return SLC_OK;
+}
+
+/* One variant in all modes. */
+static enum slc_status measure_variant(const struct roofline_job *job,
+                                       struct bench_mttkrp_variant variant,
+                                       struct bench_mttkrp_group *group,
+                                       struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
+                                       struct slc_error *err)
+{
+    *group = (struct bench_mttkrp_group){.rank = job->rank,
+                                         .threads = job->threads,
+                                         .precision = job->precision,
+                                         .memory_bytes = job->memory_bytes,
+                                         .mode_end = job->session->store.manifest.order,
+                                         .warm_up = job->warm_up,
+                                         .repeats = job->repeats,
+                                         .variant_count = 1,
+                                         .variants = {variant}};
+    return bench_mttkrp_measure(job->session, group, cells, err);
+}
+
+static enum slc_status new_cells(struct bench_mttkrp_cell (**cells)[SLC_MAX_ORDER],
+                                 struct slc_error *err)
+{
+    *cells = slc_calloc(1, sizeof **cells);
+    return *cells != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
+}
+
+static enum slc_status
+measure_copies(const struct roofline_job *job, struct roofline_point *points, struct slc_error *err)
+{
+    const struct slc_plan *plan = &job->session->plan;
+    /* Optional: left out where there are no copies of one mode, and with a note
+       where the budget has no room for them. */
+    const struct bench_mttkrp_variant variant = {.instruction_set = job->instruction_set,
+                                                 .conflict = SLC_CONFLICT_REPLICA,
+                                                 .optional = true};
+    struct bench_mttkrp_cell(*cells)[SLC_MAX_ORDER] = NULL;
+    struct bench_mttkrp_group group = {.mode_end = 0};
+    enum slc_status status = new_cells(&cells, err);
+
+    if (status == SLC_OK) {
+        status = measure_variant(job, variant, &group, cells, err);
+    }
+    for (unsigned n = 0; status == SLC_OK && n < group.mode_end && group.variant_count > 0; n++) {
+        const struct runs runs = {group.copies[n].varying, group.copies[n].nnz_per_run};
+
+        set_mttkrp(job, n, &cells[0][n], &runs, &points[n]);
+    }
+    if (status == SLC_OK && plan->copies_wanted_bytes > 0) {
+        status = slc_fail(err, SLC_ERR_BUDGET,
+                          "copies per mode would take %" PRIu64
+                          " MiB, and the budget leaves %" PRIu64 "; give more by --memory",
+                          plan->copies_wanted_bytes >> 20, plan->copies_room_bytes >> 20);
+    }
+    slc_free(cells);
+    return status;
+}
+
+static enum slc_status
+measure_stream(const struct roofline_job *job, struct roofline_point *points, struct slc_error *err)
+{
+    const struct bench_mttkrp_variant variant = {.instruction_set = job->instruction_set,
+                                                 .conflict = SLC_CONFLICT_AUTO};
+    struct bench_mttkrp_cell(*cells)[SLC_MAX_ORDER] = NULL;
+    struct bench_mttkrp_group group = {.mode_end = 0};
+    struct runs runs;
+    enum slc_status status = new_cells(&cells, err);
+
+    if (status == SLC_OK) {
+        status = count_runs(job, &runs, err);
+    }
+    if (status == SLC_OK) {
+        status = measure_variant(job, variant, &group, cells, err);
+    }
+    for (unsigned n = 0; status == SLC_OK && n < group.mode_end; n++) {
+        set_mttkrp(job, n, &cells[0][n], &runs, &points[n]);
+    }
+    slc_free(cells);
+    return status;
+}
+
+/*
+ * TTM under the roofs, from blocks as they are stored, fiber by fiber, and decoded each time;
+ * two forms. With rank R, N modes, and elements of v bytes:
+ *
+ *   operations       2 R a nonzero
+ *   row(U)           R v bytes, read; of the output 2 R 8, read and written
+ *   by fiber         v + 4 + row(U) a nonzero, 4 (N - 1) + 2 R 8 a fiber
+ *   by nonzero       v + 8 + row(U) + 2 R 8 a nonzero, which has the number of its row as well
+ *
+ * The rows that come back are those of U; those of the output pass by.
+ */
+static void set_ttm(const struct roofline_job *job,
+                    const struct ttm_mode *mode,
+                    enum slc_ttm_form form,
+                    struct roofline_point *point)
+{
+    const struct slc_layout_info *info = slc_reader_info(mode->order.reader);
+    const double value = slc_value_bytes(job->precision);
+    const double sums = 2.0 * job->rank * SUM_BYTES;
+    const double each = value + INDEX_BYTES + job->rank * value;
+    const double nnz = (double)info->nnz;
+
+    point->measured = true;
+    point->flop = 2.0 * nnz * job->rank;
+    point->rows_bytes =
+        info->dims[mode->options.mode] * bench_model_row_bytes(job->precision, job->rank);
+    point->strategy = slc_ttm_form_name(form);
+    if (form == SLC_TTM_FIBERS) {
+        point->bytes =
+            nnz * each + (double)mode->fibers * (INDEX_BYTES * (info->order - 1.0) + sums);
+        point->nnz_per_run = nnz / (double)mode->fibers;
+        (void)snprintf(point->form, sizeof point->form, "%u", mode->options.mode + 1);
+    } else {
+        point->bytes = nnz * (each + INDEX_BYTES + sums);
+        point->nnz_per_run = 1;
+        (void)snprintf(point->form, sizeof point->form, "plain");
+    }
+}
+
+static enum slc_status measure_ttm_mode(const struct roofline_job *job,
+                                        struct ttm_mode *mode,
+                                        enum slc_ttm_form form,
+                                        struct roofline_point *point,
+                                        struct slc_error *err)
+{
+    struct bench_samples samples = {.count = 0};
+    enum slc_status status;
+
+    if (!slc_cpu_force_instruction_set(job->instruction_set)) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "instruction set %s is not available here",
+                        job->instruction_set);
+    }
+    (void)(slc_decoder_force(job->instruction_set) || slc_decoder_force("portable"));
+    status = ttm_mode_start(mode, job->rank, err);
+    for (unsigned i = 0; i < job->warm_up + job->repeats && status == SLC_OK; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+
+        status = ttm_mode_run(mode, form, err);
+        if (i >= job->warm_up) {
+            bench_samples_add(&samples, slc_seconds_since(start_ns));
+        }
+    }
+    if (status == SLC_OK) {
+        set_ttm(job, mode, form, point);
+        point->times = bench_samples_summary(&samples);
+    }
+    (void)slc_cpu_force_instruction_set(NULL);
+    (void)slc_decoder_force(NULL);
+    return status;
+}
+
+static enum slc_status measure_form(const struct roofline_job *job,
+                                    enum slc_ttm_form form,
+                                    struct roofline_point *points,
+                                    struct slc_error *err)
+{
+    const struct slc_store *store = &job->session->store;
+    struct ttm_mode *mode = slc_calloc(1, sizeof *mode);
+    enum slc_status status =
+        mode != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for a benchmark");
+
+    for (unsigned n = 0; n < store->manifest.order && store->manifest.nnz > 0 && status == SLC_OK;
+         n++) {
+        const struct ttm_mode_options options = {.mode = n,
+                                                 .threads = job->threads,
+                                                 .precision = job->precision,
+                                                 .memory_bytes = job->memory_bytes,
+                                                 .temp_dir = job->temp_dir};
+
+        status = ttm_mode_open(mode, store, &options, err);
+        if (status == SLC_OK) {
+            status = measure_ttm_mode(job, mode, form, &points[n], err);
+        }
+        ttm_mode_close(mode);
+        status = roofline_leave_out(job, n, 1, status, err);
+    }
+    slc_free(mode);
+    return status;
+}
+
+static enum slc_status measure_ttm_fiber(const struct roofline_job *job,
+                                         struct roofline_point *points,
+                                         struct slc_error *err)
+{
+    return measure_form(job, SLC_TTM_FIBERS, points, err);
+}
+
+static enum slc_status measure_ttm_nonzero(const struct roofline_job *job,
+                                           struct roofline_point *points,
+                                           struct slc_error *err)
+{
+    return measure_form(job, SLC_TTM_ELEMENTS, points, err);
+}
+
+/*
+ * SpTV from fibers in memory (tools/bench/rivals/cpu/sptv.h) under the roofs, at rank 1 and in f64
+ * alone. With v bytes of a value as it is held, i of an index:
+ *
+ *   operations       2 a nonzero
+ *   bytes a nonzero  v + i + 8, the number of the vector
+ *   bytes a fiber    2 + 8, its place and its sum
+ *
+ * Of a list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) there are no places, but 4 bytes
+ * for the fiber of each nonzero that is not the first of its own. Padding is not counted, nor is
+ * the copying of a vector that is shortened.
+ */
+static enum slc_status measure_sptv_mode(const struct roofline_job *job,
+                                         struct ttv_job *ttv,
+                                         struct roofline_point *point,
+                                         struct slc_error *err)
+{
+    const struct slc_sptv *form = ttv_job_form(ttv, TTV_SLUICE);
+    const double nnz = (double)form->nnz;
+    const double fibers = (double)form->fibers;
+    struct bench_samples samples = {.count = 0};
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < job->warm_up + job->repeats && status == SLC_OK; i++) {
+        const uint64_t start_ns = slc_clock_ns();
+        double ignored;
+
+        status = ttv_job_run(ttv, TTV_SLUICE, job->threads, &ignored, err);
+        if (i >= job->warm_up) {
+            bench_samples_add(&samples, slc_seconds_since(start_ns));
+        }
+    }
+    point->measured = status == SLC_OK;
+    point->times = bench_samples_summary(&samples);
+    point->flop = 2 * nnz;
+    point->bytes = nnz * (slc_value_bytes(form->value_type) + form->index_bytes + 8.0);
+    point->bytes += form->few.fibers > 0 ? (nnz - fibers) * 4 + fibers * 8 : fibers * (2 + 8);
+    point->rows_bytes = form->used * sizeof(double);
+    point->strategy = "fibers";
+    point->nnz_per_run = nnz / fibers;
+    (void)snprintf(point->form, sizeof point->form, "%u", ttv->fibers.mode + 1);
+    return status;
+}
+
+static enum slc_status
+measure_sptv(const struct roofline_job *job, struct roofline_point *points, struct slc_error *err)
+{
+    static const bool wanted[TTV_KERNELS] = {[TTV_SLUICE] = true};
+    const struct slc_manifest *manifest = &job->session->store.manifest;
+    const struct ttv_switches switches = {.keep_empty = false};
+    struct ttv_tensor tensor = {.order = 0};
+    enum slc_status status;
+
+    if (job->rank != 1 || job->precision != SLC_F64 || manifest->nnz == 0) {
+        return SLC_OK;
+    }
+    if (ttv_tensor_bytes(manifest) > job->memory_bytes) {
+        return slc_fail(err, SLC_ERR_BUDGET,
+                        "nonzeros in memory would take %" PRIu64 " MiB; give more by --memory",
+                        ttv_tensor_bytes(manifest) >> 20);
+    }
+    status = ttv_tensor_load(&tensor, &job->session->store, err);
+    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+        struct ttv_job ttv = {.session = NULL};
+
+        status = ttv_job_create(&ttv, &tensor, n, wanted, &switches, 0, err);
+        if (status == SLC_OK) {
+            status = measure_sptv_mode(job, &ttv, &points[n], err);
+        }
+        ttv_job_destroy(&ttv);
+    }
+    ttv_tensor_destroy(&tensor);
+    return status;
+}
+
+/* ---- the tables */
+
+const struct roofline_kernel roofline_kernels[] = {
+    {"mttkrp-copies", measure_copies}, {"mttkrp-stream", measure_stream},    {"sptv", measure_sptv},
+    {"ttm-fiber", measure_ttm_fiber},  {"ttm-nonzero", measure_ttm_nonzero},
+};
+const unsigned roofline_kernel_count = sizeof roofline_kernels / sizeof roofline_kernels[0];
+
+const struct roofline_kernel roofline_device_kernels[] = {
+    {"mttkrp", roofline_device_mttkrp},
+    {"sptv", roofline_device_product},
+    {"ttm-fibers", roofline_device_product},
+    {"ttm-nonzeros", roofline_device_product},
+};
+const unsigned roofline_device_kernel_count =
+    sizeof roofline_device_kernels / sizeof roofline_device_kernels[0];
+
+_Static_assert(sizeof roofline_kernels / sizeof roofline_kernels[0] <= ROOFLINE_KERNELS_MAX,
+               "raise ROOFLINE_KERNELS_MAX");

@@ -80,22 +80,6 @@ extern const unsigned roofline_kernel_count;
 extern const struct roofline_kernel roofline_device_kernels[];
 extern const unsigned roofline_device_kernel_count;
 
-/* MTTKRP from copies per mode, and from the blocks as they are stored (roofline_mttkrp.c). */
-enum slc_status roofline_mttkrp_copies(const struct roofline_job *job,
-                                       struct roofline_point *points,
-                                       struct slc_error *err) SLC_NODISCARD;
-enum slc_status roofline_mttkrp_stream(const struct roofline_job *job,
-                                       struct roofline_point *points,
-                                       struct slc_error *err) SLC_NODISCARD;
-
-/* TTM in two forms (roofline_ttm.c). */
-enum slc_status roofline_ttm_fiber(const struct roofline_job *job,
-                                   struct roofline_point *points,
-                                   struct slc_error *err) SLC_NODISCARD;
-enum slc_status roofline_ttm_nonzero(const struct roofline_job *job,
-                                     struct roofline_point *points,
-                                     struct slc_error *err) SLC_NODISCARD;
-
 /* On a GPU: MTTKRP from blocks, and products from fibers in its memory (roofline_device.c). */
 enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
                                        struct roofline_point *points,
@@ -103,10 +87,5 @@ enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
 enum slc_status roofline_device_product(const struct roofline_job *job,
                                         struct roofline_point *points,
                                         struct slc_error *err) SLC_NODISCARD;
-
-/* SpTV from fibers in memory (roofline_ttv.c), of rank 1 and in f64. */
-enum slc_status roofline_sptv(const struct roofline_job *job,
-                              struct roofline_point *points,
-                              struct slc_error *err) SLC_NODISCARD;
 
 #endif

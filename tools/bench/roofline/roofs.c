@@ -8,7 +8,6 @@
 #include "base/topology/placement.h"
 #include "tools/bench/measure/record.h"
 #include "tools/bench/roofline/ceiling.h"
-#include "tools/bench/roofline/peak_loops.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,12 +102,11 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     unsigned repeats,
                                     struct slc_error *err)
 {
-    const struct bench_peak_set *peak = bench_peak_set(instruction_set);
     const struct bench_bandwidth_set *loops = bench_bandwidth_set(instruction_set);
     struct slc_placement placement;
     enum slc_status status;
 
-    if (peak == NULL || loops == NULL) {
+    if (loops == NULL) {
         return slc_fail(err, SLC_ERR_USAGE, "this machine does not have the instruction set %s",
                         instruction_set);
     }
@@ -123,10 +121,10 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
     slc_placement_enter(&placement);
     status = measure_levels(roofs, loops, err);
     if (status == SLC_OK) {
-        status = measure_peak(peak->f64, peak->f64_per_step, roofs, &roofs->peak_f64, err);
+        status = measure_peak(loops->peak_f64, loops->f64_per_step, roofs, &roofs->peak_f64, err);
     }
     if (status == SLC_OK) {
-        status = measure_peak(peak->f32, peak->f32_per_step, roofs, &roofs->peak_f32, err);
+        status = measure_peak(loops->peak_f32, loops->f32_per_step, roofs, &roofs->peak_f32, err);
     }
     slc_placement_leave();
     return status;
@@ -135,16 +133,12 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
 enum slc_status bench_roofs_raise(struct bench_roofs *roofs, struct slc_error *err)
 {
     struct bench_roofs again;
-    const enum slc_status status =
-        roofs->device != NULL
-            ? bench_roofs_measure_device(&again, roofs->device, roofs->memory_set_bytes,
-                                         roofs->repeats, err)
-            : bench_roofs_measure(&again, roofs->instruction_set, roofs->threads,
-                                  roofs->memory_set_bytes, roofs->repeats, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(roofs->device != NULL
+                ? bench_roofs_measure_device(&again, roofs->device, roofs->memory_set_bytes,
+                                             roofs->repeats, err)
+                : bench_roofs_measure(&again, roofs->instruction_set, roofs->threads,
+                                      roofs->memory_set_bytes, roofs->repeats, err));
     for (unsigned i = 0; i < roofs->level_count; i++) {
         roofs->levels[i].bytes_per_second =
             fmax(roofs->levels[i].bytes_per_second, again.levels[i].bytes_per_second);

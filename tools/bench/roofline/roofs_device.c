@@ -131,7 +131,6 @@ enum slc_status bench_roofs_measure_device(struct bench_roofs *roofs,
     const uint64_t wanted = memory_set_bytes != 0 ? memory_set_bytes : MEMORY_BYTES;
     const uint64_t set_bytes =
         slc_min_u64(wanted, device->free_bytes / 2) / PAGE_BYTES * PAGE_BYTES;
-    enum slc_status status;
 
     *roofs = (struct bench_roofs){
         .instruction_set = "cuda",
@@ -145,17 +144,11 @@ enum slc_status bench_roofs_measure_device(struct bench_roofs *roofs,
                    [LEVEL_ROWS] = {.name = "random rows", .capacity_bytes = UINT64_MAX}}};
     roofs->levels[LEVEL_MEMORY].set_bytes = roofs->memory_set_bytes;
     roofs->levels[LEVEL_ROWS].set_bytes = roofs->memory_set_bytes;
-    status = measure_ceiling(roofs, SLC_GPU_CEILING_READ, roofs->memory_set_bytes,
-                             &roofs->levels[LEVEL_MEMORY].bytes_per_second, err);
-    if (status == SLC_OK) {
-        status = measure_ceiling(roofs, SLC_GPU_CEILING_ROWS, roofs->memory_set_bytes,
-                                 &roofs->levels[LEVEL_ROWS].bytes_per_second, err);
-    }
-    if (status == SLC_OK) {
-        status = measure_cache(roofs, err);
-    }
-    if (status == SLC_OK) {
-        status = measure_peak(roofs, SLC_F64, &roofs->peak_f64, err);
-    }
-    return status == SLC_OK ? measure_peak(roofs, SLC_F32, &roofs->peak_f32, err) : status;
+    SLC_TRY(measure_ceiling(roofs, SLC_GPU_CEILING_READ, roofs->memory_set_bytes,
+                            &roofs->levels[LEVEL_MEMORY].bytes_per_second, err));
+    SLC_TRY(measure_ceiling(roofs, SLC_GPU_CEILING_ROWS, roofs->memory_set_bytes,
+                            &roofs->levels[LEVEL_ROWS].bytes_per_second, err));
+    SLC_TRY(measure_cache(roofs, err));
+    SLC_TRY(measure_peak(roofs, SLC_F64, &roofs->peak_f64, err));
+    return measure_peak(roofs, SLC_F32, &roofs->peak_f32, err);
 }
