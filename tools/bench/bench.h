@@ -2,9 +2,9 @@
  * The benchmarks of `sluice bench`. Each is a command of its own table:
  * one file per benchmark, listed in tools/cmd/cmd_bench.c. A benchmark
  *
- *   1. hands its steps to bench_run (run.h), which parses options and starts the record (record.h),
+ *   1. hands its steps to bench_run (run.h), which parses options and starts the record,
  *   2. measures by timing.h, beside every figure the ceiling measured in the same run,
- *   3. prints tables from the record (table.h), or with --json the record and nothing else.
+ *   3. prints tables from the record, or with --json the record and nothing else.
  */
 #ifndef SLC_TOOLS_BENCH_BENCH_H
 #define SLC_TOOLS_BENCH_BENCH_H

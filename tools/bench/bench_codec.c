@@ -12,9 +12,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/codec/codec_image.h"
 #include "tools/bench/codec/codec_sample.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/roofline/ceiling.h"
 #include "tools/session/session.h"
@@ -75,6 +73,11 @@ static const struct bench_column decode_columns[] = {{"codec", "codec", 0, 0},
                                                      {"ceiling_gb_per_s", "ceiling GB/s", 1, 1},
                                                      {"ceiling_share", "% of it", 100, 0},
                                                      {NULL, NULL, 0, 0}};
+
+static const struct bench_table tables[] = {{"codecs", size_columns, false},
+                                            {"rows", encode_columns, false},
+                                            {"rows", decode_columns, false},
+                                            {NULL, NULL, false}};
 
 static const enum slc_codec codecs[] = {SLC_CODEC_PACKED, SLC_CODEC_LZ4, SLC_CODEC_BLCO};
 static const char portable[] = "portable";
@@ -206,9 +209,8 @@ static void record_size(const struct codec_bench *bench, unsigned codec, json_t 
     const double nnz = (double)bench->sample.nnz;
     const double index_bits = 8 * (double)image->index_bytes / nnz;
     const double bound = bound_bits(&bench->store.manifest);
-    json_t *row = json_object();
+    json_t *row = bench_add_row(rows);
 
-    (void)json_array_append_new(rows, row);
     slc_json_set_text(row, "codec", slc_codec_name(image->codec));
     bench_set_real(row, "index_bits_per_nnz", index_bits);
     bench_set_real(row, "bound_bits_per_nnz", bound);
@@ -228,8 +230,8 @@ static enum slc_status record_encode(
         nnz * (bench->sample.keys.bits > 64 ? 3 : 2) * (double)sizeof(uint64_t);
     const double rate = source_bytes / times.median;
     double ceiling = 0;
-    enum slc_status status = read_ceiling(bench, source_bytes, &ceiling, err);
 
+    SLC_TRY(read_ceiling(bench, source_bytes, &ceiling, err));
     slc_json_set_text(row, "encode_instruction_set", bench->sets[set].encode);
     bench_set_real(row, "encode_median_ms", times.median * 1e3);
     bench_set_real(row, "encode_min_ms", times.min * 1e3);
@@ -238,7 +240,7 @@ static enum slc_status record_encode(
     bench_set_real(row, "encode_gb_per_s", rate * 1e-9);
     bench_set_real(row, "encode_ceiling_gb_per_s", ceiling * 1e-9);
     bench_set_real(row, "encode_ceiling_share", rate / ceiling);
-    return status;
+    return SLC_OK;
 }
 
 /* Adds to `row` the decode rate. */
@@ -252,24 +254,23 @@ static enum slc_status record_decode(
         nnz * (bench->sample.order * (double)sizeof(uint32_t) + (double)sizeof(double));
     const double rate = (double)image->data_bytes / times.median;
     double ceiling = 0;
-    enum slc_status status = read_ceiling(bench, (double)image->data_bytes, &ceiling, err);
 
+    SLC_TRY(read_ceiling(bench, (double)image->data_bytes, &ceiling, err));
     bench_times_to_json(row, &times);
     bench_set_real(row, "nnz_per_s", nnz / times.median);
     bench_set_real(row, "decoded_gb_per_s", decoded_bytes / times.median * 1e-9);
     bench_set_real(row, "encoded_gb_per_s", rate * 1e-9);
     bench_set_real(row, "ceiling_gb_per_s", ceiling * 1e-9);
     bench_set_real(row, "ceiling_share", rate / ceiling);
-    return status;
+    return SLC_OK;
 }
 
 /* Both rates of one codec with one instruction set: a row. */
 static enum slc_status record_rates(
     struct codec_bench *bench, unsigned codec, unsigned set, json_t *rows, struct slc_error *err)
 {
-    json_t *row = json_object();
+    json_t *row = bench_add_row(rows);
 
-    (void)json_array_append_new(rows, row);
     slc_json_set_text(row, "codec", slc_codec_name(bench->images[codec].codec));
     slc_json_set_text(row, "instruction_set", bench->sets[set].decode);
     SLC_TRY(record_decode(bench, codec, set, row, err));
@@ -281,49 +282,33 @@ record_figures(struct codec_bench *bench, json_t *record, struct slc_error *err)
 {
     json_t *sizes = json_array();
     json_t *rows = json_array();
-    enum slc_status status = SLC_OK;
 
     slc_json_set_count(record, "sample_nnz", bench->sample.nnz);
     slc_json_set(record, "codecs", sizes);
     slc_json_set(record, "rows", rows);
-    for (unsigned c = 0; c < CODECS && status == SLC_OK; c++) {
+    for (unsigned c = 0; c < CODECS; c++) {
         record_size(bench, c, sizes);
-        for (unsigned s = 0; s < bench->set_count && status == SLC_OK; s++) {
-            status = record_rates(bench, c, s, rows, err);
+        for (unsigned s = 0; s < bench->set_count; s++) {
+            SLC_TRY(record_rates(bench, c, s, rows, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status measure(void *state, const char *path, json_t *record, struct slc_error *err)
 {
     struct codec_bench *bench = state;
     const struct bench_options *often = &bench->args->bench;
-    enum slc_status status = choose_sets(bench, err);
 
-    if (status == SLC_OK) {
-        status = slc_store_open(slc_files_system(), path, &bench->store, err);
+    SLC_TRY(choose_sets(bench, err));
+    SLC_TRY(slc_store_open(slc_files_system(), path, &bench->store, err));
+    bench_set_tensor(record, &bench->store);
+    SLC_TRY(bench_sample_load(&bench->store, bench->args->nnz_max, &bench->sample, err));
+    SLC_TRY(make_images(bench, err));
+    for (uint64_t i = 0; i < often->warm_up + often->repeats; i++) {
+        SLC_TRY(measure_round(bench, i >= often->warm_up, err));
     }
-    if (status == SLC_OK) {
-        bench_set_tensor(record, &bench->store);
-        status = bench_sample_load(&bench->store, bench->args->nnz_max, &bench->sample, err);
-    }
-    if (status == SLC_OK) {
-        status = make_images(bench, err);
-    }
-    for (uint64_t i = 0; i < often->warm_up + often->repeats && status == SLC_OK; i++) {
-        status = measure_round(bench, i >= often->warm_up, err);
-    }
-    return status == SLC_OK ? record_figures(bench, record, err) : status;
-}
-
-static void print_tables(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "codecs"), size_columns);
-    putchar('\n');
-    bench_table_print(json_object_get(record, "rows"), encode_columns);
-    putchar('\n');
-    bench_table_print(json_object_get(record, "rows"), decode_columns);
+    return record_figures(bench, record, err);
 }
 
 static void close_all(void *state)
@@ -344,7 +329,7 @@ static int run(const struct command *command, int argc, char **argv)
 
     return bench_run(
         command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+        &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables, NULL, close_all});
 }
 
 const struct command bench_codec = {

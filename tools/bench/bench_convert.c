@@ -8,9 +8,7 @@
  * whole; MB/s are what one thread moves. The folder and all in it are removed at the end.
  */
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/build/build_options.h"
@@ -52,6 +50,8 @@ static const struct bench_column columns[] = {{"phase", "phase", 0, 0},
                                               {"bytes", "bytes", 0, 0},
                                               {"mb_per_s", "MB/s", 1, 1},
                                               {NULL, NULL, 0, 0}};
+
+static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
 /* The first three are wall time, the others of threads. */
 enum phase { SCAN, WHOLE, TEXT, READ, PARSE, SCATTER, SPILL, SORT, ENCODE, WRITE, PHASES };
@@ -122,16 +122,16 @@ convert_rounds(struct convert_bench *bench, const char *input, struct slc_error 
         .overwrite = true,
         .relabel = build_relabel(&args->build),
     };
-    enum slc_status status = build_fibers(&args->build, &convert.fibers, &convert.run, err);
 
-    if (status == SLC_OK && !slc_codec_parse(args->build.codec, &convert.codec)) {
-        status = slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
-                          args->build.codec);
+    SLC_TRY(build_fibers(&args->build, &convert.fibers, &convert.run, err));
+    if (!slc_codec_parse(args->build.codec, &convert.codec)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                        args->build.codec);
     }
-    for (uint64_t i = 0; i < args->bench.warm_up + args->bench.repeats && status == SLC_OK; i++) {
-        status = measure_round(bench, &convert, i >= args->bench.warm_up, err);
+    for (uint64_t i = 0; i < args->bench.warm_up + args->bench.repeats; i++) {
+        SLC_TRY(measure_round(bench, &convert, i >= args->bench.warm_up, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static double median_of(const struct convert_bench *bench, enum phase phase)
@@ -246,9 +246,8 @@ static double real_of(const json_t *record, const char *name)
     return json_number_value(json_object_get(record, name));
 }
 
-static void print_tables(const json_t *record)
+static void print_more(const json_t *record)
 {
-    bench_table_print(json_object_get(record, "rows"), columns);
     printf("\n  convert / scan %.2f\n", real_of(record, "over_scan"));
     if (json_object_get(record, "all_modes_ms") != NULL) {
         printf("  %.1f MTTKRPs of all modes (%.3f ms each)\n",
@@ -273,9 +272,9 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.rank = 0};
     struct convert_bench bench = {.args = &args, .session = {.stream = NULL}};
 
-    return bench_run(
-        command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+    return bench_run(command, argc, argv,
+                     &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables,
+                                           print_more, close_all});
 }
 
 const struct command bench_convert = {

@@ -28,9 +28,7 @@
  * are losses, or too short to have one, have none.
  */
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/roofline/cpd_ceilings.h"
 #include "tools/session/session.h"
 
@@ -73,6 +71,9 @@ static const struct bench_column run_columns[] = {
 static const struct bench_column phase_columns[] = {
     {"threads", "threads", 0, 0}, {"phase", "phase", 0, 0},           {"median_ms", "ms", 1, 3},
     {"share", "%", 100, 1},       {"ceiling_ms", "ceiling ms", 1, 3}, {NULL, NULL, 0, 0}};
+
+static const struct bench_table tables[] = {
+    {"rows", phase_columns, false}, {"runs", run_columns, false}, {NULL, NULL, false}};
 
 enum phase {
     PHASE_WAIT,
@@ -318,8 +319,8 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     const struct bench_times iteration = bench_samples_summary(&bench->iteration);
     double rows = 0, dense;
     struct bench_cpd_ceilings ceilings = {0};
-    const enum slc_status status = measure_ceilings(bench, &ceilings, err);
 
+    SLC_TRY(measure_ceilings(bench, &ceilings, err));
     for (unsigned n = 0; n < manifest->order; n++) {
         rows += (double)manifest->dims[n];
     }
@@ -336,7 +337,7 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     bench_set_real(run, "read_bytes_per_iteration",
                    (double)bench->bytes_read / bench->iteration.count);
     record_device(bench, run);
-    return status;
+    return SLC_OK;
 }
 
 /* One decomposition. What it holds is closed by close_all, and before the next. */
@@ -431,16 +432,13 @@ static void print_copies(const json_t *run)
     }
 }
 
-static void print_tables(const json_t *record)
+static void print_more(const json_t *record)
 {
     const json_t *runs = json_object_get(record, "runs");
     const json_t *first = json_array_get(runs, 0);
     size_t i;
     const json_t *run;
 
-    bench_table_print(json_object_get(record, "rows"), phase_columns);
-    printf("\n");
-    bench_table_print(runs, run_columns);
     printf("\n  %.1f nonzeros per row\n", json_number_value(json_object_get(first, "nnz_per_row")));
     json_array_foreach(runs, i, run)
     {
@@ -455,9 +453,9 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.rank = 0};
     struct cpd_bench bench = {.args = &args, .session = {.stream = NULL}};
 
-    return bench_run(
-        command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+    return bench_run(command, argc, argv,
+                     &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables,
+                                           print_more, close_all});
 }
 
 const struct command bench_cpd = {

@@ -12,9 +12,7 @@
 #include "tools/bench/device/device_group.h"
 #include "tools/bench/device/device_mttkrp.h"
 #include "tools/bench/device/device_summary.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/roofline/roofs.h"
 #include "tools/session/common_options.h"
 
@@ -155,6 +153,13 @@ static const struct bench_column product_columns[] = {
     {"note", "note", 0, 0},
     {NULL, NULL, 0, 0}};
 
+static const struct bench_table tables[] = {{"ceilings", columns, false},
+                                            {"peaks", peak_columns, true},
+                                            {"rows", product_columns, true},
+                                            {"summary", device_summary_columns, true},
+                                            {"summary_means", device_mean_columns, true},
+                                            {NULL, NULL, false}};
+
 struct device_bench {
     const struct arguments *args;
     struct operands operands;
@@ -195,19 +200,17 @@ static enum slc_status measure_one(
                                                     .moved_bytes = args->moved,
                                                     .row_bytes = cases[which].row_bytes,
                                                     .repeats = (unsigned)args->bench.repeats};
-    json_t *row = json_object();
+    json_t *row = bench_add_row(rows);
     double rate = 0;
-    const enum slc_status status =
-        slc_gpu_measure((unsigned)args->ordinal, &measurement, &rate, err);
 
-    (void)json_array_append_new(rows, row);
+    SLC_TRY(slc_gpu_measure((unsigned)args->ordinal, &measurement, &rate, err));
     slc_json_set_text(row, "ceiling", slc_gpu_ceiling_name(measurement.ceiling));
     slc_json_set_count(row, "working_bytes", bytes);
     if (measurement.row_bytes != 0) {
         slc_json_set_count(row, "row_bytes", measurement.row_bytes);
     }
     bench_set_real(row, "gb_per_s", rate * 1e-9);
-    return status;
+    return SLC_OK;
 }
 
 /* Peaks of both types. */
@@ -215,20 +218,18 @@ static enum slc_status
 measure_peaks(const struct arguments *args, json_t *rows, struct slc_error *err)
 {
     static const enum slc_value_type types[] = {SLC_F64, SLC_F32};
-    enum slc_status status = SLC_OK;
 
-    for (unsigned t = 0; t < 2 && status == SLC_OK; t++) {
-        json_t *row = json_object();
+    for (unsigned t = 0; t < 2; t++) {
+        json_t *row = bench_add_row(rows);
         double rate = 0;
 
-        status = bench_device_peak((unsigned)args->ordinal, types[t], args->moved,
-                                   (unsigned)args->bench.repeats, &rate, err);
-        (void)json_array_append_new(rows, row);
+        SLC_TRY(bench_device_peak((unsigned)args->ordinal, types[t], args->moved,
+                                  (unsigned)args->bench.repeats, &rate, err));
         slc_json_set_text(row, "peak", slc_gpu_peak_name(types[t]));
         slc_json_set_text(row, "precision", types[t] == SLC_F32 ? "f32" : "f64");
         bench_set_real(row, "gflop_per_s", rate * 1e-9);
     }
-    return status;
+    return SLC_OK;
 }
 
 static struct slc_gpu_lists_options baseline_options(const struct baseline_arguments *args)
@@ -259,17 +260,16 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
                                      .session = *session,
                                      .warm_up = (unsigned)args->bench.warm_up,
                                      .repeats = (unsigned)args->bench.repeats};
-    enum slc_status status = SLC_OK;
 
-    for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
+    for (unsigned r = 0; r < args->ranks.count; r++) {
         measured.rank = (uint32_t)args->ranks.number[r];
-        status = device_mttkrp_measure(&measured, rows, err);
-        for (unsigned d = 0; d < args->logical.count && status == SLC_OK; d++) {
-            status = device_group_measure(&measured, (unsigned)args->ordinal,
-                                          (unsigned)args->logical.number[d], rows, err);
+        SLC_TRY(device_mttkrp_measure(&measured, rows, err));
+        for (unsigned d = 0; d < args->logical.count; d++) {
+            SLC_TRY(device_group_measure(&measured, (unsigned)args->ordinal,
+                                         (unsigned)args->logical.number[d], rows, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Products with vectors are f64: they are left out where the others are not. */
@@ -303,22 +303,21 @@ measure_store(const struct arguments *args, const char *path, json_t *rows, stru
         enum slc_value_type type;
     } precisions[] = {{"f64", SLC_F64}, {"f32", SLC_F32}};
     struct session_options session = args->session;
-    enum slc_status status = SLC_OK;
 
     session.device = "gpu";
     session.io = "auto";
     session.schedule = "auto";
     session.pin = "auto";
-    for (unsigned p = 0; p < 2 && status == SLC_OK; p++) {
+    for (unsigned p = 0; p < 2; p++) {
         if (strcmp(args->precision, "all") == 0 ||
             strcmp(args->precision, precisions[p].name) == 0) {
             session.precision = precisions[p].name;
-            status = strcmp(args->operation, "mttkrp") == 0
-                         ? measure_mttkrp(args, path, precisions[p].type, &session, rows, err)
-                         : measure_fibers(args, path, precisions[p].type, &session, rows, err);
+            SLC_TRY(strcmp(args->operation, "mttkrp") == 0
+                        ? measure_mttkrp(args, path, precisions[p].type, &session, rows, err)
+                        : measure_fibers(args, path, precisions[p].type, &session, rows, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -365,32 +364,14 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     return status;
 }
 
-static void print_tables(const json_t *record)
-{
-    const json_t *peaks = json_object_get(record, "peaks");
-    const json_t *rows = json_object_get(record, "rows");
-
-    bench_table_print(json_object_get(record, "ceilings"), columns);
-    if (json_array_size(peaks) > 0) {
-        printf("\n");
-        bench_table_print(peaks, peak_columns);
-    }
-    if (json_array_size(rows) > 0) {
-        printf("\n");
-        bench_table_print(rows, product_columns);
-    }
-    device_summary_print(record);
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.ordinal = 0};
     struct device_bench bench = {.args = &args};
 
-    return bench_run_many(
-        command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, NULL},
-        &bench.operands);
+    return bench_run(command, argc, argv,
+                     &(struct bench_steps){&args, &args.bench, &bench, &bench.operands, measure,
+                                           tables, NULL, NULL});
 }
 
 const struct command bench_device = {

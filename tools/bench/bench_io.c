@@ -10,10 +10,8 @@
 #include "base/memory/limits.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/raw_read.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/scan.h"
-#include "tools/bench/measure/table.h"
 #include "tools/session/common_options.h"
 #include "tools/session/session.h"
 
@@ -49,6 +47,8 @@ static const struct bench_column columns[] = {{"method", "method", 0, 0},
                                               {"direct", "direct", 0, 0},
                                               {"note", "note", 0, 0},
                                               {NULL, NULL, 0, 0}};
+
+static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
 /* One way of reading: a method of the library, or raw (AUTO). */
 struct way {
@@ -118,23 +118,19 @@ static enum slc_status
 open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_error *err)
 {
     const struct slc_plan *plan;
-    enum slc_status status = SLC_OK;
 
     bench->ways[0] = (struct way){.kind = SLC_IO_AUTO, .session = {.stream = NULL}};
     bench->ways[1] = (struct way){.kind = SLC_IO_AUTO, .looks = true, .session = {.stream = NULL}};
     bench->way_count = RAW_WAYS;
-    for (enum slc_io_kind kind = SLC_IO_URING; kind <= SLC_IO_MMAP && status == SLC_OK; kind++) {
+    for (enum slc_io_kind kind = SLC_IO_URING; kind <= SLC_IO_MMAP; kind++) {
         if (strcmp(bench->args->io, "all") == 0 ||
             strcmp(bench->args->io, slc_io_name(kind)) == 0) {
-            status = open_way(bench, path, kind, rows, err);
+            SLC_TRY(open_way(bench, path, kind, rows, err));
         }
     }
-    if (status == SLC_OK && bench->way_count == RAW_WAYS) {
-        status = slc_fail(err, SLC_ERR_UNSUPPORTED, "--io %s is refused on this system",
-                          bench->args->io);
-    }
-    if (status != SLC_OK) {
-        return status;
+    if (bench->way_count == RAW_WAYS) {
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "--io %s is refused on this system",
+                        bench->args->io);
     }
     plan = &bench->ways[RAW_WAYS].session.plan;
     return bench_raw_open(slc_reader_path(bench->ways[RAW_WAYS].session.store.reader),
@@ -147,15 +143,14 @@ measure_once(struct io_bench *bench, struct way *way, bool counts, struct slc_er
 {
     const double cpu_before = cpu_seconds();
     const uint64_t start_ns = slc_clock_ns();
-    const enum slc_status status = way->kind == SLC_IO_AUTO
-                                       ? bench_raw_sweep(bench->raw, way->looks, err)
-                                       : bench_scan_pass(way->session.stream, err);
 
+    SLC_TRY(way->kind == SLC_IO_AUTO ? bench_raw_sweep(bench->raw, way->looks, err)
+                                     : bench_scan_pass(way->session.stream, err));
     if (counts) {
         bench_samples_add(&way->samples, slc_seconds_since(start_ns));
         way->cpu_seconds += cpu_seconds() - cpu_before;
     }
-    return status;
+    return SLC_OK;
 }
 
 static void add_row(const struct io_bench *bench, const struct way *way, json_t *rows)
@@ -168,9 +163,8 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
     const char *raw_name = way->looks ? "read" : "raw";
     double bytes = file_bytes;
     bool direct = bench_raw_direct(bench->raw);
-    json_t *row = json_object();
+    json_t *row = bench_add_row(rows);
 
-    (void)json_array_append_new(rows, row);
     slc_json_set_text(row, "method", way->kind == SLC_IO_AUTO ? raw_name : slc_io_name(way->kind));
     if (way->kind != SLC_IO_AUTO) {
         struct slc_stream_stats stats;
@@ -197,25 +191,19 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     const unsigned warm_up = (unsigned)bench->args->bench.warm_up;
     const unsigned repeats = (unsigned)bench->args->bench.repeats;
     json_t *rows = json_array();
-    enum slc_status status = SLC_OK;
 
     slc_json_set(record, "rows", rows);
     SLC_TRY(open_all(bench, path, rows, err));
     bench_set_tensor(record, &bench->ways[RAW_WAYS].session.store);
     for (unsigned i = 0; i < warm_up + repeats; i++) {
-        for (unsigned w = 0; w < bench->way_count && status == SLC_OK; w++) {
-            status = measure_once(bench, &bench->ways[w], i >= warm_up, err);
+        for (unsigned w = 0; w < bench->way_count; w++) {
+            SLC_TRY(measure_once(bench, &bench->ways[w], i >= warm_up, err));
         }
     }
-    for (unsigned w = 0; w < bench->way_count && status == SLC_OK; w++) {
+    for (unsigned w = 0; w < bench->way_count; w++) {
         add_row(bench, &bench->ways[w], rows);
     }
-    return status;
-}
-
-static void print_table(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "rows"), columns);
+    return SLC_OK;
 }
 
 static void close_all(void *state)
@@ -235,7 +223,7 @@ static int run(const struct command *command, int argc, char **argv)
 
     return bench_run(
         command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_table, close_all});
+        &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables, NULL, close_all});
 }
 
 const struct command bench_io = {

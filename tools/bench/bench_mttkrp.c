@@ -18,9 +18,7 @@
 #include "report/json_parts.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/bandwidth.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
 #include "tools/bench/roofline/ceiling.h"
@@ -127,6 +125,9 @@ static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
                                                     {"payback_iterations", "paid back in", 1, 1},
                                                     {NULL, NULL, 0, 0}};
 
+static const struct bench_table tables[] = {
+    {"rows", mode_columns, false}, {"totals", total_columns, false}, {NULL, NULL, false}};
+
 /* What the parts of a run share. */
 struct mttkrp_bench {
     const struct arguments *args;
@@ -177,14 +178,12 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
     const uint64_t set_bytes = bench_model_set_bytes(manifest, row_bytes);
     double set_rate = 0;
     double memory_rate = 0;
-    enum slc_status status = bench_ceiling(&bench->ceilings, BENCH_GATHER, set_bytes, row_bytes,
-                                           group->threads, &set_rate, err);
 
-    if (status == SLC_OK) {
-        status = bench_ceiling(&bench->ceilings, BENCH_READ,
-                               bench_memory_set_bytes(bench->ceilings.memory_set_bytes), 0,
-                               group->threads, &memory_rate, err);
-    }
+    SLC_TRY(bench_ceiling(&bench->ceilings, BENCH_GATHER, set_bytes, row_bytes, group->threads,
+                          &set_rate, err));
+    SLC_TRY(bench_ceiling(&bench->ceilings, BENCH_READ,
+                          bench_memory_set_bytes(bench->ceilings.memory_set_bytes), 0,
+                          group->threads, &memory_rate, err));
     bench_set_real(row, "model_bytes_per_nnz", bytes_per_nnz);
     bench_set_real(row, "model_gb_per_s", rate * 1e-9);
     slc_json_set_count(row, "set_bytes", set_bytes);
@@ -192,7 +191,7 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
     bench_set_real(row, "ceiling_share", rate / set_rate);
     bench_set_real(row, "memory_ceiling_gb_per_s", memory_rate * 1e-9);
     bench_set_real(row, "memory_ceiling_share", rate / memory_rate);
-    return status;
+    return SLC_OK;
 }
 
 /* How a mode's copy is sorted. */
@@ -328,12 +327,10 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
 /* Adds what a group measured to the record. */
 static enum slc_status record_group(struct mttkrp_bench *bench, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned v = 0; v < bench->group.variant_count && status == SLC_OK; v++) {
-        status = record_variant(bench, v, err);
+    for (unsigned v = 0; v < bench->group.variant_count; v++) {
+        SLC_TRY(record_variant(bench, v, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* One group: all variants of a rank, a number of threads and a precision. */
@@ -371,7 +368,6 @@ static enum slc_status measure_all(struct mttkrp_bench *bench, struct slc_error 
     const struct arguments *args = bench->args;
     const bool f64 = strcmp(args->precision, "f32") != 0;
     const bool f32 = strcmp(args->precision, "f64") != 0;
-    enum slc_status status = SLC_OK;
 
     for (unsigned r = 0; r < args->ranks.count; r++) {
         for (unsigned t = 0; t < args->threads.count; t++) {
@@ -379,13 +375,10 @@ static enum slc_status measure_all(struct mttkrp_bench *bench, struct slc_error 
             const uint64_t threads = args->threads.number[t];
 
             if (f64) {
-                status = measure_group(bench, rank, threads, SLC_F64, err);
+                SLC_TRY(measure_group(bench, rank, threads, SLC_F64, err));
             }
-            if (f32 && status == SLC_OK) {
-                status = measure_group(bench, rank, threads, SLC_F32, err);
-            }
-            if (status != SLC_OK) {
-                return status;
+            if (f32) {
+                SLC_TRY(measure_group(bench, rank, threads, SLC_F32, err));
             }
         }
     }
@@ -399,15 +392,8 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     const struct arguments *args = bench->args;
     struct bench_mttkrp_group *group = &bench->group;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
-    enum slc_status status = session_open(&bench->session, path, args->memory, err);
 
-    if (status == SLC_OK && args->mode > manifest->order) {
-        status = slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
-                          (unsigned)args->mode, manifest->order);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(bench_open_store(&bench->session, path, args->memory, args->mode, err));
     bench_set_tensor(record, &bench->session.store);
     slc_json_set(record, "rows", bench->rows = json_array());
     slc_json_set(record, "totals", bench->totals = json_array());
@@ -428,13 +414,6 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     return SLC_OK;
 }
 
-static void print_tables(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "rows"), mode_columns);
-    putchar('\n');
-    bench_table_print(json_object_get(record, "totals"), total_columns);
-}
-
 static void close_all(void *state)
 {
     struct mttkrp_bench *bench = state;
@@ -449,7 +428,7 @@ static int run(const struct command *command, int argc, char **argv)
 
     return bench_run(
         command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+        &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables, NULL, close_all});
 }
 
 const struct command bench_mttkrp = {

@@ -17,11 +17,9 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/factors.h"
 #include "tools/bench/measure/raw_read.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/scan.h"
-#include "tools/bench/measure/table.h"
 #include "tools/session/common_options.h"
 
 #include <math.h>
@@ -60,6 +58,8 @@ static const struct bench_column columns[] = {{"rank", "rank", 0, 0},
                                               {"read_share", "of read", 1, 3},
                                               {"wait_share", "wait %", 100, 1},
                                               {NULL, NULL, 0, 0}};
+
+static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
 enum part { PART_RAW, PART_READ, PART_DECODE, PART_MEMORY, PART_DRIVE };
 enum { PARTS = 5 };
@@ -248,33 +248,19 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     const struct arguments *args = bench->args;
     const struct slc_manifest *manifest = &bench->drive.store.manifest;
     json_t *rows = json_array();
-    enum slc_status status = session_open(&bench->drive, path, args->memory, err);
 
     slc_json_set(record, "rows", rows);
-    if (status == SLC_OK) {
-        status = session_open(&bench->memory, path, args->memory, err);
-    }
-    if (status == SLC_OK && args->mode > manifest->order) {
-        status = slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
-                          (unsigned)args->mode, manifest->order);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(bench_open_store(&bench->drive, path, args->memory, args->mode, err));
+    SLC_TRY(session_open(&bench->memory, path, args->memory, err));
     bench_set_tensor(record, &bench->drive.store);
     for (unsigned r = 0; r < args->ranks.count; r++) {
-        for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+        for (unsigned n = 0; n < manifest->order; n++) {
             if (args->mode == 0 || args->mode == n + 1) {
-                status = measure_row(bench, (uint32_t)args->ranks.number[r], n, rows, err);
+                SLC_TRY(measure_row(bench, (uint32_t)args->ranks.number[r], n, rows, err));
             }
         }
     }
-    return status;
-}
-
-static void print_table(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "rows"), columns);
+    return SLC_OK;
 }
 
 static void close_stores(void *state)
@@ -291,9 +277,9 @@ static int run(const struct command *command, int argc, char **argv)
     struct pass_bench bench = {
         .args = &args, .memory = {.stream = NULL}, .drive = {.stream = NULL}};
 
-    return bench_run(
-        command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_table, close_stores});
+    return bench_run(command, argc, argv,
+                     &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables, NULL,
+                                           close_stores});
 }
 
 const struct command bench_pass = {

@@ -10,9 +10,7 @@
 #include "base/thread/team.h"
 #include "cpu/cpu.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/roofline/roofline_bounds.h"
 #include "tools/bench/roofline/roofline_kernels.h"
@@ -105,6 +103,12 @@ static const struct bench_column columns[] = {{"tensor", "tensor", 0, 0},
                                               {"best_gflop_per_s", "best", 1, 2},
                                               {"position", "attained is", 0, 0},
                                               {NULL, NULL, 0, 0}};
+
+static const struct bench_table tables[] = {{"peaks", peak_columns, false},
+                                            {"levels", level_columns, false},
+                                            {"rows", columns, false},
+                                            {"bounds", columns, true},
+                                            {NULL, NULL, false}};
 
 /* All points of one store, or of one of its bounds. */
 typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNELS_MAX]
@@ -237,9 +241,8 @@ static double attained(const struct roofline_point *point)
 /* What a point is of, at the end of a list. */
 static json_t *add_head(json_t *list, const struct place *place)
 {
-    json_t *row = json_object();
+    json_t *row = bench_add_row(list);
 
-    (void)json_array_append_new(list, row);
     slc_json_set_text(row, "tensor", place->tensor);
     slc_json_set_text(row, "case", case_names[place->which]);
     slc_json_set_text(row, "kernel", place->kernel);
@@ -486,21 +489,6 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     return SLC_OK;
 }
 
-static void print_tables(const json_t *record)
-{
-    const json_t *bounds = json_object_get(record, "bounds");
-
-    bench_table_print(json_object_get(record, "peaks"), peak_columns);
-    putchar('\n');
-    bench_table_print(json_object_get(record, "levels"), level_columns);
-    putchar('\n');
-    bench_table_print(json_object_get(record, "rows"), columns);
-    if (json_array_size(bounds) > 0) {
-        putchar('\n');
-        bench_table_print(bounds, columns);
-    }
-}
-
 static void close_all(void *state)
 {
     struct roofline_bench *bench = state;
@@ -515,10 +503,9 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.threads = 0};
     struct roofline_bench bench = {.args = &args, .session = {.stream = NULL}};
 
-    return bench_run_many(
-        command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all},
-        &bench.operands);
+    return bench_run(command, argc, argv,
+                     &(struct bench_steps){&args, &args.bench, &bench, &bench.operands, measure,
+                                           tables, NULL, close_all});
 }
 
 const struct command bench_roofline = {

@@ -9,9 +9,7 @@
 #include "base/thread/team.h"
 #include "base/topology/placement.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/roofline/ceiling.h"
 #include "tools/session/common_options.h"
 #include "tools/session/session.h"
@@ -53,6 +51,8 @@ static const struct bench_column columns[] = {{"level", "level", 0, 0},
                                               {"gather_gb_per_s", "gather GB/s", 1, 1},
                                               {NULL, NULL, 0, 0}};
 
+static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
+
 /* One row of the table: the four kinds of traffic on one set. */
 static enum slc_status measure_row(const struct arguments *args,
                                    unsigned level,
@@ -79,8 +79,7 @@ static enum slc_status measure_row(const struct arguments *args,
     (void)slc_pin_parse(args->pin, &pin); /* one of the choices */
     slc_placement_choose(&placement, pin, threads);
     slc_placement_enter(&placement);
-    row = json_object();
-    (void)json_array_append_new(rows, row);
+    row = bench_add_row(rows);
     slc_json_set_text(row, "level", bench_level_name(level));
     slc_json_set_count(row, "set_bytes", traffic.set_bytes);
     slc_json_set_count(row, "threads", threads);
@@ -125,36 +124,32 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     const unsigned all = args->threads > 0 ? (unsigned)args->threads : slc_team_default_workers();
     json_t *rows = json_array();
     unsigned set_count;
-    enum slc_status status = choose_sets(args->isa, sets, &set_count, err);
 
     (void)operand;
     slc_json_set(record, "rows", rows);
-    if (status == SLC_OK && args->row_bytes % 64 != 0) {
-        status = slc_fail(err, SLC_ERR_USAGE, "--row-bytes %llu is not a multiple of 64",
-                          (unsigned long long)args->row_bytes);
+    SLC_TRY(choose_sets(args->isa, sets, &set_count, err));
+    if (args->row_bytes % 64 != 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "--row-bytes %llu is not a multiple of 64",
+                        (unsigned long long)args->row_bytes);
     }
     slc_json_set_count(record, "row_bytes", args->row_bytes);
     for (unsigned level = 1; level <= SLC_CACHE_LEVELS + 1; level++) {
         for (unsigned threads = 1; threads <= all; threads += threads == all ? 1 : all - 1) {
-            for (unsigned s = 0; s < set_count && status == SLC_OK; s++) {
-                status = measure_row(args, level, threads, sets[s], rows, err);
+            for (unsigned s = 0; s < set_count; s++) {
+                SLC_TRY(measure_row(args, level, threads, sets[s], rows, err));
             }
         }
     }
-    return status;
-}
-
-static void print_table(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "rows"), columns);
+    return SLC_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
     struct arguments args = {.threads = 0};
 
-    return bench_run(command, argc, argv,
-                     &(struct bench_steps){&args, &args.bench, &args, measure, print_table, NULL});
+    return bench_run(
+        command, argc, argv,
+        &(struct bench_steps){&args, &args.bench, &args, NULL, measure, tables, NULL, NULL});
 }
 
 const struct command bench_stream = {

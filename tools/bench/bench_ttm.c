@@ -11,9 +11,7 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/product/ttm_loop.h"
 #include "tools/progress/console.h"
 #include "tools/session/common_options.h"
@@ -57,6 +55,8 @@ static const struct bench_column columns[] = {{"mode", "mode", 0, 0},
                                               {"rows_gb_per_s", "rows GB/s", 1, 2},
                                               {NULL, NULL, 0, 0}};
 
+static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
+
 enum kernel { KERNEL_FIBER = SLC_TTM_FIBERS, KERNEL_NONZERO = SLC_TTM_ELEMENTS, KERNEL_LOOP };
 enum { KERNELS = KERNEL_LOOP + 1 };
 
@@ -82,23 +82,22 @@ static enum slc_status run_kernel(struct ttm_bench *bench, unsigned kernel, stru
 static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct bench_options *common = &bench->args->bench;
-    enum slc_status status = SLC_OK;
 
     memset(bench->samples, 0, sizeof bench->samples);
-    for (uint64_t i = 0; i < common->warm_up + common->repeats && status == SLC_OK; i++) {
-        for (unsigned k = KERNEL_FIBER; k < KERNELS && status == SLC_OK; k++) {
+    for (uint64_t i = 0; i < common->warm_up + common->repeats; i++) {
+        for (unsigned k = KERNEL_FIBER; k < KERNELS; k++) {
             const uint64_t start_ns = slc_clock_ns();
 
             if (k == KERNEL_LOOP && !bench->looped) {
                 continue;
             }
-            status = run_kernel(bench, k, err);
+            SLC_TRY(run_kernel(bench, k, err));
             if (i >= common->warm_up) {
                 bench_samples_add(&bench->samples[k], slc_seconds_since(start_ns));
             }
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static void add_rows(struct ttm_bench *bench)
@@ -116,8 +115,7 @@ static void add_rows(struct ttm_bench *bench)
         if (times.samples == 0) {
             continue;
         }
-        row = json_object();
-        (void)json_array_append_new(bench->rows, row);
+        row = bench_add_row(bench->rows);
         slc_json_set_count(row, "mode", bench->mode.options.mode + 1);
         slc_json_set_count(row, "rank", cols);
         slc_json_set_text(row, "kernel", kernel_names[k]);
@@ -187,31 +185,19 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     struct ttm_bench *bench = state;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
     const uint64_t only = bench->args->mode;
-    enum slc_status status = session_open(&bench->session, path, bench->args->memory, err);
 
-    if (status == SLC_OK && only > manifest->order) {
-        status = slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", (unsigned)only,
-                          manifest->order);
-    }
-    if (status == SLC_OK && manifest->nnz == 0) {
-        status = slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to be multiplied", path);
-    }
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(bench_open_store(&bench->session, path, bench->args->memory, only, err));
+    if (manifest->nnz == 0) {
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to be multiplied", path);
     }
     bench_set_tensor(record, &bench->session.store);
     slc_json_set(record, "rows", bench->rows = json_array());
-    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < manifest->order; n++) {
         if (only == 0 || n + 1 == only) {
-            status = measure_mode(bench, n, err);
+            SLC_TRY(measure_mode(bench, n, err));
         }
     }
-    return status;
-}
-
-static void print_tables(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "rows"), columns);
+    return SLC_OK;
 }
 
 static void close_all(void *state)
@@ -229,7 +215,7 @@ static int run(const struct command *command, int argc, char **argv)
     bench.args = &args;
     return bench_run(
         command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+        &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables, NULL, close_all});
 }
 
 const struct command bench_ttm = {

@@ -15,10 +15,8 @@
 #include "base/thread/team.h"
 #include "cpu/cpu.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/record.h"
 #include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/table.h"
 #include "tools/bench/product/ttv_kernels.h"
 #include "tools/bench/roofline/ceiling.h"
 #include "tools/progress/console.h"
@@ -87,6 +85,9 @@ static const struct bench_column total_columns[] = {{"threads", "threads", 0, 0}
                                                     {"ratio", "over sluice (mean)", 1, 2},
                                                     {"smallest_ratio", "least", 1, 2},
                                                     {NULL, NULL, 0, 0}};
+
+static const struct bench_table tables[] = {
+    {"rows", mode_columns, false}, {"totals", total_columns, false}, {NULL, NULL, false}};
 
 /* A kernel in one mode. */
 struct cell {
@@ -182,13 +183,12 @@ static enum slc_status run_calls(struct ttv_bench *bench,
                                  struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status = SLC_OK;
 
-    for (unsigned i = 0; i < calls && status == SLC_OK; i++) {
-        status = ttv_job_run(&bench->job, kernel, threads, convert_seconds, err);
+    for (unsigned i = 0; i < calls; i++) {
+        SLC_TRY(ttv_job_run(&bench->job, kernel, threads, convert_seconds, err));
     }
     *seconds = slc_seconds_since(start_ns) / calls;
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -203,18 +203,18 @@ static enum slc_status measure_once(struct ttv_bench *bench,
 {
     struct cell *cell = &bench->cells[kernel];
     double seconds, convert_seconds;
-    enum slc_status status = run_calls(bench, kernel, threads, 1, &seconds, &convert_seconds, err);
 
-    if (status == SLC_OK && cell->calls == 0) {
-        status = run_calls(bench, kernel, threads, 1, &seconds, &convert_seconds, err);
+    SLC_TRY(run_calls(bench, kernel, threads, 1, &seconds, &convert_seconds, err));
+    if (cell->calls == 0) {
+        SLC_TRY(run_calls(bench, kernel, threads, 1, &seconds, &convert_seconds, err));
         cell->calls = 1 + (unsigned)(SAMPLE_SECONDS / (seconds + 1e-9));
     }
-    if (status == SLC_OK && counts) {
-        status = run_calls(bench, kernel, threads, cell->calls, &seconds, &convert_seconds, err);
+    if (counts) {
+        SLC_TRY(run_calls(bench, kernel, threads, cell->calls, &seconds, &convert_seconds, err));
         bench_samples_add(&cell->samples, seconds);
         bench_samples_add(&cell->convert, convert_seconds);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Rounds of all kernels, each time one behind another: what follows a large one is slower. */
@@ -225,22 +225,21 @@ measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
     static const unsigned strides[STRIDES] = {1, 3, 7, 9}; /* none divides the number of kernels */
     const uint64_t warm_up = bench->args->bench.warm_up;
     const uint64_t rounds = warm_up + bench->args->bench.repeats;
-    enum slc_status status = SLC_OK;
 
     memset(bench->cells, 0, TTV_KERNELS * sizeof *bench->cells);
-    for (uint64_t i = 0; i < rounds && status == SLC_OK; i++) {
-        for (unsigned turn = 0; turn < TTV_KERNELS && status == SLC_OK; turn++) {
+    for (uint64_t i = 0; i < rounds; i++) {
+        for (unsigned turn = 0; turn < TTV_KERNELS; turn++) {
             const enum ttv_kernel k =
                 (enum ttv_kernel)((turn * strides[i % STRIDES] + i) % TTV_KERNELS);
 
             if (bench->job.has[k]) {
-                status = measure_once(bench, k, threads, i >= warm_up, err);
+                SLC_TRY(measure_once(bench, k, threads, i >= warm_up, err));
                 bench->cells[k].error =
                     i == 0 ? ttv_job_error(&bench->job, k) : bench->cells[k].error;
             }
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* What a form holds, and what it moves beside what the machine could. */
@@ -290,9 +289,8 @@ static enum slc_status set_row(struct ttv_bench *bench,
     const double own = bench_samples_summary(&bench->cells[TTV_SLUICE].samples).median;
     const double ratio = times.median / own;
     const uint64_t fibers = form != NULL ? form->fibers : bench->job.fibers.count;
-    json_t *row = json_object();
+    json_t *row = bench_add_row(bench->rows);
 
-    (void)json_array_append_new(bench->rows, row);
     slc_json_set_count(row, "threads", threads);
     slc_json_set_count(row, "mode", bench->job.fibers.mode + 1);
     slc_json_set_text(row, "kernel", ttv_kernel_name(kernel));
@@ -348,8 +346,7 @@ static void set_totals(const struct ttv_bench *bench, json_t *totals)
             if (total->modes == 0) {
                 continue;
             }
-            row = json_object();
-            (void)json_array_append_new(totals, row);
+            row = bench_add_row(totals);
             slc_json_set_count(row, "threads", thread_count(bench->args, t));
             slc_json_set_text(row, "kernel", ttv_kernel_name(k));
             slc_json_set_count(row, "modes", total->modes);
@@ -372,16 +369,9 @@ load(struct ttv_bench *bench, const char *path, uint64_t *left_bytes, struct slc
 {
     const struct arguments *args = bench->args;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
-    enum slc_status status = session_open(&bench->session, path, args->memory, err);
     uint64_t need;
 
-    if (status == SLC_OK && args->mode > manifest->order) {
-        return slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
-                        (unsigned)args->mode, manifest->order);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(bench_open_store(&bench->session, path, args->memory, args->mode, err));
     if (!slc_add_u64(ttv_tensor_bytes(manifest), slc_memory_resident() + BESIDE_BYTES, &need)) {
         need = UINT64_MAX;
     }
@@ -435,13 +425,6 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     return status;
 }
 
-static void print_tables(const json_t *record)
-{
-    bench_table_print(json_object_get(record, "rows"), mode_columns);
-    putchar('\n');
-    bench_table_print(json_object_get(record, "totals"), total_columns);
-}
-
 static void close_all(void *state)
 {
     struct ttv_bench *bench = state;
@@ -459,7 +442,7 @@ static int run(const struct command *command, int argc, char **argv)
 
     return bench_run(
         command, argc, argv,
-        &(struct bench_steps){&args, &args.bench, &bench, measure, print_tables, close_all});
+        &(struct bench_steps){&args, &args.bench, &bench, NULL, measure, tables, NULL, close_all});
 }
 
 const struct command bench_ttv = {

@@ -12,19 +12,17 @@ static enum slc_status encode_tiles(struct bench_image *image,
                                     struct slc_writer *writer,
                                     struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (uint64_t t = 0; t < sample->tile_count && status == SLC_OK; t++) {
+    for (uint64_t t = 0; t < sample->tile_count; t++) {
         struct slc_tile_blob blob;
 
-        status = slc_tile_encode(image->encoder, &sample->tiles[t], &blob, err);
-        if (status == SLC_OK && writer != NULL) {
+        SLC_TRY(slc_tile_encode(image->encoder, &sample->tiles[t], &blob, err));
+        if (writer != NULL) {
             image->index_bytes += blob.index_bytes;
             image->data_bytes += blob.data_bytes;
-            status = slc_writer_append(writer, &blob, err);
+            SLC_TRY(slc_writer_append(writer, &blob, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status write_file(struct bench_image *image,
@@ -134,29 +132,28 @@ static enum slc_status decode_tile(struct bench_image *image,
 {
     struct slc_chunk_view chunk = {.nnz = 1};
     struct slc_tile_view tile;
-    enum slc_status status = slc_tile_open(image->decoder, block, index, &tile, err);
 
-    while (status == SLC_OK && chunk.nnz > 0) {
-        status = tile.next(&tile, SLC_CHUNK_NNZ, &chunk, err);
+    SLC_TRY(slc_tile_open(image->decoder, block, index, &tile, err));
+    while (chunk.nnz > 0) {
+        SLC_TRY(tile.next(&tile, SLC_CHUNK_NNZ, &chunk, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status bench_image_decode(struct bench_image *image, struct slc_error *err)
 {
     const uint64_t blocks = slc_reader_info(image->reader)->block_count;
     const char *at = image->blocks.data;
-    enum slc_status status = SLC_OK;
 
-    for (uint64_t b = 0; b < blocks && status == SLC_OK; b++) {
+    for (uint64_t b = 0; b < blocks; b++) {
         struct slc_block_view view;
 
         /* As a stream opens a cached block: its checksum held when it was read. */
-        status = slc_block_open(image->reader, b, at, true, &view, err);
-        for (uint32_t i = 0; status == SLC_OK && i < view.entry.tile_count; i++) {
-            status = decode_tile(image, &view, i, err);
+        SLC_TRY(slc_block_open(image->reader, b, at, true, &view, err));
+        for (uint32_t i = 0; i < view.entry.tile_count; i++) {
+            SLC_TRY(decode_tile(image, &view, i, err));
         }
         at += view.entry.padded_bytes;
     }
-    return status;
+    return SLC_OK;
 }

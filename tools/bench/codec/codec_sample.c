@@ -46,20 +46,17 @@ add_tile(struct bench_sample *sample, struct slc_tile_view *tile, struct slc_err
 {
     const uint64_t begin = sample->nnz;
     struct slc_chunk_view chunk = {.nnz = 1};
-    enum slc_status status = SLC_OK;
 
-    while (status == SLC_OK && chunk.nnz > 0) {
-        status = tile->next(tile, SLC_TILE_NNZ, &chunk, err);
-        if (status == SLC_OK) {
-            add_chunk(sample, tile, &chunk);
-        }
+    while (chunk.nnz > 0) {
+        SLC_TRY(tile->next(tile, SLC_TILE_NNZ, &chunk, err));
+        add_chunk(sample, tile, &chunk);
     }
     sample->tiles[sample->tile_count++] = (struct slc_tile_source){
         .nnz = tile->nnz,
         .key_lo = (uint64_t *)sample->key_lo.data + begin,
         .key_hi = sample->keys.bits > 64 ? (uint64_t *)sample->key_hi.data + begin : NULL,
         .values = (double *)sample->values.data + begin};
-    return status;
+    return SLC_OK;
 }
 
 /* Whether any tile of the block is to be kept, so that the others need not be read. */

@@ -8,7 +8,7 @@
 #include "cpu/dense/dense.h"
 #include "engine/executor/assign.h"
 #include "engine/executor/gpu_group.h"
-#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
 #include "tools/bench/measure/timing.h"
 #include "tools/bench/rivals/gpu/lists.h"
 
@@ -88,20 +88,15 @@ static enum slc_status open_devices(struct device_amped *amped, struct slc_error
 {
     const struct device_mttkrp *of = amped->of;
     struct session_options options = of->session;
-    enum slc_status status = session_open(&amped->session, of->path, options.memory, err);
 
+    SLC_TRY(session_open(&amped->session, of->path, options.memory, err));
     /* A layout that every store has, and no memory for its blocks. */
     options.split = "nnz";
     options.no_cache = true;
     options.devices = of->devices;
-    if (status == SLC_OK) {
-        status = session_plan(&amped->session, &options, SLC_OP_CPD, 0, of->rank, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_session_start(&amped->session, err);
-    }
-    return status == SLC_OK ? slc_gpu_group_load(amped->session.group, amped->factors->factors, err)
-                            : status;
+    SLC_TRY(session_plan(&amped->session, &options, SLC_OP_CPD, 0, of->rank, err));
+    SLC_TRY(slc_session_start(&amped->session, err));
+    return slc_gpu_group_load(amped->session.group, amped->factors->factors, err);
 }
 
 enum slc_status device_amped_create(const struct device_mttkrp *of,
@@ -254,17 +249,16 @@ static void divide_rows(struct device_amped *amped, const struct division *divis
 static enum slc_status create_lists(struct device_amped *amped, struct slc_error *err)
 {
     struct slc_gpu_lists_options options = amped->of->lists;
-    enum slc_status status = SLC_OK;
 
     options.partition_rows = amped->count;
-    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+    for (unsigned d = 0; d < amped->count; d++) {
         struct share *share = &amped->share[d];
         const struct slc_gpu_lists_source source = {share->nnz, share->coords.data,
                                                     amped->list->type, share->values.data};
 
-        status = slc_gpu_lists_create(device_of(amped, d), &source, &options, &share->lists, err);
+        SLC_TRY(slc_gpu_lists_create(device_of(amped, d), &source, &options, &share->lists, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status divide(struct device_amped *amped, struct slc_error *err)
@@ -378,17 +372,13 @@ static enum slc_status measure_together(struct device_amped *amped,
                                         struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status = run_phase(amped, compute_device, err);
 
+    SLC_TRY(run_phase(amped, compute_device, err));
     *whole = slc_seconds_since(start_ns);
-    if (status == SLC_OK) {
-        status = run_phase(amped, keep_output, err);
-    }
-    if (status == SLC_OK) {
-        status = exchange(amped, exchanged, err);
-    }
+    SLC_TRY(run_phase(amped, keep_output, err));
+    SLC_TRY(exchange(amped, exchanged, err));
     *whole += *exchanged;
-    return status;
+    return SLC_OK;
 }
 
 /* What every device has after the exchange; it then gets the factor back. */
@@ -398,21 +388,18 @@ static enum slc_status compare_factors(struct device_amped *amped,
                                        struct slc_error *err)
 {
     struct slc_matrix got = amped->factors->output;
-    enum slc_status status = SLC_OK;
 
     *differs = 0;
     got.rows = wanted->rows;
-    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+    for (unsigned d = 0; d < amped->count; d++) {
         struct slc_device *device = device_of(amped, d);
 
-        status = device->ops->memory.factor_read(device, amped->mode, &got, err);
+        SLC_TRY(device->ops->memory.factor_read(device, amped->mode, &got, err));
         *differs = fmax(*differs, device_mttkrp_difference(wanted, &got));
-        if (status == SLC_OK) {
-            status = device->ops->memory.factor_write(device, amped->mode,
-                                                      &amped->factors->factors[amped->mode], err);
-        }
+        SLC_TRY(device->ops->memory.factor_write(device, amped->mode,
+                                                 &amped->factors->factors[amped->mode], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* ---- rows */

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/thread/team.h"
 #include "tools/bench/device/device_list.h"
-#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
 #include "tools/bench/measure/timing.h"
 #include "tools/bench/rivals/gpu/fiber_list.h"
 
@@ -133,21 +133,19 @@ static enum slc_status fill_matrix(struct slc_matrix *matrix,
                                    uint32_t cols,
                                    struct slc_error *err)
 {
-    const enum slc_status status = slc_matrix_create(matrix, type, rows, cols, err);
-
-    for (uint64_t i = 0; i < rows && status == SLC_OK; i++) {
+    SLC_TRY(slc_matrix_create(matrix, type, rows, cols, err));
+    for (uint64_t i = 0; i < rows; i++) {
         for (uint32_t r = 0; r < cols; r++) {
             slc_matrix_set(matrix, i, r, slc_random_f64(MATRIX_SEED, cols, i * cols + r));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static json_t *add_row(const struct sorted *sorted, const char *name)
 {
-    json_t *row = json_object();
+    json_t *row = bench_add_row(sorted->rows);
 
-    (void)json_array_append_new(sorted->rows, row);
     slc_json_set_text(row, "tensor", sorted->of->path);
     slc_json_set_text(row, "precision", sorted->matrix.type == SLC_F32 ? "f32" : "f64");
     slc_json_set_count(row, "rank", sorted->matrix.cols);

@@ -7,7 +7,7 @@
 #include "base/error/clock.h"
 #include "engine/executor/gpu_group.h"
 #include "tools/bench/measure/factors.h"
-#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
 #include "tools/bench/measure/timing.h"
 
 #include <math.h>
@@ -96,17 +96,16 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
     struct slc_device_stats before, after;
     json_t *row = add_row(group, mode), *each = json_array();
     double seconds[SLC_MAX_DEVICES], most;
-    enum slc_status status = SLC_OK;
 
     slc_json_set(row, "device_ms", each);
     for (unsigned d = 0; d < group->count; d++) {
         group->each[d].count = 0;
     }
-    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < of->warm_up + of->repeats; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
         slc_gpu_group_sum(group->session.group, &before);
-        status = run_once(group, mode, seconds, &most, err);
+        SLC_TRY(run_once(group, mode, seconds, &most, err));
         slc_gpu_group_sum(group->session.group, &after);
         for (unsigned d = 0; d < group->count && i >= of->warm_up; d++) {
             bench_samples_add(&group->each[d], seconds[d]);
@@ -115,9 +114,6 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
             bench_samples_add(&longest, most);
             bench_samples_add(&whole, slc_seconds_since(start_ns));
         }
-    }
-    if (status != SLC_OK) {
-        return status;
     }
     device_mttkrp_set_times(row, group->session.store.manifest.nnz, &longest, &whole);
     slc_json_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);

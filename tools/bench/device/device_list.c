@@ -69,16 +69,13 @@ enum slc_status
 device_list_sort(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
 {
     const unsigned order = coo->shape.order;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned k = 0; k < order && status == SLC_OK; k++) {
+    for (unsigned k = 0; k < order; k++) {
         /* The mode itself, then the others from the last to the first. */
         const unsigned m = k == 0 ? mode : order - k - (order - k <= mode ? 1 : 0);
 
-        status = slc_coo_permute(coo, m, workers, err);
-        if (status == SLC_OK) {
-            status = reorder(coo, m, err);
-        }
+        SLC_TRY(slc_coo_permute(coo, m, workers, err));
+        SLC_TRY(reorder(coo, m, err));
     }
-    return status;
+    return SLC_OK;
 }

@@ -15,7 +15,7 @@
 #include "tools/bench/device/device_amped.h"
 #include "tools/bench/device/device_list.h"
 #include "tools/bench/measure/factors.h"
-#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
 #include "tools/bench/measure/timing.h"
 
 #include <math.h>
@@ -114,24 +114,20 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
     struct slc_device_stats before = {0}, after = {0};
     struct slc_stream_stats read_before = {0}, read_after = {0};
-    enum slc_status status = SLC_OK;
 
-    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < of->warm_up + of->repeats; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
         device->ops->stats(device, &before);
         slc_stream_stats(sides->session.stream, &read_before);
-        status = slc_gpu_executor_mttkrp(device, sides->session.stream, &sides->session.plan, mode,
-                                         NULL, NULL, NULL, err);
+        SLC_TRY(slc_gpu_executor_mttkrp(device, sides->session.stream, &sides->session.plan, mode,
+                                        NULL, NULL, NULL, err));
         device->ops->stats(device, &after);
         slc_stream_stats(sides->session.stream, &read_after);
         if (i >= of->warm_up) {
             bench_samples_add(&samples, after.compute_seconds - before.compute_seconds);
             bench_samples_add(&whole, slc_seconds_since(start_ns));
         }
-    }
-    if (status != SLC_OK) {
-        return status;
     }
     device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
     /* Of the last call: the first ones fill the caches of the host and the device. */
@@ -147,7 +143,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     slc_json_set_count(row, "launches", after.launches - before.launches);
     slc_json_set(row, "device",
                  slc_json_device_plan(&sides->session.plan, sides->session.store.manifest.order));
-    return status;
+    return SLC_OK;
 }
 
 /* By the default variant, into sides->wanted. */
@@ -155,17 +151,14 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
 {
     struct slc_device *device = sides->session.gpu;
     json_t *row = add_row(sides, mode, "sluice");
-    enum slc_status status = measure_kernel(sides, mode, row, err);
 
+    SLC_TRY(measure_kernel(sides, mode, row, err));
     if (strcmp(sides->of->variant, slc_gpu_variant_name(0)) != 0) {
         slc_json_set_text(row, "variant", slc_gpu_variant_name(0));
     }
-    if (status == SLC_OK) {
-        status = slc_matrix_create(&sides->wanted[mode], sides->of->precision,
-                                   sides->session.store.manifest.dims[mode], sides->of->rank, err);
-    }
-    return status == SLC_OK ? device->ops->memory.output_read(device, &sides->wanted[mode], err)
-                            : status;
+    SLC_TRY(slc_matrix_create(&sides->wanted[mode], sides->of->precision,
+                              sides->session.store.manifest.dims[mode], sides->of->rank, err));
+    return device->ops->memory.output_read(device, &sides->wanted[mode], err);
 }
 
 /* What a call of a baseline copied. */
@@ -222,14 +215,13 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
 static enum slc_status measure_variants(struct sides *sides, struct slc_error *err)
 {
     const char *wanted = sides->of->variant;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned v = 1; v < slc_gpu_variants() && status == SLC_OK; v++) {
+    for (unsigned v = 1; v < slc_gpu_variants(); v++) {
         if (strcmp(wanted, "all") == 0 || strcmp(wanted, slc_gpu_variant_name(v)) == 0) {
-            status = measure_variant(sides, v, err);
+            SLC_TRY(measure_variant(sides, v, err));
         }
     }
-    return status == SLC_OK ? slc_gpu_variant_use(sides->session.gpu, 0, err) : status;
+    return slc_gpu_variant_use(sides->session.gpu, 0, err);
 }
 
 static enum slc_status
@@ -267,14 +259,12 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
 /* All that were asked for. */
 static enum slc_status measure_baselines(struct sides *sides, unsigned mode, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned k = 0; k < slc_gpu_lists_kernels() && status == SLC_OK; k++) {
+    for (unsigned k = 0; k < slc_gpu_lists_kernels(); k++) {
         if (baseline_wanted(sides->of, k)) {
-            status = measure_baseline(sides, mode, k, err);
+            SLC_TRY(measure_baseline(sides, mode, k, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static json_t *add_amped_row(const struct sides *sides, unsigned mode)

@@ -4,7 +4,7 @@
 #include "base/memory/checked.h"
 #include "report/json_parts.h"
 #include "report/json_stats.h"
-#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,9 +44,8 @@ json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
                               const char *kernel,
                               json_t *rows)
 {
-    json_t *row = json_object();
+    json_t *row = bench_add_row(rows);
 
-    (void)json_array_append_new(rows, row);
     slc_json_set_text(row, "tensor", of->path);
     slc_json_set_count(row, "rank", of->rank);
     slc_json_set_text(row, "precision", of->precision == SLC_F32 ? "f32" : "f64");

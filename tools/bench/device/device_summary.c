@@ -2,8 +2,7 @@
 #include "tools/bench/device/device_summary.h"
 
 #include "base/memory/limits.h"
-#include "tools/bench/measure/record.h"
-#include "tools/bench/measure/table.h"
+#include "tools/bench/measure/run.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -24,7 +23,7 @@ static const char *const group_keys[] = {"tensor",  "precision", "rank",   "kern
                                          "variant", "split",     "devices"};
 enum { GROUP_KEYS = sizeof group_keys / sizeof group_keys[0] };
 
-static const struct bench_column summary_columns[] = {
+const struct bench_column device_summary_columns[] = {
     {"tensor", "tensor", 0, 0},
     {"precision", "type", 0, 0},
     {"rank", "rank", 0, 0},
@@ -49,7 +48,7 @@ static const struct bench_column summary_columns[] = {
     {"device_spread", "% spread", 100, 1},
     {NULL, NULL, 0, 0}};
 
-static const struct bench_column mean_columns[] = {{"precision", "type", 0, 0},
+const struct bench_column device_mean_columns[] = {{"precision", "type", 0, 0},
                                                    {"rank", "rank", 0, 0},
                                                    {"kernel", "kernel", 0, 0},
                                                    {"variant", "variant", 0, 0},
@@ -521,16 +520,4 @@ void device_summary_add(json_t *record)
     }
     json_decref(summary);
     json_decref(means);
-}
-
-void device_summary_print(const json_t *record)
-{
-    const json_t *summary = json_object_get(record, "summary");
-
-    if (json_array_size(summary) > 0) {
-        printf("\n");
-        bench_table_print(summary, summary_columns);
-        printf("\n");
-        bench_table_print(json_object_get(record, "summary_means"), mean_columns);
-    }
 }

@@ -8,8 +8,7 @@
 #ifndef SLC_TOOLS_BENCH_DEVICE_SUMMARY_H
 #define SLC_TOOLS_BENCH_DEVICE_SUMMARY_H
 
-#include <jansson.h>
-#include <stdint.h>
+#include "tools/bench/measure/run.h"
 
 /*
  * The byte model: bytes that an MTTKRP over N modes moves for each nonzero at rank R, with elements
@@ -42,7 +41,7 @@ double device_rows_ceiling(const json_t *ceilings, double row_bytes, double work
  */
 void device_summary_add(json_t *record);
 
-/* Prints the tables of both; nothing if the record has none. */
-void device_summary_print(const json_t *record);
+/* Columns of the tables of both. */
+extern const struct bench_column device_summary_columns[], device_mean_columns[];
 
 #endif

@@ -1,24 +1,231 @@
-/* The frame of a benchmark; see run.h. */
+/* Records, tables and the frame of a benchmark; see run.h. */
 #include "tools/bench/measure/run.h"
 
-#include "tools/bench/measure/record.h"
+#include "base/device.h"
+#include "report/json_parts.h"
 #include "tools/progress/console.h"
+#include "tools/progress/format.h"
 #include "tools/session/commands.h"
+#include "tools/session/session.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *bench_add_row(json_t *rows)
+{
+    json_t *row = json_object();
+
+    (void)json_array_append_new(rows, row);
+    return row;
+}
+
+void bench_set_real(json_t *object, const char *name, double number)
+{
+    slc_json_set(object, name, isfinite(number) ? json_real(number) : json_null());
+}
+
+json_t *bench_tensor_to_json(const struct slc_store *store)
+{
+    const struct slc_manifest *manifest = &store->manifest;
+    json_t *object = json_object();
+
+    slc_json_set_text(object, "path", store->path);
+    slc_json_set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
+    slc_json_set_count(object, "nnz", manifest->nnz);
+    slc_json_set_text(object, "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64");
+    slc_json_set_count(object, "store_bytes", session_store_bytes(manifest));
+    return object;
+}
+
+void bench_set_tensor(json_t *record, const struct slc_store *store)
+{
+    slc_json_set(record, "tensor", bench_tensor_to_json(store));
+}
+
+void bench_set_device(json_t *record, const struct slc_device_info *info)
+{
+    json_t *device = json_object();
+
+    slc_json_set(record, "device", device);
+    slc_json_set_text(device, "name", info->name);
+    slc_json_set_count(device, "total_bytes", info->total_bytes);
+    slc_json_set_count(device, "free_bytes", info->free_bytes);
+    slc_json_set_count(device, "multiprocessors", info->multiprocessors);
+}
+
+/* The last word of the command's name: "stream" of "bench stream". */
+static const char *short_name(const struct command *command)
+{
+    const char *space = strrchr(command->name, ' ');
+
+    return space != NULL ? space + 1 : command->name;
+}
+
+/*
+ * Starts a record: "schema" ("sluice-bench-1"), "bench" (the name of the subcommand), "options",
+ * "versions", "machine". Owns: json_decref. Errors: SLC_ERR_MEMORY.
+ */
+static enum slc_status start_record(const struct command *command,
+                                    const void *values,
+                                    json_t **record,
+                                    struct slc_error *err)
+{
+    json_t *object = json_pack("{s:s}", "schema", "sluice-bench-1");
+
+    if (object == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of a benchmark");
+    }
+    slc_json_set_text(object, "bench", short_name(command));
+    slc_json_set(object, "options", options_to_json(command, values));
+    slc_json_set(object, "versions", slc_json_versions());
+    slc_json_set(object, "machine", slc_json_machine());
+    *record = object;
+    return SLC_OK;
+}
+
+static enum slc_status print_record(const json_t *record, struct slc_error *err)
+{
+    char *text = json_dumps(record, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+
+    if (text == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of a benchmark");
+    }
+    printf("%s\n", text);
+    free(text);
+    return SLC_OK;
+}
+
+/* ---- stores */
+
+enum slc_status bench_open_store(struct slc_session *session,
+                                 const char *path,
+                                 uint64_t memory_bytes,
+                                 uint64_t mode,
+                                 struct slc_error *err)
+{
+    SLC_TRY(session_open(session, path, memory_bytes, err));
+    return mode <= session->store.manifest.order
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", (unsigned)mode,
+                          session->store.manifest.order);
+}
+
+/* ---- tables */
+
+enum { CELL_BYTES = 96, COLUMNS_MAX = 32 };
+
+static bool cell_is_text(const json_t *cell)
+{
+    return json_is_string(cell);
+}
+
+/* Formats one cell into `text`. */
+static void format_cell(const json_t *row, const struct bench_column *column, char *text)
+{
+    const json_t *cell = json_object_get(row, column->key);
+    struct format_text count;
+
+    if (json_is_string(cell)) {
+        (void)snprintf(text, CELL_BYTES, "%s", json_string_value(cell));
+    } else if (json_is_boolean(cell)) {
+        (void)snprintf(text, CELL_BYTES, "%s", json_is_true(cell) ? "yes" : "no");
+    } else if (json_is_integer(cell) && column->scale == 0) {
+        (void)snprintf(text, CELL_BYTES, "%s",
+                       format_count(&count, (uint64_t)json_integer_value(cell)));
+    } else if (json_is_number(cell)) {
+        (void)snprintf(text, CELL_BYTES, "%.*f", column->decimals,
+                       json_number_value(cell) * (column->scale != 0 ? column->scale : 1));
+    } else {
+        (void)snprintf(text, CELL_BYTES, "-");
+    }
+}
+
+/* What the printing of a table keeps about a column: width 0 leaves it out. */
+struct column_shape {
+    size_t width;
+    bool left; /* some cell is a text */
+};
+
+static struct column_shape shape_of(const json_t *rows, const struct bench_column *column)
+{
+    struct column_shape shape = {.width = 0};
+    bool present = false;
+    size_t index;
+    json_t *row;
+
+    json_array_foreach(rows, index, row)
+    {
+        char text[CELL_BYTES];
+
+        format_cell(row, column, text);
+        shape.width = strlen(text) > shape.width ? strlen(text) : shape.width;
+        shape.left = shape.left || cell_is_text(json_object_get(row, column->key));
+        present = present || json_object_get(row, column->key) != NULL;
+    }
+    if (!present) {
+        shape.width = 0;
+    } else if (strlen(column->title) > shape.width) {
+        shape.width = strlen(column->title);
+    }
+    return shape;
+}
+
+static void print_cell(const struct column_shape *shape, const char *text)
+{
+    printf("  %*s", shape->left ? -(int)shape->width : (int)shape->width, text);
+}
+
+void bench_table_print(const json_t *rows, const struct bench_column *columns)
+{
+    struct column_shape shapes[COLUMNS_MAX];
+    size_t count = 0;
+    size_t index;
+    json_t *row;
+
+    for (; columns[count].key != NULL && count < COLUMNS_MAX; count++) {
+        shapes[count] = shape_of(rows, &columns[count]);
+        if (shapes[count].width > 0) {
+            print_cell(&shapes[count], columns[count].title);
+        }
+    }
+    putchar('\n');
+    json_array_foreach(rows, index, row)
+    {
+        for (size_t c = 0; c < count; c++) {
+            char text[CELL_BYTES];
+
+            if (shapes[c].width > 0) {
+                format_cell(row, &columns[c], text);
+                print_cell(&shapes[c], text);
+            }
+        }
+        putchar('\n');
+    }
+}
+
+/* ---- the frame */
+
+static void print_tables(const json_t *record, const struct bench_table *table)
+{
+    for (bool first = true; table->key != NULL; table++) {
+        const json_t *rows = json_object_get(record, table->key);
+
+        if (!table->optional || json_array_size(rows) > 0) {
+            printf("%s", first ? "" : "\n");
+            bench_table_print(rows, table->columns);
+            first = false;
+        }
+    }
+}
 
 int bench_run(const struct command *command, int argc, char **argv, const struct bench_steps *steps)
 {
-    struct operands operands;
-
-    return bench_run_many(command, argc, argv, steps, &operands);
-}
-
-int bench_run_many(const struct command *command,
-                   int argc,
-                   char **argv,
-                   const struct bench_steps *steps,
-                   struct operands *operands)
-{
     struct slc_error err = SLC_ERROR_INIT;
+    struct operands single;
+    struct operands *operands = steps->operands != NULL ? steps->operands : &single;
     json_t *record = NULL;
     enum slc_status status;
     int code = 0;
@@ -27,15 +234,18 @@ int bench_run_many(const struct command *command,
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    status = bench_record_start(command, steps->values, &record, &err);
+    status = start_record(command, steps->values, &record, &err);
     if (status == SLC_OK) {
         status = steps->measure(steps->state, operands->count > 0 ? operands->text[0] : NULL,
                                 record, &err);
     }
     if (status == SLC_OK && steps->common->json) {
-        status = bench_record_print(record, &err);
+        status = print_record(record, &err);
     } else if (status == SLC_OK) {
-        steps->print(record);
+        print_tables(record, steps->tables);
+        if (steps->print != NULL) {
+            steps->print(record);
+        }
     }
     code = status == SLC_OK ? 0 : console_error(&err);
     if (steps->close != NULL) {

@@ -257,7 +257,6 @@ static enum slc_status make_copies(struct slc_session *session,
 {
     const bool copies = session->plan.copies_bytes > 0;
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status = SLC_OK;
     unsigned kept = 0;
 
     for (unsigned v = 0; v < group->variant_count; v++) {
@@ -273,15 +272,15 @@ static enum slc_status make_copies(struct slc_session *session,
     group->variant_count = kept;
     group->copies_seconds = 0;
     if (copies) {
-        status = slc_owned_load(session->stream, session->backend,
-                                slc_reader_info(session->store.reader), group->precision,
-                                session->plan.threads, factors, NULL, err);
+        SLC_TRY(slc_owned_load(session->stream, session->backend,
+                               slc_reader_info(session->store.reader), group->precision,
+                               session->plan.threads, factors, NULL, err));
         group->copies_seconds = slc_seconds_since(start_ns);
     }
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         (void)session->backend->ops->replica_form(session->backend, n, &group->copies[n]);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* With a session that is started. */

@@ -142,17 +142,15 @@ static enum slc_status add_variants(const struct bench_mttkrp_wanted *wanted,
                                     struct bench_mttkrp_group *group,
                                     struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
     if (says(wanted->kernel, "sluice") && says(wanted->layouts, "blco")) {
-        status = add_strategies(wanted, instruction_set, group, err);
+        SLC_TRY(add_strategies(wanted, instruction_set, group, err));
     }
     if (says(wanted->kernel, "sluice") && says(wanted->layouts, "sorted")) {
         add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
                                                          .sorted = true});
     }
     add_listed(wanted, instruction_set, group);
-    return status == SLC_OK ? add_fibers(wanted, store, instruction_set, group, err) : status;
+    return add_fibers(wanted, store, instruction_set, group, err);
 }
 
 enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,

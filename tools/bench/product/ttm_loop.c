@@ -46,13 +46,12 @@ list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
     uint64_t at = tile->ordinal * SLC_TILE_NNZ;
     uint32_t last[SLC_MAX_ORDER] = {0};
     struct slc_chunk_view chunk = {.nnz = 1};
-    enum slc_status status = SLC_OK;
     uint32_t row = 0;
 
     (void)worker;
-    while (status == SLC_OK && chunk.nnz > 0) {
-        status = tile->next(tile, BENCH_CHUNK_NNZ, &chunk, err);
-        for (uint32_t i = 0; status == SLC_OK && i < chunk.nnz; i++, at++) {
+    while (chunk.nnz > 0) {
+        SLC_TRY(tile->next(tile, BENCH_CHUNK_NNZ, &chunk, err));
+        for (uint32_t i = 0; i < chunk.nnz; i++, at++) {
             bool fresh = at == tile->ordinal * SLC_TILE_NNZ;
 
             for (unsigned m = 0; i == 0 && !fresh && m < tile->order; m++) {
@@ -65,12 +64,12 @@ list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
                 (uint32_t)(tile->corner[listing->mode] + chunk.offset[listing->mode][i]);
             rows_of(loop)[at] = row - 1;
         }
-        for (unsigned m = 0; status == SLC_OK && chunk.nnz > 0 && m < tile->order; m++) {
+        for (unsigned m = 0; chunk.nnz > 0 && m < tile->order; m++) {
             last[m] = chunk.offset[m][chunk.nnz - 1];
         }
     }
     ((uint64_t *)loop->base.data)[tile->ordinal + 1] = row;
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status ttm_loop_create(

@@ -79,29 +79,23 @@ enum slc_status ttm_mode_start(struct ttm_mode *mode, uint32_t cols, struct slc_
     const struct slc_layouts layouts = slc_layouts_one(mode->order.reader);
     const struct slc_layout_info *info = slc_reader_info(mode->order.reader);
     struct slc_ttm_division share;
-    enum slc_status status = make_plan(mode, cols, err);
 
-    if (status == SLC_OK) {
-        slc_placement_enter(&mode->plan.placement);
-        status = make_matrix(mode, cols, err);
-    }
+    SLC_TRY(make_plan(mode, cols, err));
+    slc_placement_enter(&mode->plan.placement);
+    SLC_TRY(make_matrix(mode, cols, err));
     mode->job = (struct slc_ttm_job){.order = info->order,
                                      .mode = mode->options.mode,
                                      .fiber_tiles = info->keys.run.bits > 0 &&
                                                     info->keys.run.mode == mode->options.mode,
                                      .matrix = &mode->matrix};
-    if (status == SLC_OK) {
-        slc_ttm_divide(&mode->job, mode->options.threads, mode->options.threads,
-                       mode->plan.output_bytes + mode->plan.budget_bytes - mode->plan.total_bytes,
-                       &share);
+    slc_ttm_divide(&mode->job, mode->options.threads, mode->options.threads,
+                   mode->plan.output_bytes + mode->plan.budget_bytes - mode->plan.total_bytes,
+                   &share);
+    for (unsigned w = 0; w < mode->options.threads; w++) {
+        SLC_TRY(slc_ttm_output_create(&mode->outputs[w], &mode->job, share.room, err));
     }
-    for (unsigned w = 0; w < mode->options.threads && status == SLC_OK; w++) {
-        status = slc_ttm_output_create(&mode->outputs[w], &mode->job, share.room, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_stream_open(slc_files_system(), &layouts, &mode->plan, &mode->stream, err);
-    }
-    return status == SLC_OK ? bench_scan_pass(mode->stream, err) : status;
+    SLC_TRY(slc_stream_open(slc_files_system(), &layouts, &mode->plan, &mode->stream, err));
+    return bench_scan_pass(mode->stream, err);
 }
 
 void ttm_mode_stop(struct ttm_mode *mode)
@@ -121,19 +115,18 @@ multiply_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct
 {
     struct ttm_mode *mode = context;
     struct slc_ttm_output *output = &mode->outputs[worker];
-    enum slc_status status = SLC_OK;
     uint32_t nnz = 1;
 
     output->count = 0;
-    while (nnz > 0 && status == SLC_OK) {
+    while (nnz > 0) {
         if (!slc_ttm_has_room(output)) {
             mode->counts[worker] += output->count - 1;
             slc_ttm_keep_last(output);
         }
-        status = slc_ttm_next(&mode->job, tile, output, &nnz, err);
+        SLC_TRY(slc_ttm_next(&mode->job, tile, output, &nnz, err));
     }
     mode->counts[worker] += output->count;
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status ttm_mode_run(struct ttm_mode *mode, enum slc_ttm_form form, struct slc_error *err)

@@ -161,16 +161,15 @@ dot_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     const double *vector = job->vector + tile->corner[job->fibers.mode];
     struct slc_fiber_view fibers = {.nnz = 1};
     double sums[SLC_CHUNK_NNZ];
-    enum slc_status status = SLC_OK;
 
     (void)worker;
-    while (status == SLC_OK && fibers.nnz > 0) {
-        status = tile->next_fibers(tile, SLC_CHUNK_NNZ, &fibers, err);
-        if (status == SLC_OK && fibers.nnz > 0) {
+    while (fibers.nnz > 0) {
+        SLC_TRY(tile->next_fibers(tile, SLC_CHUNK_NNZ, &fibers, err));
+        if (fibers.nnz > 0) {
             slc_fiber_dots(&fibers, vector, sums);
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status ttv_job_run(struct ttv_job *job,

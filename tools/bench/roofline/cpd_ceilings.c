@@ -43,19 +43,17 @@ read_floor(const struct slc_session *session, double bytes, double *seconds, str
 static enum slc_status
 decode_floor(const struct slc_session *session, double *seconds, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
     *seconds = INFINITY;
-    for (unsigned i = 0; i < REPEATS && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < REPEATS; i++) {
         struct slc_stream_stats before, after;
 
         slc_stream_stats(session->stream, &before);
-        status = bench_decode_pass(session->stream, err);
+        SLC_TRY(bench_decode_pass(session->stream, err));
         slc_stream_stats(session->stream, &after);
         *seconds =
             fmin(*seconds, (after.decode_seconds - before.decode_seconds) / session->plan.threads);
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The MTTKRPs of all modes at the rate of a gather of the factors' rows. */
@@ -87,18 +85,17 @@ static enum slc_status copy_floor(const struct slc_session *session,
 {
     const struct slc_manifest *manifest = &session->store.manifest;
     const struct slc_plan *plan = &session->plan;
-    enum slc_status status = SLC_OK;
 
     *seconds = 0;
-    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < manifest->order; n++) {
         const uint64_t bytes = 2 * slc_matrix_footprint(plan->request.precision, manifest->dims[n],
                                                         plan->request.rank);
         double rate = 1;
 
-        status = bench_ceiling(known, BENCH_COPY, bytes, 0, plan->threads, &rate, err);
+        SLC_TRY(bench_ceiling(known, BENCH_COPY, bytes, 0, plan->threads, &rate, err));
         *seconds += (double)bytes / rate;
     }
-    return status;
+    return SLC_OK;
 }
 
 /* ---- of a GPU */
@@ -165,7 +162,6 @@ static enum slc_status measure_device(const struct slc_session *session,
                                             device_block_bytes_per_nnz(session->store.reader));
     uint32_t row_bytes = LEAST_ROW_BYTES;
     double update = 0;
-    enum slc_status status = SLC_OK;
 
     *ceilings = (struct bench_cpd_ceilings){NAN, NAN, NAN, NAN, NAN};
     if (session->group != NULL) {
@@ -175,15 +171,14 @@ static enum slc_status measure_device(const struct slc_session *session,
         row_bytes *= 2;
     }
     /* An MTTKRP of each mode. */
-    status = measure_seconds(
+    SLC_TRY(measure_seconds(
         session, SLC_GPU_CEILING_ROWS, (double)bench_model_set_bytes(manifest, (uint64_t)row),
-        row_bytes, manifest->order * (double)manifest->nnz * model, &ceilings->multiply, err);
+        row_bytes, manifest->order * (double)manifest->nnz * model, &ceilings->multiply, err));
     for (unsigned n = 0; n < manifest->order; n++) {
         update += 2 * row * (double)manifest->dims[n];
     }
-    return status == SLC_OK ? measure_seconds(session, SLC_GPU_CEILING_COPY, update, 0, update,
-                                              &ceilings->update, err)
-                            : status;
+    return measure_seconds(session, SLC_GPU_CEILING_COPY, update, 0, update, &ceilings->update,
+                           err);
 }
 
 enum slc_status bench_cpd_ceilings_measure(const struct slc_session *session,

@@ -7,7 +7,7 @@
 #include "cpu/cpu.h"
 #include "engine/plan/plan.h"
 #include "storage/block/reader.h"
-#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
 #include "tools/bench/measure/scan.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
@@ -141,21 +141,18 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
 {
     struct counting *counting = context;
     struct slc_fiber_view fibers = {.nnz = tile->nnz, .runs = tile->nnz};
-    enum slc_status status = SLC_OK;
 
     if (tile->next_fibers == NULL) {
         counting->runs[worker] += tile->nnz;
         counting->nnz[worker] += tile->nnz;
         return SLC_OK;
     }
-    while (status == SLC_OK && fibers.nnz > 0) {
-        status = tile->next_fibers(tile, BENCH_CHUNK_NNZ, &fibers, err);
-        if (status == SLC_OK) {
-            counting->runs[worker] += fibers.runs;
-            counting->nnz[worker] += fibers.nnz;
-        }
+    while (fibers.nnz > 0) {
+        SLC_TRY(tile->next_fibers(tile, BENCH_CHUNK_NNZ, &fibers, err));
+        counting->runs[worker] += fibers.runs;
+        counting->nnz[worker] += fibers.nnz;
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The runs of the store's own order, as its tiles deliver them. */

@@ -6,7 +6,7 @@
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
 #include "base/topology/placement.h"
-#include "tools/bench/measure/record.h"
+#include "tools/bench/measure/run.h"
 #include "tools/bench/roofline/ceiling.h"
 
 #include <math.h>
@@ -70,9 +70,7 @@ static enum slc_status measure_levels(struct bench_roofs *roofs,
                                       const struct bench_bandwidth_set *loops,
                                       struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned level = 1; level <= BENCH_LEVELS_MAX && status == SLC_OK; level++) {
+    for (unsigned level = 1; level <= BENCH_LEVELS_MAX; level++) {
         const struct bench_traffic traffic = {
             .access = BENCH_READ,
             .set_bytes = bench_level_bytes(level, roofs->threads, roofs->memory_set_bytes),
@@ -83,16 +81,14 @@ static enum slc_status measure_levels(struct bench_roofs *roofs,
         if (traffic.set_bytes == 0) {
             continue;
         }
-        status = bench_traffic_measure(&traffic, 0, roofs->samples, &rate, err);
-        if (status == SLC_OK) {
-            roofs->levels[roofs->level_count++] = (struct bench_level){
-                .name = bench_level_name(level),
-                .capacity_bytes = level <= SLC_CACHE_LEVELS ? slc_cache_bytes(level) : UINT64_MAX,
-                .set_bytes = traffic.set_bytes,
-                .bytes_per_second = rate.best};
-        }
+        SLC_TRY(bench_traffic_measure(&traffic, 0, roofs->samples, &rate, err));
+        roofs->levels[roofs->level_count++] = (struct bench_level){
+            .name = bench_level_name(level),
+            .capacity_bytes = level <= SLC_CACHE_LEVELS ? slc_cache_bytes(level) : UINT64_MAX,
+            .set_bytes = traffic.set_bytes,
+            .bytes_per_second = rate.best};
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status bench_roofs_measure(struct bench_roofs *roofs,

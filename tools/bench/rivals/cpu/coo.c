@@ -302,15 +302,14 @@ static enum slc_status sort_mode(const struct slc_coo *coo,
     const unsigned sweeps = sweeps_of(coo->shape.dims[mode]);
     uint64_t *pairs = (uint64_t *)(void *)((unsigned char *)scratch + count_bytes(workers));
     struct sweep sweep = {.coo = coo, .mode = mode, .order = order, .start = scratch};
-    enum slc_status status = SLC_OK;
 
-    for (unsigned s = 0; s < sweeps && status == SLC_OK; s++) {
+    for (unsigned s = 0; s < sweeps; s++) {
         sweep.shift = s * RADIX_BITS;
         sweep.to = s + 1 < sweeps ? pairs + s * coo->shape.nnz : NULL;
-        status = run_sweep(&sweep, workers, err);
+        SLC_TRY(run_sweep(&sweep, workers, err));
         sweep.from = sweep.to;
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status

@@ -38,12 +38,11 @@ static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned wor
 static enum slc_status
 create_ones(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_error *err)
 {
-    const enum slc_status status = slc_matrix_create(ones, job->output->type, 1, job->rank, err);
-
-    for (uint32_t r = 0; status == SLC_OK && r < job->rank; r++) {
+    SLC_TRY(slc_matrix_create(ones, job->output->type, 1, job->rank, err));
+    for (uint32_t r = 0; r < job->rank; r++) {
         slc_matrix_set(ones, 0, r, 1.0);
     }
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -388,19 +387,16 @@ enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
                                       struct slc_error *err)
 {
     const bool in_runs = run->form == SLC_ATOMIC_FIBER && tile->next_fibers != NULL;
-    enum slc_status status = check_tile(run, tile, err);
     struct slc_fiber_view fibers;
     struct slc_chunk_view chunk;
     uint32_t nnz = 1;
 
-    while (status == SLC_OK && nnz > 0) {
+    SLC_TRY(check_tile(run, tile, err));
+    while (nnz > 0) {
         if (in_runs) {
-            status = tile->next_fibers(tile, SLC_CHUNK_NNZ, &fibers, err);
+            SLC_TRY(tile->next_fibers(tile, SLC_CHUNK_NNZ, &fibers, err));
         } else {
-            status = tile->next(tile, SLC_CHUNK_NNZ, &chunk, err);
-        }
-        if (status != SLC_OK) {
-            return status;
+            SLC_TRY(tile->next(tile, SLC_CHUNK_NNZ, &chunk, err));
         }
         nnz = in_runs ? fibers.nnz : chunk.nnz;
         if (nnz > 0 && in_runs) {
@@ -409,5 +405,5 @@ enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
             add_elements(run, tile, &chunk);
         }
     }
-    return status;
+    return SLC_OK;
 }

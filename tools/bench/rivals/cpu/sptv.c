@@ -385,33 +385,30 @@ static enum slc_status
 make(struct making *making, const struct slc_sptv_options *options, struct slc_error *err)
 {
     struct slc_sptv *sptv = making->sptv;
-    enum slc_status status = find_used(making, err);
 
-    if (status == SLC_OK && options->unused != SLC_SPTV_UNUSED_DROP &&
-        slc_sptv_few_pays(making->source)) {
+    SLC_TRY(find_used(making, err));
+    if (options->unused != SLC_SPTV_UNUSED_DROP && slc_sptv_few_pays(making->source)) {
         sptv->block_count = 1;
         sptv->index_bytes = sizeof(uint32_t);
         sptv->value_type = SLC_F64;
         return slc_sptv_few_create(&sptv->few, making->source, err);
     }
-    if (status == SLC_OK && options->unused != SLC_SPTV_UNUSED_KEEP &&
+    if (options->unused != SLC_SPTV_UNUSED_KEEP &&
         (options->unused == SLC_SPTV_UNUSED_DROP || shortening_pays(sptv))) {
-        status = make_short_vector(making, err);
+        SLC_TRY(make_short_vector(making, err));
     }
     sptv->index_bytes = (sptv->shortened ? sptv->used : sptv->length) <= UINT16_MAX + 1U ? 2 : 4;
     sptv->value_type = all_f32(making->source) ? SLC_F32 : SLC_F64;
-    if (status == SLC_OK) {
-        status = take_memory(making, err);
-    }
+    SLC_TRY(take_memory(making, err));
     sptv->steps = 0;
-    for (uint64_t b = 0; status == SLC_OK && b < sptv->block_count; b++) {
+    for (uint64_t b = 0; b < sptv->block_count; b++) {
         struct slc_sptv_block *block = &sptv->blocks[b];
 
         count_block(making, block,
                     (struct slc_sptv_class *)sptv->classes.data + block->first_class);
         fill_block(making, block);
     }
-    return status == SLC_OK ? make_schedule(sptv, options->schedule, err) : status;
+    return make_schedule(sptv, options->schedule, err);
 }
 
 enum slc_status slc_sptv_create(struct slc_sptv *sptv,

@@ -186,18 +186,15 @@ static cudaError_t run_batch(const struct slc_gpu_blco_queues *queues,
     const struct slc_gpu_blco_queue *queue = &queues->queue[b % queues->count];
     const uint32_t first = group_from(map, batch->first);
     struct slc_gpu_blco_part part = slc_gpu_blco_whole(&queues->blco, map);
-    cudaError_t error = copy_batch(&queues->blco, batch, queue);
 
+    SLC_CUDA_TRY(copy_batch(&queues->blco, batch, queue));
     part.indices = queue->indices;
     part.values = queue->values;
     part.base = batch->first;
     part.groups += first;
     part.group_count = group_from(map, batch->first + batch->nnz) - first;
-    if (error == cudaSuccess) {
-        error = launch(context, &part, queue->stream);
-    }
-    return error == cudaSuccess ? cudaEventRecord(batch->events[SLC_BLCO_COMPUTED], queue->stream)
-                                : error;
+    SLC_CUDA_TRY(launch(context, &part, queue->stream));
+    return cudaEventRecord(batch->events[SLC_BLCO_COMPUTED], queue->stream);
 }
 
 /* All queues wait for `stream`, or it waits for all queues. */

@@ -316,16 +316,14 @@ static enum slc_status multiply(struct slc_gpu_fiber_list *list,
                                 double *seconds,
                                 struct slc_error *err)
 {
-    enum slc_status status = prepare(list, product, run, err);
     double untimed;
 
-    if (status == SLC_OK) {
-        status = time_one(list, product, &untimed, err);
+    SLC_TRY(prepare(list, product, run, err));
+    SLC_TRY(time_one(list, product, &untimed, err));
+    for (unsigned i = 0; i < run->repeats; i++) {
+        SLC_TRY(time_one(list, product, &seconds[i], err));
     }
-    for (unsigned i = 0; i < run->repeats && status == SLC_OK; i++) {
-        status = time_one(list, product, &seconds[i], err);
-    }
-    return status == SLC_OK ? move(&product->rows, run->rows, false, list->stream, err) : status;
+    return move(&product->rows, run->rows, false, list->stream, err);
 }
 
 extern "C" enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list *list,
