@@ -11,7 +11,6 @@
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/codec/codec_image.h"
-#include "tools/bench/codec/codec_sample.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/roofline/ceiling.h"
@@ -20,7 +19,6 @@
 #include "base/error/clock.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 struct arguments {

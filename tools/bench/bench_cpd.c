@@ -37,7 +37,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 struct arguments {
     struct session_options session;

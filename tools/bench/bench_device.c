@@ -3,20 +3,17 @@
  * at random places: the ceilings of whatever is computed on it. Then MTTKRPs of stores, from blocks
  * that are resident or streamed, and products from fibers in its memory.
  */
-#include "base/memory/checked.h"
 #include "base/memory/limits.h"
 #include "gpu/gpu.h"
 #include "gpu/measure.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/device/device_fibers.h"
-#include "tools/bench/device/device_group.h"
 #include "tools/bench/device/device_mttkrp.h"
 #include "tools/bench/device/device_summary.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/roofline/roofs.h"
 #include "tools/session/common_options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Of the kernels of other programs (tools/bench/rivals/gpu/lists.h). */

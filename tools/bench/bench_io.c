@@ -7,11 +7,10 @@
  * All methods and the raw reads take turns, so that what disturbs the drive disturbs all of them.
  */
 #include "base/error/clock.h"
-#include "base/memory/limits.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/raw_read.h"
+#include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/scan.h"
 #include "tools/session/common_options.h"
 #include "tools/session/session.h"
 

@@ -17,7 +17,6 @@
 #include "cpu/cpu.h"
 #include "report/json_parts.h"
 #include "tools/bench/bench.h"
-#include "tools/bench/measure/bandwidth.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
@@ -25,7 +24,6 @@
 #include "tools/progress/format.h"
 #include "tools/session/common_options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct arguments {

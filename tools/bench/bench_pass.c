@@ -19,7 +19,6 @@
 #include "tools/bench/measure/raw_read.h"
 #include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/scan.h"
 #include "tools/session/common_options.h"
 
 #include <math.h>

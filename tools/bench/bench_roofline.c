@@ -1,7 +1,7 @@
 /*
  * sluice bench roofline: what kernels attain on stores, under the roofs of this machine (roofs.h),
  * by kernel, rank and mode, as tables and as a picture; and with --bounds the same on tensors of
- * the same shape that use rows again as often as possible and never (roofline_bounds.h).
+ * the same shape that use rows again as often as possible and never (roofline.h).
  *
  * A row's own roof is that of the level that holds the rows it touches: nonzeros pass by, rows
  * come back. Of one tensor all kernels and ranks are measured on the store, then on the best and on
@@ -12,9 +12,7 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/temp_folder.h"
-#include "tools/bench/roofline/roofline_bounds.h"
-#include "tools/bench/roofline/roofline_kernels.h"
-#include "tools/bench/roofline/roofline_svg.h"
+#include "tools/bench/roofline/roofline.h"
 #include "tools/bench/roofline/roofs.h"
 #include "tools/progress/console.h"
 #include "tools/session/common_options.h"

@@ -4,7 +4,6 @@
  * MTTKRP does. These are the ceilings of the other benchmarks; ceiling.h says how large the sets
  * of the levels are.
  */
-#include "base/memory/checked.h"
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
 #include "base/topology/placement.h"

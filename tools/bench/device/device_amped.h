@@ -7,7 +7,7 @@
 #ifndef SLC_TOOLS_BENCH_DEVICE_AMPED_H
 #define SLC_TOOLS_BENCH_DEVICE_AMPED_H
 
-#include "tools/bench/device/device_rows.h"
+#include "tools/bench/device/device_mttkrp.h"
 #include "tools/bench/measure/factors.h"
 #include "tools/bench/rivals/cpu/coo.h"
 

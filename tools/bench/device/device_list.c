@@ -1,7 +1,7 @@
 /* See device_list.h. */
 #include "tools/bench/device/device_list.h"
 
-#include "tools/bench/measure/scan.h"
+#include "tools/bench/measure/resident.h"
 
 #include <string.h>
 

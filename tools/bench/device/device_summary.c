@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { SUM_BYTES = 8 };

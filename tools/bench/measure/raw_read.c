@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -6,12 +6,11 @@
 #include "cpu/reference/reference.h"
 #include "engine/executor/owned.h"
 #include "engine/planning/planning.h"
-#include "tools/bench/measure/scan.h"
+#include "tools/bench/measure/resident.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /*
  * For plans that are asked what they would hold: the budget is the session's, and is compared with

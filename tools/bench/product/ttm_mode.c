@@ -5,10 +5,8 @@
 #include "base/random.h"
 #include "engine/product/ttm.h"
 #include "tools/bench/measure/resident.h"
-#include "tools/bench/measure/scan.h"
 #include "tools/bench/measure/temp_folder.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum slc_status ttm_mode_open(struct ttm_mode *mode,

@@ -2,11 +2,18 @@
 #ifndef SLC_TOOLS_BENCH_TTV_KERNELS_H
 #define SLC_TOOLS_BENCH_TTV_KERNELS_H
 
-#include "tools/bench/product/ttv_baselines.h"
 #include "tools/bench/product/ttv_tensor.h"
 #include "tools/session/session.h"
 
 #include <stdbool.h>
+
+/* Memory of a matrix in CSR form, a row per fiber. */
+struct ttv_csr {
+    uint64_t *begin; /* fibers + 1 */
+    uint32_t *index;
+    double *values;
+    struct slc_buffer memory;
+};
 
 enum ttv_kernel {
     TTV_SLUICE,      /* tools/bench/rivals/cpu/sptv.h, as the options want it */

@@ -7,7 +7,7 @@
 #include "tools/bench/device/device_mttkrp.h"
 #include "tools/bench/device/device_summary.h"
 #include "tools/bench/measure/raw_read.h"
-#include "tools/bench/measure/scan.h"
+#include "tools/bench/measure/resident.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
 #include "tools/bench/roofline/ceiling.h"
 

@@ -1,5 +1,5 @@
-/* Best and worst cases; see roofline_bounds.h. */
-#include "tools/bench/roofline/roofline_bounds.h"
+/* Best and worst cases; see roofline.h. */
+#include "tools/bench/roofline/roofline.h"
 
 #include "base/memory/checked.h"
 #include "convert/build/sort/fibers.h"

@@ -12,9 +12,8 @@
  * Times are the device's own. Nothing is counted for copies: what of a store does not stay in the
  * device's memory is copied during the MTTKRP, and slows it down.
  */
-#include "tools/bench/roofline/roofline_kernels.h"
+#include "tools/bench/roofline/roofline.h"
 
-#include "base/memory/memory.h"
 #include "tools/bench/device/device_fibers.h"
 #include "tools/bench/device/device_mttkrp.h"
 #include "tools/bench/device/device_summary.h"

@@ -1,5 +1,5 @@
-/* The kernels of the CPU, and the table of all; see roofline_kernels.h. */
-#include "tools/bench/roofline/roofline_kernels.h"
+/* The kernels of the CPU, and the table of all; see roofline.h. */
+#include "tools/bench/roofline/roofline.h"
 
 #include "base/error/clock.h"
 #include "base/error/error.h"
@@ -7,8 +7,8 @@
 #include "cpu/cpu.h"
 #include "engine/plan/plan.h"
 #include "storage/block/reader.h"
+#include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/scan.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
 #include "tools/bench/product/ttm_mode.h"

@@ -1,10 +1,10 @@
 /*
- * Draws a roofline; see roofline_svg.h. Everything is placed by two logarithmic axes; styles are
+ * Draws a roofline; see roofline.h. Everything is placed by two logarithmic axes; styles are
  * classes, so that a second set of colours serves viewers that prefer dark ones. A marker's shape
  * tells the kernel, its colour the tensor, the number in it the mode; best and worst cases are
  * hollow. Touching a marker shows its figures.
  */
-#include "tools/bench/roofline/roofline_svg.h"
+#include "tools/bench/roofline/roofline.h"
 
 #include "storage/file/files.h"
 #include "storage/file/output.h"

@@ -10,7 +10,6 @@
 #include "tools/bench/roofline/ceiling.h"
 
 #include <math.h>
-#include <string.h>
 
 /*
  * Samples of a roof: the fastest counts, and there is none above it to tell of a busy moment. So

@@ -10,7 +10,6 @@
 #include "gpu/measure.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { LEVEL_CACHE, LEVEL_MEMORY, LEVEL_ROWS, LEVELS };
 _Static_assert((int)LEVELS <= (int)BENCH_LEVELS_MAX, "room for the levels of a GPU");

@@ -10,7 +10,6 @@
 #include "cpu/kernel/kernels.h"
 #include "tools/bench/rivals/cpu/sptv_block.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
  *   blco            Its choice: blco-stash for a mode with fewer rows than the device has
  *                   multiprocessors, else blco-registers.
  *   blco-queues     The same choice out of memory: the form stays in the host's memory and is
- *                   streamed (tools/bench/rivals/gpu/blco_queues.h).
+ *                   streamed (tools/bench/rivals/gpu/blco.h).
  * The authors' program differs from the paper and is a second form:
  *   blco-code-registers  Work-groups of one warp.
  *   blco-code-stash      The same, with a small direct-mapped stash for the warp alone: a row whose
@@ -63,7 +63,6 @@
 
 #include "gpu/mttkrp/mttkrp.h"
 #include "tools/bench/rivals/gpu/blco.h"
-#include "tools/bench/rivals/gpu/blco_queues.h"
 #include "tools/bench/rivals/gpu/fibers.h"
 #include "tools/bench/rivals/gpu/lists.h"
 

@@ -10,10 +10,12 @@
  * So a kernel that uses rows again in registers has a higher intensity, and no kernel moves more
  * than a level's bandwidth. Work outside of its loops (decoding a stream) counts in time alone.
  */
-#ifndef SLC_TOOLS_BENCH_ROOFLINE_KERNELS_H
-#define SLC_TOOLS_BENCH_ROOFLINE_KERNELS_H
+#ifndef SLC_TOOLS_BENCH_ROOFLINE_H
+#define SLC_TOOLS_BENCH_ROOFLINE_H
 
+#include "base/error/error.h"
 #include "base/matrix.h"
+#include "storage/manifest/store.h"
 #include "tools/bench/measure/timing.h"
 #include "tools/progress/format.h"
 #include "tools/session/session.h"
@@ -87,5 +89,52 @@ enum slc_status roofline_device_mttkrp(const struct roofline_job *job,
 enum slc_status roofline_device_product(const struct roofline_job *job,
                                         struct roofline_point *points,
                                         struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Best and worst cases of a tensor (XPLAT, section 3): tensors of its order, its number of nonzeros
+ * and its kind of values that use the rows of their matrices as often as possible, and only once
+ * (convert/generate/generate.h). What a kernel attains on them bounds what it attains on the tensor
+ * as far as using rows again goes.
+ */
+enum roofline_case { ROOFLINE_GIVEN, ROOFLINE_BEST, ROOFLINE_WORST };
+enum { ROOFLINE_CASES = 3 };
+
+struct roofline_bound {
+    unsigned order;
+    uint64_t nnz; /* of the tensor, or as many as fit */
+    enum slc_value_type value_type;
+    unsigned threads;
+    uint64_t memory_bytes;
+};
+
+/*
+ * The bounds of a tensor to be computed with at `rank`: fewer nonzeros than it has where factors
+ * and copies of the worst case, whose modes are as long as there are nonzeros, would exceed half of
+ * the budget, or where keys of 128 bits do not tell its coordinates.
+ */
+void roofline_bound_init(struct roofline_bound *bound,
+                         const struct slc_manifest *manifest,
+                         enum slc_value_type precision,
+                         uint32_t rank,
+                         unsigned threads,
+                         uint64_t memory_bytes);
+
+/* Writes the best or worst case as the store `path`. Errors: those of slc_generate. */
+enum slc_status roofline_bound_make(const struct roofline_bound *bound,
+                                    enum roofline_case which,
+                                    const char *path,
+                                    struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * The record of `bench roofline` as a picture: both axes logarithmic, a line per roof with its
+ * name, a marker per kernel, mode, rank and tensor, and a legend. The file stands for itself, names
+ * nothing outside of it, and follows the viewer's choice of light or dark.
+ */
+/* Whether `path` can be written, so that a benchmark does not end in vain. Errors: SLC_ERR_IO. */
+enum slc_status roofline_svg_try(const char *path, struct slc_error *err) SLC_NODISCARD;
+
+/* Draws the record and puts the file in its place. Errors: SLC_ERR_MEMORY, SLC_ERR_IO, .. */
+enum slc_status
+roofline_svg_write(const json_t *record, const char *path, struct slc_error *err) SLC_NODISCARD;
 
 #endif
