@@ -12,7 +12,6 @@
 #include "tools/bench/bench.h"
 #include "tools/bench/codec/codec_image.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/roofline/ceiling.h"
 #include "tools/session/session.h"
 

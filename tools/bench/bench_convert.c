@@ -9,7 +9,6 @@
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/temp_folder.h"
 #include "tools/bench/mttkrp/mttkrp_group.h"
 #include "tools/build/build_options.h"
 #include "tools/progress/console.h"

@@ -209,19 +209,6 @@ static double sum_of(const struct bench_samples *samples)
     return sum;
 }
 
-/* Those of an iteration as the ones that count are on average. */
-static enum slc_status measure_ceilings(const struct cpd_bench *bench,
-                                        struct bench_cpd_ceilings *ceilings,
-                                        struct slc_error *err)
-{
-    const double count = bench->iteration.count;
-    const double streamed = (count - bench->iterations_from_copies) / count;
-
-    return bench_cpd_ceilings_measure(&bench->session,
-                                      streamed * bench->session.store.manifest.order,
-                                      (double)bench->bytes_read / count, ceilings, err);
-}
-
 /* The ceiling of a phase in seconds; NAN where there is none. */
 static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase phase)
 {
@@ -316,10 +303,14 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
 {
     const struct slc_manifest *manifest = &bench->session.store.manifest;
     const struct bench_times iteration = bench_samples_summary(&bench->iteration);
+    const double count = bench->iteration.count;
     double rows = 0, dense;
+    /* Those of an iteration as the ones that count are on average. */
     struct bench_cpd_ceilings ceilings = {0};
 
-    SLC_TRY(measure_ceilings(bench, &ceilings, err));
+    SLC_TRY(bench_cpd_ceilings_measure(
+        &bench->session, (count - bench->iterations_from_copies) / count * manifest->order,
+        (double)bench->bytes_read / count, &ceilings, err));
     for (unsigned n = 0; n < manifest->order; n++) {
         rows += (double)manifest->dims[n];
     }

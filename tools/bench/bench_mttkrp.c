@@ -137,11 +137,6 @@ struct mttkrp_bench {
     json_t *totals; /* one per combination */
 };
 
-static const char *precision_name(enum slc_value_type type)
-{
-    return type == SLC_F32 ? "f32" : "f64";
-}
-
 /* The members that tell a combination. */
 static json_t *combination(const struct mttkrp_bench *bench,
                            const struct bench_mttkrp_variant *variant)
@@ -152,7 +147,7 @@ static json_t *combination(const struct mttkrp_bench *bench,
 
     slc_json_set_count(object, "rank", group->rank);
     slc_json_set_count(object, "threads", group->threads);
-    slc_json_set_text(object, "precision", precision_name(group->precision));
+    slc_json_set_text(object, "precision", group->precision == SLC_F32 ? "f32" : "f64");
     slc_json_set_text(object, "instruction_set", variant->instruction_set);
     slc_json_set_text(object, "kernel", bench_mttkrp_kernel_name(variant));
     slc_json_set_text(object, "layout", bench_mttkrp_layout_name(variant, store));
@@ -322,15 +317,6 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
     return status;
 }
 
-/* Adds what a group measured to the record. */
-static enum slc_status record_group(struct mttkrp_bench *bench, struct slc_error *err)
-{
-    for (unsigned v = 0; v < bench->group.variant_count; v++) {
-        SLC_TRY(record_variant(bench, v, err));
-    }
-    return SLC_OK;
-}
-
 /* One group: all variants of a rank, a number of threads and a precision. */
 static enum slc_status measure_group(struct mttkrp_bench *bench,
                                      uint32_t rank,
@@ -353,8 +339,8 @@ static enum slc_status measure_group(struct mttkrp_bench *bench,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
     }
     status = bench_mttkrp_measure(&bench->session, group, bench->cells, err);
-    if (status == SLC_OK) {
-        status = record_group(bench, err);
+    for (unsigned v = 0; v < group->variant_count && status == SLC_OK; v++) {
+        status = record_variant(bench, v, err);
     }
     slc_free(bench->cells);
     bench->cells = NULL;

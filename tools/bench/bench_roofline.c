@@ -1,17 +1,21 @@
 /*
  * sluice bench roofline: what kernels attain on stores, under the roofs of this machine (roofs.h),
  * by kernel, rank and mode, as tables and as a picture; and with --bounds the same on tensors of
- * the same shape that use rows again as often as possible and never (roofline.h).
+ * the same shape that use rows again as often as possible and never (below).
  *
  * A row's own roof is that of the level that holds the rows it touches: nonzeros pass by, rows
  * come back. Of one tensor all kernels and ranks are measured on the store, then on the best and on
  * the worst case, and then told.
  */
+#include "base/memory/checked.h"
 #include "base/thread/team.h"
+#include "convert/build/sort/fibers.h"
+#include "convert/generate/full_box.h"
+#include "convert/generate/generate.h"
 #include "cpu/cpu.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
-#include "tools/bench/measure/temp_folder.h"
+#include "tools/bench/mttkrp/mttkrp_model.h"
 #include "tools/bench/roofline/roofline.h"
 #include "tools/bench/roofline/roofs.h"
 #include "tools/progress/console.h"
@@ -108,6 +112,111 @@ static const struct bench_table tables[] = {{"peaks", peak_columns, false},
                                             {"bounds", columns, true},
                                             {NULL, NULL, false}};
 
+/* ---- bounds */
+
+/*
+ * Best and worst cases of a tensor (XPLAT, section 3): tensors of its order, its number of nonzeros
+ * and its kind of values that use the rows of their matrices as often as possible, and only once
+ * (convert/generate/generate.h). What a kernel attains on them bounds what it attains on the tensor
+ * as far as using rows again goes.
+ */
+enum roofline_case { ROOFLINE_GIVEN, ROOFLINE_BEST, ROOFLINE_WORST };
+enum { ROOFLINE_CASES = 3 };
+
+struct roofline_bound {
+    unsigned order;
+    uint64_t nnz; /* of the tensor, or as many as fit */
+    enum slc_value_type value_type;
+    unsigned threads;
+    uint64_t memory_bytes;
+};
+
+enum {
+    COPY_BYTES = 16,  /* a nonzero of a copy: its value, what its runs cost; offsets come on top */
+    STORE_BYTES = 24, /* a nonzero of a store: a key of 128 bits and a value, encoded or not */
+    BLOCK_BYTES = 4 << 20
+};
+
+/* What a nonzero of the worst case takes: its rows, an output and a private copy of that for each
+   thread, copies per mode (and the same again while they are sorted), the store itself. */
+static uint64_t
+worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank, unsigned threads)
+{
+    const uint64_t row_bytes = bench_model_row_bytes(precision, rank);
+    const uint64_t sums_bytes = bench_model_row_bytes(SLC_F64, rank);
+    const uint64_t copy_bytes = COPY_BYTES + 4 * (uint64_t)order;
+
+    return order * row_bytes + (1 + (uint64_t)threads) * sums_bytes + 2 * order * copy_bytes +
+           STORE_BYTES;
+}
+
+/*
+ * The bounds of a tensor to be computed with at `rank`: fewer nonzeros than it has where factors
+ * and copies of the worst case, whose modes are as long as there are nonzeros, would exceed half of
+ * the budget, or where keys of 128 bits do not tell its coordinates.
+ */
+static void bound_init(struct roofline_bound *bound,
+                       const struct slc_manifest *manifest,
+                       enum slc_value_type precision,
+                       uint32_t rank,
+                       unsigned threads,
+                       uint64_t memory_bytes)
+{
+    const uint64_t each = worst_bytes_per_nnz(manifest->order, precision, rank, threads);
+    const unsigned key_bits = SLC_MAX_KEY_BITS / manifest->order;
+
+    *bound = (struct roofline_bound){.order = manifest->order,
+                                     .nnz = slc_min_u64(manifest->nnz, memory_bytes / 2 / each),
+                                     .value_type = manifest->value_type,
+                                     .threads = threads,
+                                     .memory_bytes = memory_bytes};
+    if (key_bits < 64) {
+        bound->nnz = slc_min_u64(bound->nnz, UINT64_C(1) << key_bits);
+    }
+}
+
+/* Writes the best or worst case as the store `path`. Errors: those of slc_generate. */
+static enum slc_status bound_make(const struct roofline_bound *bound,
+                                  enum roofline_case which,
+                                  const char *path,
+                                  struct slc_error *err)
+{
+    struct slc_generate_options wanted = {.output = path,
+                                          .order = bound->order,
+                                          .nnz = bound->nnz,
+                                          .distribution = which == ROOFLINE_BEST ? SLC_DIST_BEST
+                                                                                 : SLC_DIST_WORST,
+                                          /* Integers fit f32; a model of one column does not. */
+                                          .rank = bound->value_type == SLC_F32 ? 0 : 1,
+                                          .codec = SLC_CODEC_PACKED,
+                                          .fibers = SLC_FIBERS_NONE,
+                                          .relabel = SLC_RELABEL_NONE,
+                                          .block_bytes = BLOCK_BYTES,
+                                          .memory_bytes = bound->memory_bytes,
+                                          .threads = bound->threads};
+    struct slc_generate_report report;
+
+    for (unsigned n = 0; n < bound->order; n++) {
+        wanted.dims[n] = bound->nnz;
+    }
+    if (which == ROOFLINE_BEST) {
+        uint64_t sides[SLC_MAX_ORDER];
+
+        /* No rows beside the box: they would only take room. */
+        slc_full_box_sides(bound->order, wanted.dims, bound->nnz, 0, sides);
+        /* The longest fibers are kept together, which a sample of a full box does not show. */
+        wanted.fibers = SLC_FIBERS_GIVEN;
+        wanted.run = (struct slc_fiber_run){.bits = SLC_FIBER_BITS};
+        for (unsigned n = 0; n < bound->order; n++) {
+            wanted.dims[n] = sides[n];
+            wanted.run.mode = sides[n] > sides[wanted.run.mode] ? n : wanted.run.mode;
+        }
+    }
+    return slc_generate(&wanted, &report, err);
+}
+
+/* ---- the benchmark */
+
 /* All points of one store, or of one of its bounds. */
 typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNELS_MAX]
                                              [SLC_MAX_ORDER];
@@ -127,14 +236,6 @@ struct roofline_bench {
     roofline_points *points; /* per case */
     json_t *tensors, *rows, *bounds, *left_out;
     char name[256]; /* of the tensor that is measured */
-};
-
-/* What a point is of. */
-struct place {
-    const char *tensor;
-    enum roofline_case which;
-    const char *kernel;
-    unsigned rank, mode;
 };
 
 static const char *const case_names[ROOFLINE_CASES] = {"given", "best", "worst"};
@@ -214,7 +315,7 @@ static enum slc_status measure_bound(struct roofline_bench *bench,
     if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
     }
-    status = roofline_bound_make(bound, which, path, err);
+    status = bound_make(bound, which, path, err);
     if (status == SLC_OK) {
         status = session_open(&bench->session, path, bench->args->memory, err);
     }
@@ -236,23 +337,13 @@ static double attained(const struct roofline_point *point)
     return point->flop / point->times.min;
 }
 
-/* What a point is of, at the end of a list. */
-static json_t *add_head(json_t *list, const struct place *place)
-{
-    json_t *row = bench_add_row(list);
-
-    slc_json_set_text(row, "tensor", place->tensor);
-    slc_json_set_text(row, "case", case_names[place->which]);
-    slc_json_set_text(row, "kernel", place->kernel);
-    slc_json_set_count(row, "rank", place->rank);
-    slc_json_set_count(row, "mode", place->mode + 1);
-    return row;
-}
-
 /* One point as a row of "rows" or "bounds". */
-static json_t *add_row(json_t *rows, const struct place *place, const struct roofline_point *point)
+static json_t *add_row(json_t *rows,
+                       const struct roofline_job *job,
+                       unsigned mode,
+                       const struct roofline_point *point)
 {
-    json_t *row = add_head(rows, place);
+    json_t *row = roofline_add_row(rows, job, mode);
 
     slc_json_set_text(row, "strategy", point->strategy);
     slc_json_set_text(row, "form", point->form);
@@ -294,13 +385,14 @@ static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool b
                 json_t *row[ROOFLINE_CASES] = {NULL};
 
                 for (unsigned c = 0; c < ROOFLINE_CASES; c++) {
-                    const struct place place = {bench->name, (enum roofline_case)c,
-                                                bench->kernels[k].name,
-                                                (unsigned)args->ranks.number[r], n};
+                    const struct roofline_job job = {.tensor = bench->name,
+                                                     .case_name = case_names[c],
+                                                     .kernel = bench->kernels[k].name,
+                                                     .rank = (uint32_t)args->ranks.number[r]};
 
                     points[c] = &bench->points[c][r][k][n];
                     if (points[c]->measured) {
-                        row[c] = add_row(c == ROOFLINE_GIVEN ? bench->rows : bench->bounds, &place,
+                        row[c] = add_row(c == ROOFLINE_GIVEN ? bench->rows : bench->bounds, &job, n,
                                          points[c]);
                     }
                 }
@@ -334,8 +426,8 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     memset(bench->points, 0, ROOFLINE_CASES * sizeof *bench->points);
     status = measure_case(bench, ROOFLINE_GIVEN, err);
     if (bench->folder != NULL) {
-        roofline_bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
-                            args->memory);
+        bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
+                   args->memory);
         if (bound.nnz < manifest->nnz) {
             console_note("%s: best and worst case have %llu of its %llu nonzeros: with more, the "
                          "worst would not fit",

@@ -182,12 +182,6 @@ static void multiply(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* One product. */
-static enum slc_status ttm_loop_run(struct ttm_loop *loop, struct slc_error *err)
-{
-    return slc_team_run(loop->threads, multiply, loop, err);
-}
-
 /* ---- the benchmark */
 
 struct arguments {
@@ -243,12 +237,6 @@ struct ttm_bench {
     json_t *rows;
 };
 
-static enum slc_status run_kernel(struct ttm_bench *bench, unsigned kernel, struct slc_error *err)
-{
-    return kernel == KERNEL_LOOP ? ttm_loop_run(&bench->loop, err)
-                                 : ttm_mode_run(&bench->mode, (enum slc_ttm_form)kernel, err);
-}
-
 /* The kernels of one rank in turns. */
 static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *err)
 {
@@ -262,7 +250,9 @@ static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *e
             if (k == KERNEL_LOOP && !bench->looped) {
                 continue;
             }
-            SLC_TRY(run_kernel(bench, k, err));
+            SLC_TRY(k == KERNEL_LOOP
+                        ? slc_team_run(bench->loop.threads, multiply, &bench->loop, err)
+                        : ttm_mode_run(&bench->mode, (enum slc_ttm_form)k, err));
             if (i >= common->warm_up) {
                 bench_samples_add(&bench->samples[k], slc_seconds_since(start_ns));
             }

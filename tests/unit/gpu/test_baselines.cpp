@@ -80,12 +80,15 @@ computed(const problem &p, enum slc_gpu_kernel kernel, unsigned mode, unsigned s
     job.factor[mode].data = nullptr;
     forms.list = view.list;
     forms.dims = p.list.dims.data();
-    SLC_MUST(slc_gpu_forms_prepare(&forms, kernel, &job, &p.options, &machine, device.stream));
+    forms.options = p.options;
+    forms.machine = &machine;
+    forms.stream = device.stream;
+    SLC_MUST(slc_gpu_forms_prepare(&forms, kernel, &job));
     for (unsigned again = 0; again < 2; again++) {
-        SLC_MUST(slc_gpu_baseline_run(kernel, &forms, &job, &p.options, &machine, device.stream));
+        SLC_MUST(slc_gpu_baseline_run(kernel, &forms, &job));
     }
     std::vector<double> got = output.read(SLC_F64, device.stream);
-    const slc_gpu_form_cost cost = slc_gpu_forms_cost(&forms, kernel, mode, &p.options);
+    const slc_gpu_form_cost cost = slc_gpu_forms_cost(&forms, kernel, mode);
 
     CU_ASSERT(cost.seconds > 0 && cost.bytes >= (double)(p.list.nnz() > 0 ? 8 + 4 : 0));
     slc_gpu_forms_destroy(&forms);
@@ -207,30 +210,26 @@ static void test_refused(void)
     device_matrix output(SLC_F64, 4, 2, device.stream);
     slc_gpu_forms forms = {};
     slc_gpu_mttkrp job = {};
-    slc_gpu_lists_options options = {};
     const uint64_t long_dims[] = {4, (uint64_t)1 << 32};
 
     forms.list = view.list;
     forms.dims = host.dims.data();
+    forms.machine = &machine;
+    forms.stream = device.stream;
     job.order = 2;
     job.rank = 2;
     job.precision = SLC_F64;
     job.output = output.matrix;
     for (unsigned k = 0; k < SLC_GPU_KERNELS; k++) {
-        CU_ASSERT_EQUAL(slc_gpu_baseline_run(static_cast<enum slc_gpu_kernel>(k), &forms, &job,
-                                             &options, &machine, device.stream),
+        CU_ASSERT_EQUAL(slc_gpu_baseline_run(static_cast<enum slc_gpu_kernel>(k), &forms, &job),
                         cudaErrorInvalidValue);
     }
-    SLC_MUST(slc_gpu_forms_prepare(&forms, SLC_GPU_AMPED, &job, &options, &machine, device.stream));
+    SLC_MUST(slc_gpu_forms_prepare(&forms, SLC_GPU_AMPED, &job));
     job.mode = 1; /* AMPED's copy is that of mode 0 */
-    CU_ASSERT_EQUAL(
-        slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job, &options, &machine, device.stream),
-        cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job), cudaErrorInvalidValue);
     job.mode = 0;
     job.order = 3;
-    CU_ASSERT_EQUAL(
-        slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job, &options, &machine, device.stream),
-        cudaErrorInvalidValue);
+    CU_ASSERT_EQUAL(slc_gpu_baseline_run(SLC_GPU_AMPED, &forms, &job), cudaErrorInvalidValue);
     CU_ASSERT_EQUAL(slc_gpu_blco_encode(&forms.blco, &view.list, long_dims, 64, 100),
                     cudaErrorInvalidValue);
     slc_gpu_forms_destroy(&forms);

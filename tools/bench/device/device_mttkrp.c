@@ -149,12 +149,6 @@ static bool any_baseline(const struct device_mttkrp *of)
     return false;
 }
 
-static bool amped_wanted(const struct device_mttkrp *of)
-{
-    return of->devices.count > 0 &&
-           (strcmp(of->kernel, "amped") == 0 || strcmp(of->kernel, "all") == 0);
-}
-
 static enum slc_status start_baselines(struct sides *sides, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
@@ -357,17 +351,6 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     return status;
 }
 
-/* All that were asked for. */
-static enum slc_status measure_baselines(struct sides *sides, unsigned mode, struct slc_error *err)
-{
-    for (unsigned k = 0; k < slc_gpu_lists_kernels(); k++) {
-        if (baseline_wanted(sides->of, k)) {
-            SLC_TRY(measure_baseline(sides, mode, k, err));
-        }
-    }
-    return SLC_OK;
-}
-
 static json_t *add_amped_row(const struct sides *sides, unsigned mode)
 {
     json_t *row = add_row(sides, mode, "amped");
@@ -439,14 +422,17 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
             continue;
         }
         status = measure_own(&sides, n, err);
-        if (status == SLC_OK && sides.lists != NULL) {
-            status = measure_baselines(&sides, n, err);
+        for (unsigned k = 0; k < slc_gpu_lists_kernels() && sides.lists != NULL; k++) {
+            if (status == SLC_OK && baseline_wanted(measured, k)) {
+                status = measure_baseline(&sides, n, k, err);
+            }
         }
     }
     if (status == SLC_OK) {
         status = measure_variants(&sides, err);
     }
-    if (status == SLC_OK && amped_wanted(measured)) {
+    if (status == SLC_OK && measured->devices.count > 0 &&
+        (strcmp(measured->kernel, "amped") == 0 || strcmp(measured->kernel, "all") == 0)) {
         status = measure_amped(&sides, err);
     }
     stop_sides(&sides);

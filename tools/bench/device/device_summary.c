@@ -192,35 +192,29 @@ static bool begins_group(const json_t *rows, const json_t *row)
     return true;
 }
 
-/* Over the modes there are; NAN if one of them lacks the member. */
+/* The numbers that the rows of a group have of a member, without those that lack it but for the
+   sum, which is NAN then. */
+struct range {
+    double sum, least, most;
+};
+
+static struct range range_of(const struct group *group, const char *name)
+{
+    struct range range = {0, NAN, NAN};
+
+    for (unsigned i = 0; i < group->count; i++) {
+        const double number = number_of(group->row[i], name);
+
+        range.sum += number;
+        range.least = fmin(range.least, number);
+        range.most = fmax(range.most, number);
+    }
+    return range;
+}
+
 static double sum_of(const struct group *group, const char *name)
 {
-    double sum = 0;
-
-    for (unsigned i = 0; i < group->count; i++) {
-        sum += number_of(group->row[i], name);
-    }
-    return sum;
-}
-
-static double largest_of(const struct group *group, const char *name)
-{
-    double largest = NAN;
-
-    for (unsigned i = 0; i < group->count; i++) {
-        largest = fmax(largest, number_of(group->row[i], name));
-    }
-    return largest;
-}
-
-static double smallest_of(const struct group *group, const char *name)
-{
-    double smallest = NAN;
-
-    for (unsigned i = 0; i < group->count; i++) {
-        smallest = fmin(smallest, number_of(group->row[i], name));
-    }
-    return smallest;
+    return range_of(group, name).sum;
 }
 
 /* NAN unless all modes were measured. */
@@ -300,7 +294,7 @@ static void set_rates(json_t *object, const struct group *group, const json_t *c
     const uint32_t rank = (uint32_t)number_of(row, "rank");
     /* Nonzeros per ms, times 1e-6: 1e9 nonzeros per second. */
     const double rate = number_of(row, "nnz") * group->count / sum_of(group, "median_ms") * 1e-6;
-    const double form = largest_of(group, "form_bytes_per_nnz");
+    const double form = range_of(group, "form_bytes_per_nnz").most;
     const double model = rate * device_model_bytes(group->order, rank, value_bytes(row), form);
     const double ceiling = rows_ceiling(group, ceilings);
 
@@ -328,7 +322,7 @@ static void set_streaming(json_t *object, const struct group *group)
 {
     const double whole = sum_of(group, "whole_ms");
 
-    if (!(largest_of(group, "copied_bytes") > 0)) {
+    if (!(range_of(group, "copied_bytes").most > 0)) {
         return;
     }
     bench_set_real(object, "overall_gnnz_per_s",
@@ -363,7 +357,7 @@ static void set_form(json_t *object, const struct group *group)
 
     bench_set_real(object, "build_ms", build);
     bench_set_real(object, "build_iterations", build / all_modes_ms(group));
-    bench_set_real(object, "form_bytes_per_nnz", largest_of(group, "form_bytes_per_nnz"));
+    bench_set_real(object, "form_bytes_per_nnz", range_of(group, "form_bytes_per_nnz").most);
 }
 
 /* AMPED's overhead among devices: how far their times over all modes differ, of the sum of them. */
@@ -397,26 +391,36 @@ static void set_devices(json_t *object, const struct group *group, const struct 
     bench_set_real(object, "device_spread", device_spread(group));
 }
 
-static json_t *
-summarize_group(const struct group *group, const json_t *rows, const json_t *ceilings)
+/* An object with the members of `like` that tell groups, but for the one named `but`. */
+static json_t *add_group(json_t *list, const json_t *like, const char *but)
 {
-    const json_t *first = group->row[0];
-    const struct group sluice = find_alone(rows, first, "sluice");
-    json_t *object = json_object();
+    json_t *object = bench_add_row(list);
 
     for (unsigned k = 0; k < GROUP_KEYS; k++) {
-        json_t *value = json_object_get(first, group_keys[k]);
+        json_t *value = json_object_get(like, group_keys[k]);
 
-        if (value != NULL) {
+        if (value != NULL && (but == NULL || strcmp(group_keys[k], but) != 0)) {
             (void)json_object_set(object, group_keys[k], value);
         }
     }
+    return object;
+}
+
+static void summarize_group(json_t *summary,
+                            const struct group *group,
+                            const json_t *rows,
+                            const json_t *ceilings)
+{
+    const json_t *first = group->row[0];
+    const struct group sluice = find_alone(rows, first, "sluice");
+    json_t *object = add_group(summary, first, NULL);
+
     slc_json_set_count(object, "modes", group->count);
     bench_set_real(object, "all_modes_ms", all_modes_ms(group));
     set_ratios(object, group, &sluice);
     bench_set_real(object, "slowest_over_fastest",
                    group->count == group->order
-                       ? largest_of(group, "median_ms") / smallest_of(group, "median_ms")
+                       ? range_of(group, "median_ms").most / range_of(group, "median_ms").least
                        : NAN);
     set_rates(object, group, ceilings);
     set_streaming(object, group);
@@ -427,62 +431,33 @@ summarize_group(const struct group *group, const json_t *rows, const json_t *cei
 
         set_devices(object, group, &alone);
     }
-    return object;
 }
 
-/* Geometric mean over the rows of the summary like `like` on all tensors, without missing ones. */
-static double mean_of(const json_t *summary, const json_t *like, const char *name, unsigned *count)
+/* Geometric means, without missing numbers, over the rows of the summary like `like` on all
+   tensors, and the lowest ratio among them. */
+static void add_means(json_t *means, const json_t *summary, const json_t *like)
 {
-    double logarithms = 0;
-    size_t i;
-    const json_t *row;
-
-    *count = 0;
-    json_array_foreach(summary, i, row)
-    {
-        const double number = number_of(row, name);
-
-        if (agree(row, like, "tensor") && number > 0) {
-            logarithms += log(number);
-            ++*count;
-        }
-    }
-    return *count > 0 ? exp(logarithms / *count) : NAN;
-}
-
-static double lowest_ratio(const json_t *summary, const json_t *like)
-{
-    double lowest = NAN;
+    json_t *object = add_group(means, like, "tensor");
+    double logarithms[2] = {0, 0}, lowest = NAN;
+    unsigned counts[2] = {0, 0};
+    static const char *const names[2] = {"ratio", "ceiling_share"};
     size_t i;
     const json_t *row;
 
     json_array_foreach(summary, i, row)
     {
-        if (agree(row, like, "tensor")) {
+        for (unsigned k = 0; k < 2 && agree(row, like, "tensor"); k++) {
+            const double number = number_of(row, names[k]);
+
+            logarithms[k] += number > 0 ? log(number) : 0;
+            counts[k] += number > 0;
             lowest = fmin(lowest, number_of(row, "lowest_mode_ratio"));
         }
     }
-    return lowest;
-}
-
-static json_t *mean_object(const json_t *summary, const json_t *like)
-{
-    json_t *object = json_object();
-    unsigned tensors, ignored;
-    const double ratio = mean_of(summary, like, "ratio", &tensors);
-
-    for (unsigned k = 0; k < GROUP_KEYS; k++) {
-        json_t *value = json_object_get(like, group_keys[k]);
-
-        if (value != NULL && strcmp(group_keys[k], "tensor") != 0) {
-            (void)json_object_set(object, group_keys[k], value);
-        }
-    }
-    slc_json_set_count(object, "tensors", tensors);
-    bench_set_real(object, "ratio", ratio);
-    bench_set_real(object, "lowest_mode_ratio", lowest_ratio(summary, like));
-    bench_set_real(object, "ceiling_share", mean_of(summary, like, "ceiling_share", &ignored));
-    return object;
+    slc_json_set_count(object, "tensors", counts[0]);
+    bench_set_real(object, names[0], counts[0] > 0 ? exp(logarithms[0] / counts[0]) : NAN);
+    bench_set_real(object, "lowest_mode_ratio", lowest);
+    bench_set_real(object, names[1], counts[1] > 0 ? exp(logarithms[1] / counts[1]) : NAN);
 }
 
 void device_summary_add(json_t *record)
@@ -498,7 +473,7 @@ void device_summary_add(json_t *record)
         if (counts(row) && begins_group(rows, row)) {
             const struct group group = find_group(rows, row);
 
-            (void)json_array_append_new(summary, summarize_group(&group, rows, ceilings));
+            summarize_group(summary, &group, rows, ceilings);
         }
     }
     json_array_foreach(summary, i, row)
@@ -510,7 +485,7 @@ void device_summary_add(json_t *record)
             there = there || agree(mean, row, "tensor");
         }
         if (!there) {
-            (void)json_array_append_new(means, mean_object(summary, row));
+            add_means(means, summary, row);
         }
     }
     if (json_array_size(summary) > 0) {

@@ -2,17 +2,22 @@
 #include "tools/bench/measure/run.h"
 
 #include "base/device.h"
+#include "base/memory/memory.h"
 #include "report/json_parts.h"
+#include "storage/file/files.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
+#include "tools/progress/signals.h"
 #include "tools/session/commands.h"
 #include "tools/session/session.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 json_t *bench_add_row(json_t *rows)
 {
@@ -98,6 +103,64 @@ static enum slc_status print_record(const json_t *record, struct slc_error *err)
     return SLC_OK;
 }
 
+/* ---- temporary folders */
+
+/* Not what the caller frees: a signal may come while it does. */
+static char watched[4096];
+
+static void remove_folder(const char *path)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+
+    /* The figures hold all the same. */
+    if (slc_folder_remove(slc_files_system(), path, &err) != SLC_OK) {
+        console_note("%s is left: %s", path, err.message);
+    }
+}
+
+static void remove_watched(void *unused)
+{
+    (void)unused;
+    remove_folder(watched);
+}
+
+enum slc_status bench_temp_folder(const char *parent, char **path, struct slc_error *err)
+{
+    const char *standard = getenv("TMPDIR");
+    enum slc_status status;
+    char *folder;
+
+    if (parent == NULL) {
+        parent = standard != NULL ? standard : "/tmp";
+    }
+    folder = slc_path_join(parent, "sluice-bench-XXXXXX");
+    if (folder == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    if (mkdtemp(folder) == NULL) {
+        status = slc_fail_errno(err, errno, folder, "creating a folder for temporary files");
+        slc_free(folder);
+        return status;
+    }
+    (void)snprintf(watched, sizeof watched, "%s", folder);
+    status = signals_start(remove_watched, NULL, err);
+    if (status != SLC_OK) {
+        (void)rmdir(folder);
+        slc_free(folder);
+        return status;
+    }
+    *path = folder;
+    return SLC_OK;
+}
+
+void bench_temp_folder_remove(char *path)
+{
+    if (path != NULL) {
+        remove_folder(path);
+        slc_free(path);
+    }
+}
+
 /* ---- stores */
 
 enum slc_status bench_open_store(struct slc_session *session,
@@ -116,11 +179,6 @@ enum slc_status bench_open_store(struct slc_session *session,
 /* ---- tables */
 
 enum { CELL_BYTES = 96, COLUMNS_MAX = 32 };
-
-static bool cell_is_text(const json_t *cell)
-{
-    return json_is_string(cell);
-}
 
 /* Formats one cell into `text`. */
 static void format_cell(const json_t *row, const struct bench_column *column, char *text)
@@ -162,7 +220,7 @@ static struct column_shape shape_of(const json_t *rows, const struct bench_colum
 
         format_cell(row, column, text);
         shape.width = strlen(text) > shape.width ? strlen(text) : shape.width;
-        shape.left = shape.left || cell_is_text(json_object_get(row, column->key));
+        shape.left = shape.left || json_is_string(json_object_get(row, column->key));
         present = present || json_object_get(row, column->key) != NULL;
     }
     if (!present) {

@@ -127,4 +127,16 @@ int bench_run(const struct command *command,
               char **argv,
               const struct bench_steps *steps);
 
+/*
+ * Makes an empty folder for what a benchmark writes and removes again, within `parent`; NULL:
+ * $TMPDIR, or /tmp. A signal that ends the program removes it, for which the signal thread is
+ * started: one folder a program, made before any other thread. Owns: *path,
+ * bench_temp_folder_remove. Errors: SLC_ERR_IO, SLC_ERR_MEMORY, SLC_ERR_SYSTEM; *path is unchanged.
+ */
+enum slc_status
+bench_temp_folder(const char *parent, char **path, struct slc_error *err) SLC_NODISCARD;
+
+/* Removes it and all in it, or says that it is left; frees `path`. Takes NULL. */
+void bench_temp_folder_remove(char *path);
+
 #endif

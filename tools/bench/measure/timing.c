@@ -1,7 +1,6 @@
 /* Repeated timing; see timing.h. */
 #include "tools/bench/measure/timing.h"
 
-#include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "report/json_parts.h"
 
@@ -31,15 +30,6 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-double bench_median(double *numbers, unsigned count)
-{
-    if (count == 0) {
-        return 0;
-    }
-    qsort(numbers, count, sizeof *numbers, ascending);
-    return (numbers[(count - 1) / 2] + numbers[count / 2]) / 2;
-}
-
 struct bench_times bench_samples_summary(const struct bench_samples *samples)
 {
     struct bench_times times = {.samples = samples->count};
@@ -47,35 +37,12 @@ struct bench_times bench_samples_summary(const struct bench_samples *samples)
 
     if (samples->count > 0) {
         memcpy(sorted, samples->seconds, samples->count * sizeof *sorted);
-        times.median = bench_median(sorted, samples->count);
+        qsort(sorted, samples->count, sizeof *sorted, ascending);
+        times.median = (sorted[(samples->count - 1) / 2] + sorted[samples->count / 2]) / 2;
         times.min = sorted[0];
         times.max = sorted[samples->count - 1];
     }
     return times;
-}
-
-enum slc_status bench_repeat(unsigned warm_up,
-                             unsigned repeats,
-                             bench_fn *fn,
-                             void *context,
-                             struct bench_times *times,
-                             struct slc_error *err)
-{
-    struct bench_samples samples = {.count = 0};
-
-    for (unsigned i = 0; i < warm_up + repeats; i++) {
-        const uint64_t start_ns = slc_clock_ns();
-        const enum slc_status status = fn(context, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
-        if (i >= warm_up) {
-            bench_samples_add(&samples, slc_seconds_since(start_ns));
-        }
-    }
-    *times = bench_samples_summary(&samples);
-    return SLC_OK;
 }
 
 void bench_times_to_json(json_t *object, const struct bench_times *times)

@@ -21,7 +21,7 @@ enum { BENCH_REPEATS_MAX = 1000 };
 /* By what the work of a sample that took `elapsed_ns`, which was too short, is to be multiplied. */
 uint64_t bench_sample_growth(uint64_t elapsed_ns);
 
-/* Wall times of one thing, for benchmarks that interleave several and cannot use bench_repeat. */
+/* Wall times of one thing. */
 struct bench_samples {
     unsigned count;
     double seconds[BENCH_REPEATS_MAX];
@@ -37,22 +37,6 @@ void bench_samples_add(struct bench_samples *samples, double seconds);
 
 /* The median of an even number of samples is the mean of the middle two. */
 struct bench_times bench_samples_summary(const struct bench_samples *samples);
-
-/* The median of `count` numbers, which it sorts; 0 for none. */
-double bench_median(double *numbers, unsigned count);
-
-typedef enum slc_status bench_fn(void *context, struct slc_error *err);
-
-/*
- * Calls fn `warm_up` times untimed and `repeats` times timed. Errors: the first of fn, after which
- * *times is unchanged.
- */
-enum slc_status bench_repeat(unsigned warm_up,
-                             unsigned repeats,
-                             bench_fn *fn,
-                             void *context,
-                             struct bench_times *times,
-                             struct slc_error *err) SLC_NODISCARD;
 
 /* Sets "median_ms", "min_ms", "max_ms" and "samples" of `object`. */
 void bench_times_to_json(json_t *object, const struct bench_times *times);

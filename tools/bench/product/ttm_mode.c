@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "engine/product/ttm.h"
 #include "tools/bench/measure/resident.h"
-#include "tools/bench/measure/temp_folder.h"
+#include "tools/bench/measure/run.h"
 
 #include <string.h>
 

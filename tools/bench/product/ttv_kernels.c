@@ -123,12 +123,6 @@ create_csr(struct ttv_csr *csr, const struct ttv_fibers *fibers, struct slc_erro
     return SLC_OK;
 }
 
-static void destroy_csr(struct ttv_csr *csr)
-{
-    slc_buffer_destroy(&csr->memory);
-    memset(csr, 0, sizeof *csr);
-}
-
 static void convert(struct ttv_csr *csr, const struct ttv_fibers *fibers)
 {
     uint64_t at = 0;
@@ -330,7 +324,7 @@ void ttv_job_destroy(struct ttv_job *job)
     for (unsigned k = 0; k <= TTV_FILE_ORDER; k++) {
         slc_sptv_destroy(&job->form[k]);
     }
-    destroy_csr(&job->csr);
+    slc_buffer_destroy(&job->csr.memory);
     ttv_fibers_destroy(&job->fibers);
     slc_buffer_destroy(&job->dense);
     slc_buffer_destroy(&job->memory);

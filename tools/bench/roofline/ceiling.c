@@ -120,13 +120,6 @@ static void run_rounds(void *context, unsigned worker, unsigned workers)
     sweep->sink[worker] = mixed;
 }
 
-static enum slc_status run_sample(void *context, struct slc_error *err)
-{
-    struct sweep *sweep = context;
-
-    return slc_team_run(sweep->traffic.threads, run_rounds, sweep, err);
-}
-
 /* Each thread writes its own part first, so that its pages come from near it. */
 static void touch(void *context, unsigned worker, unsigned workers)
 {
@@ -179,6 +172,15 @@ static enum slc_status prepare(struct sweep *sweep,
     return SLC_OK;
 }
 
+static enum slc_status time_sample(struct sweep *sweep, uint64_t *elapsed_ns, struct slc_error *err)
+{
+    const uint64_t start_ns = slc_clock_ns();
+
+    SLC_TRY(slc_team_run(sweep->traffic.threads, run_rounds, sweep, err));
+    *elapsed_ns = slc_clock_ns() - start_ns;
+    return SLC_OK;
+}
+
 /* Finds how many rounds make a sample, the last of which warms up, then takes samples. */
 static enum slc_status measure(struct sweep *sweep,
                                unsigned warm_up,
@@ -186,32 +188,28 @@ static enum slc_status measure(struct sweep *sweep,
                                struct bench_rate *rate,
                                struct slc_error *err)
 {
-    struct bench_times times = {0};
+    struct bench_samples samples = {.count = 0};
+    struct bench_times times;
+    double bytes;
     uint64_t elapsed_ns;
-    enum slc_status status;
 
     sweep->rounds = 1;
-    for (;;) {
-        const uint64_t start_ns = slc_clock_ns();
-
-        status = run_sample(sweep, err);
-        elapsed_ns = slc_clock_ns() - start_ns;
-        if (status != SLC_OK) {
-            return status;
-        }
-        if (elapsed_ns >= BENCH_SAMPLE_NS) {
-            break;
-        }
+    SLC_TRY(time_sample(sweep, &elapsed_ns, err));
+    while (elapsed_ns < BENCH_SAMPLE_NS) {
         sweep->rounds *= bench_sample_growth(elapsed_ns);
+        SLC_TRY(time_sample(sweep, &elapsed_ns, err));
     }
-    status = bench_repeat(warm_up, repeats, run_sample, sweep, &times, err);
-    if (status == SLC_OK) {
-        const double bytes = (double)round_bytes(sweep) * (double)sweep->rounds;
-
-        rate->median = bytes / times.median;
-        rate->best = bytes / times.min;
+    for (unsigned i = 0; i < warm_up + repeats; i++) {
+        SLC_TRY(time_sample(sweep, &elapsed_ns, err));
+        if (i >= warm_up) {
+            bench_samples_add(&samples, (double)elapsed_ns * 1e-9);
+        }
     }
-    return status;
+    times = bench_samples_summary(&samples);
+    bytes = (double)round_bytes(sweep) * (double)sweep->rounds;
+    rate->median = bytes / times.median;
+    rate->best = bytes / times.min;
+    return SLC_OK;
 }
 
 enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,

@@ -42,6 +42,18 @@ void roofline_name_tensor(const struct operands *operands, unsigned which, char 
     (void)snprintf(name, bytes, "%.*s", (int)length, base);
 }
 
+json_t *roofline_add_row(json_t *rows, const struct roofline_job *job, unsigned mode)
+{
+    json_t *row = bench_add_row(rows);
+
+    slc_json_set_text(row, "tensor", job->tensor);
+    slc_json_set_text(row, "case", job->case_name);
+    slc_json_set_text(row, "kernel", job->kernel);
+    slc_json_set_count(row, "rank", job->rank);
+    slc_json_set_count(row, "mode", mode + 1);
+    return row;
+}
+
 enum slc_status roofline_leave_out(const struct roofline_job *job,
                                    unsigned first,
                                    unsigned count,
@@ -54,15 +66,7 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
         return status;
     }
     for (unsigned n = first; n < first + count; n++) {
-        json_t *item = json_object();
-
-        slc_json_set_text(item, "tensor", job->tensor);
-        slc_json_set_text(item, "case", job->case_name);
-        slc_json_set_text(item, "kernel", job->kernel);
-        slc_json_set_count(item, "rank", job->rank);
-        slc_json_set_count(item, "mode", n + 1);
-        slc_json_set_text(item, "why", err->message);
-        (void)json_array_append_new(job->left_out, item);
+        slc_json_set_text(roofline_add_row(job->left_out, job, n), "why", err->message);
     }
     (void)snprintf(mode, sizeof mode, " in mode %u", first + 1);
     console_note("%s (%s): %s at rank %u is left out%s: %s", job->tensor, job->case_name,

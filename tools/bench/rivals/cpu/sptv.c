@@ -275,12 +275,6 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
     }
 }
 
-/* What a block costs: its steps, and its fibers, each of which is a sum to be written. */
-static uint64_t weight_of(const struct slc_sptv_block *block)
-{
-    return block->nnz + block->fibers;
-}
-
 struct heavy {
     uint64_t weight; /* 0: of a block that stays where it is, behind those that do not */
     uint32_t block;
@@ -325,7 +319,8 @@ make_schedule(struct slc_sptv *sptv, enum slc_sptv_schedule schedule, struct slc
                         sptv->block_count);
     }
     for (uint32_t b = 0; b < sptv->block_count; b++) {
-        const uint64_t weight = weight_of(&sptv->blocks[b]);
+        /* Its steps, and its fibers, each of which is a sum to be written. */
+        const uint64_t weight = sptv->blocks[b].nnz + sptv->blocks[b].fibers;
 
         heavy[b] = (struct heavy){weight >= least ? weight : 0, b};
     }

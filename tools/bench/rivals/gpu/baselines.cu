@@ -141,23 +141,23 @@ static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
 }
 
 /* The options with the defaults of the chosen kernel for 0. */
-static struct slc_gpu_lists_options options_of(const struct slc_gpu_lists_options *options,
+static struct slc_gpu_lists_options options_of(const struct slc_gpu_forms *forms,
                                                enum slc_gpu_kernel chosen,
-                                               const struct slc_gpu_mttkrp *job,
-                                               const struct slc_gpu_machine *machine)
+                                               const struct slc_gpu_mttkrp *job)
 {
+    const struct slc_gpu_lists_options *options = &forms->options;
     const bool code = is_code(chosen);
     struct slc_gpu_lists_options all = *options;
 
     all.coarsening = coarsening_of(options, chosen);
     all.work_group = work_group_of(options, chosen);
-    all.copies = all.copies > 0 ? all.copies : slc_gpu_clusters(machine);
+    all.copies = all.copies > 0 ? all.copies : slc_gpu_clusters(forms->machine);
     all.index_bits = all.index_bits > 0 ? all.index_bits : 64;
     all.queues = all.queues > 0 ? all.queues : +SLC_BLCO_QUEUES_MAX;
     all.block_nnz = all.block_nnz > 0 ? all.block_nnz : +SLC_BLCO_BLOCK_NNZ;
     all.partition_rows = all.partition_rows > 0 ? all.partition_rows : 1;
     if (has_stash(chosen)) {
-        all.stash_rows = stash_rows_of(&all, code, job, machine);
+        all.stash_rows = stash_rows_of(&all, code, job, forms->machine);
     }
     return all;
 }
@@ -194,23 +194,23 @@ static cudaError_t make_form(bool there, double *seconds, Make make, Drop drop)
     return error;
 }
 
-static cudaError_t make_list(struct slc_gpu_forms *forms, cudaStream_t stream)
+static cudaError_t make_list(struct slc_gpu_forms *forms)
 {
     const struct slc_gpu_host_list *list = &forms->list;
     const auto make = [&] {
         SLC_CUDA_TRY(slc_gpu_coo_create(&forms->coo, list->order, list->nnz, list->type));
-        return slc_gpu_coo_write(&forms->coo, list->coords, list->values, stream);
+        return slc_gpu_coo_write(&forms->coo, list->coords, list->values, forms->stream);
     };
 
     return make_form(forms->coo.values != nullptr, &forms->coo_seconds, make,
                      [&] { slc_gpu_coo_destroy(&forms->coo); });
 }
 
-static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode, cudaStream_t stream)
+static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode)
 {
     const auto make = [&] {
         return slc_gpu_coo_permute(&forms->coo, forms->list.coords, mode, forms->dims[mode],
-                                   stream);
+                                   forms->stream);
     };
 
     return make_form(forms->coo.permutation[mode] != nullptr, &forms->permutation_seconds[mode],
@@ -218,39 +218,34 @@ static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode, 
 }
 
 /* Only the copy for one mode is kept: AMPED has those of all modes in the host's memory. */
-static cudaError_t make_partitions(struct slc_gpu_forms *forms,
-                                   unsigned mode,
-                                   const struct slc_gpu_lists_options *all,
-                                   cudaStream_t stream)
+static cudaError_t
+make_partitions(struct slc_gpu_forms *forms, unsigned mode, const struct slc_gpu_lists_options *all)
 {
     const auto drop = [&] { slc_gpu_coo_destroy(&forms->partitioned); };
     const auto make = [&] {
         drop();
         forms->partitioned_mode = mode;
         return slc_gpu_coo_create_sorted(&forms->partitioned, &forms->list, mode, forms->dims[mode],
-                                         all->partition_rows, stream);
+                                         all->partition_rows, forms->stream);
     };
 
     return make_form(forms->partitioned.values != nullptr && forms->partitioned_mode == mode,
                      &forms->partitioned_seconds, make, drop);
 }
 
-static cudaError_t
-make_blco(struct slc_gpu_forms *forms, const struct slc_gpu_lists_options *all, cudaStream_t stream)
+static cudaError_t make_blco(struct slc_gpu_forms *forms, const struct slc_gpu_lists_options *all)
 {
     const auto make = [&] {
         SLC_CUDA_TRY(slc_gpu_blco_encode(&forms->blco, &forms->list, forms->dims, all->index_bits,
                                          all->block_nnz));
-        return slc_gpu_blco_upload(&forms->blco, stream);
+        return slc_gpu_blco_upload(&forms->blco, forms->stream);
     };
 
     return make_form(forms->blco.values != nullptr, &forms->blco_seconds, make,
                      [&] { slc_gpu_blco_destroy(&forms->blco); });
 }
 
-static cudaError_t make_queues(struct slc_gpu_forms *forms,
-                               const struct slc_gpu_lists_options *all,
-                               cudaStream_t stream)
+static cudaError_t make_queues(struct slc_gpu_forms *forms, const struct slc_gpu_lists_options *all)
 {
     struct slc_gpu_blco_queues *queues = &forms->queues;
     const auto make = [&] {
@@ -258,18 +253,18 @@ static cudaError_t make_queues(struct slc_gpu_forms *forms,
             slc_gpu_blco_queue_nnz(&forms->list, all->queues, all->block_nnz, &queues->nnz_each));
         SLC_CUDA_TRY(slc_gpu_blco_encode(&queues->blco, &forms->list, forms->dims, all->index_bits,
                                          queues->nnz_each));
-        return slc_gpu_blco_queues_create(queues, all->queues, stream);
+        return slc_gpu_blco_queues_create(queues, all->queues, forms->stream);
     };
 
     return make_form(queues->count != 0, &forms->queues_seconds, make,
                      [&] { slc_gpu_blco_queues_destroy(queues); });
 }
 
-static cudaError_t make_fibers(struct slc_gpu_forms *forms, unsigned mode, cudaStream_t stream)
+static cudaError_t make_fibers(struct slc_gpu_forms *forms, unsigned mode)
 {
     const auto make = [&] {
         SLC_CUDA_TRY(slc_gpu_fibers_reserve(&forms->fibers, forms->coo.order, forms->coo.nnz));
-        return slc_gpu_fibers_find(&forms->fibers, &forms->coo, mode, stream);
+        return slc_gpu_fibers_find(&forms->fibers, &forms->coo, mode, forms->stream);
     };
 
     return make_form(forms->fibers.found != nullptr, &forms->fibers_seconds, make,
@@ -326,47 +321,43 @@ static struct choices choices_of(enum slc_gpu_kernel kernel)
  * that needs one. */
 static cudaError_t prepare_blco(struct slc_gpu_forms *forms,
                                 enum slc_gpu_kernel kernel,
-                                const struct slc_gpu_lists_options *options,
-                                const struct slc_gpu_lists_options *all,
-                                cudaStream_t stream)
+                                const struct slc_gpu_lists_options *all)
 {
     const bool queues = kernel == SLC_GPU_BLCO_QUEUES;
     const struct choices choices = choices_of(kernel);
     struct slc_gpu_blco *blco = queues ? &forms->queues.blco : &forms->blco;
     const struct slc_gpu_blco_map *map;
 
-    SLC_CUDA_TRY(queues ? make_queues(forms, all, stream) : make_blco(forms, all, stream));
+    SLC_CUDA_TRY(queues ? make_queues(forms, all) : make_blco(forms, all));
     for (enum slc_gpu_kernel choice : choices.kernel) {
-        SLC_CUDA_TRY(slc_gpu_blco_map(blco, group_nnz(options, choice), stream, &map));
+        SLC_CUDA_TRY(
+            slc_gpu_blco_map(blco, group_nnz(&forms->options, choice), forms->stream, &map));
     }
     return cudaSuccess;
 }
 
 cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
                                   enum slc_gpu_kernel kernel,
-                                  const struct slc_gpu_mttkrp *job,
-                                  const struct slc_gpu_lists_options *options,
-                                  const struct slc_gpu_machine *machine,
-                                  cudaStream_t stream)
+                                  const struct slc_gpu_mttkrp *job)
 {
-    const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, machine);
-    const struct slc_gpu_lists_options all = options_of(options, chosen, job, machine);
+    const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, forms->machine);
+    const struct slc_gpu_lists_options all = options_of(forms, chosen, job);
     const struct slc_baseline_copies copies = copies_of(forms, job, &all);
 
     if (has_stash(chosen)) {
         SLC_CUDA_TRY(reserve_copies(forms, copies_bytes_of(&copies)));
     }
     if (is_blco(kernel)) {
-        return prepare_blco(forms, kernel, options, &all, stream);
+        return prepare_blco(forms, kernel, &all);
     }
     if (kernel == SLC_GPU_AMPED) {
-        return make_partitions(forms, job->mode, &all, stream);
+        return make_partitions(forms, job->mode, &all);
     }
-    SLC_CUDA_TRY(make_list(forms, stream));
+    SLC_CUDA_TRY(make_list(forms));
     if (kernel == SLC_GPU_GENTEN_PERMUTED) {
-        return make_permutation(forms, job->mode, stream);
+        return make_permutation(forms, job->mode);
     }
-    return has_fibers(kernel) ? make_fibers(forms, all.fiber_mode, stream) : cudaSuccess;
+    return has_fibers(kernel) ? make_fibers(forms, all.fiber_mode) : cudaSuccess;
 }
 
 /* Whether the list, permutation, partitions or fibers that a kernel needs were made. */
@@ -416,11 +407,10 @@ static double fibers_bytes(const struct slc_gpu_fibers *fibers)
            static_cast<double>(fibers->nnz) * per_nonzero;
 }
 
-struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
-                                            enum slc_gpu_kernel kernel,
-                                            unsigned mode,
-                                            const struct slc_gpu_lists_options *options)
+struct slc_gpu_form_cost
+slc_gpu_forms_cost(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode)
 {
+    const struct slc_gpu_lists_options *options = &forms->options;
     const struct choices choices = choices_of(kernel);
     const double list_bytes = static_cast<double>(forms->list.order * sizeof(uint32_t) +
                                                   slc_value_bytes(forms->list.type));
@@ -459,10 +449,8 @@ void slc_gpu_forms_destroy(struct slc_gpu_forms *forms)
 
 /* ---- launches */
 
-static cudaError_t run_blco(const struct slc_gpu_forms *forms,
-                            const struct slc_baseline_blco_run *run,
-                            bool queues,
-                            cudaStream_t stream)
+static cudaError_t
+run_blco(const struct slc_gpu_forms *forms, const struct slc_baseline_blco_run *run, bool queues)
 {
     const struct slc_gpu_blco *blco = queues ? &forms->queues.blco : &forms->blco;
     const struct slc_gpu_blco_map *map =
@@ -477,27 +465,25 @@ static cudaError_t run_blco(const struct slc_gpu_forms *forms,
         return cudaSuccess;
     }
     if (copies) {
-        SLC_CUDA_TRY(cudaMemsetAsync(forms->copies, 0, bytes, stream));
+        SLC_CUDA_TRY(cudaMemsetAsync(forms->copies, 0, bytes, forms->stream));
     }
     if (queues) {
-        SLC_CUDA_TRY(slc_gpu_blco_queues_run(&forms->queues, map, slc_baseline_blco, run, stream));
+        SLC_CUDA_TRY(
+            slc_gpu_blco_queues_run(&forms->queues, map, slc_baseline_blco, run, forms->stream));
     } else {
         const struct slc_gpu_blco_part part = slc_gpu_blco_whole(blco, map);
 
-        SLC_CUDA_TRY(slc_baseline_blco(run, &part, stream));
+        SLC_CUDA_TRY(slc_baseline_blco(run, &part, forms->stream));
     }
-    return copies ? slc_baseline_blco_merge(run->job, &run->copies, stream) : cudaSuccess;
+    return copies ? slc_baseline_blco_merge(run->job, &run->copies, forms->stream) : cudaSuccess;
 }
 
 cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
                                  const struct slc_gpu_forms *forms,
-                                 const struct slc_gpu_mttkrp *job,
-                                 const struct slc_gpu_lists_options *options,
-                                 const struct slc_gpu_machine *machine,
-                                 cudaStream_t stream)
+                                 const struct slc_gpu_mttkrp *job)
 {
-    const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, machine);
-    const struct slc_gpu_lists_options all = options_of(options, chosen, job, machine);
+    const enum slc_gpu_kernel chosen = slc_gpu_baseline_chosen(kernel, job, forms->machine);
+    const struct slc_gpu_lists_options all = options_of(forms, chosen, job);
     const struct slc_baseline_blco_run run = {chosen, job, &all, copies_of(forms, job, &all)};
 
     if (forms->list.order != job->order || !is_prepared(forms, kernel, job->mode)) {
@@ -511,19 +497,19 @@ cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
     case SLC_GPU_BLCO_STASH:
     case SLC_GPU_BLCO_CODE_REGISTERS:
     case SLC_GPU_BLCO_CODE_STASH:
-        return run_blco(forms, &run, kernel == SLC_GPU_BLCO_QUEUES, stream);
+        return run_blco(forms, &run, kernel == SLC_GPU_BLCO_QUEUES);
     case SLC_GPU_AMPED:
-        return slc_baseline_amped(&forms->partitioned, job, machine, stream);
+        return slc_baseline_amped(&forms->partitioned, job, forms->machine, forms->stream);
     case SLC_GPU_GENTEN_EACH:
-        return slc_baseline_genten_each(&forms->coo, job, stream);
+        return slc_baseline_genten_each(&forms->coo, job, forms->stream);
     case SLC_GPU_GENTEN_TILES:
-        return slc_baseline_genten_tiles(&forms->coo, job, stream);
+        return slc_baseline_genten_tiles(&forms->coo, job, forms->stream);
     case SLC_GPU_GENTEN_PERMUTED:
-        return slc_baseline_genten_permuted(&forms->coo, job, stream);
+        return slc_baseline_genten_permuted(&forms->coo, job, forms->stream);
     case SLC_GPU_ATOMIC_FIBER:
-        return slc_baseline_atomic_fiber(&forms->fibers, job, stream);
+        return slc_baseline_atomic_fiber(&forms->fibers, job, forms->stream);
     case SLC_GPU_ATOMIC_NONZERO:
-        return slc_baseline_atomic_nonzero(&forms->fibers, job, stream);
+        return slc_baseline_atomic_nonzero(&forms->fibers, job, forms->stream);
     default:
         return cudaErrorInvalidValue;
     }

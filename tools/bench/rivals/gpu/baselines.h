@@ -104,10 +104,14 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
  */
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine);
 
-/* A tensor in the forms that kernels need: prepare makes all but `list` and `dims`. */
+/* A tensor in the forms that kernels need: the caller sets the first five, prepare makes the rest.
+ */
 struct slc_gpu_forms {
-    struct slc_gpu_host_list list; /* borrowed */
-    const uint64_t *dims;          /* the modes' sizes; borrowed */
+    struct slc_gpu_host_list list;         /* borrowed */
+    const uint64_t *dims;                  /* the modes' sizes; borrowed */
+    struct slc_gpu_lists_options options;  /* that slc_gpu_lists_create accepts */
+    const struct slc_gpu_machine *machine; /* borrowed */
+    cudaStream_t stream;                   /* that everything is enqueued on */
     struct slc_gpu_coo coo;
     struct slc_gpu_coo partitioned; /* AMPED's copy for one mode */
     unsigned partitioned_mode;
@@ -131,16 +135,12 @@ enum slc_gpu_kernel slc_gpu_baseline_chosen(enum slc_gpu_kernel kernel,
 
 /*
  * Makes the forms that `kernel` needs for `job` and that were not made yet: once, before anything
- * is measured. Needs: all-zero but for `list` and `dims`; options that slc_gpu_lists_create
- * accepts, the same ones in every call for these forms. Owns: slc_gpu_forms_destroy, also after an
+ * is measured. Needs: all else is zero. Owns: slc_gpu_forms_destroy, also after an
  * error. Errors: those of making the forms.
  */
 cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
                                   enum slc_gpu_kernel kernel,
-                                  const struct slc_gpu_mttkrp *job,
-                                  const struct slc_gpu_lists_options *options,
-                                  const struct slc_gpu_machine *machine,
-                                  cudaStream_t stream);
+                                  const struct slc_gpu_mttkrp *job);
 void slc_gpu_forms_destroy(struct slc_gpu_forms *forms);
 
 /*
@@ -151,10 +151,8 @@ struct slc_gpu_form_cost {
     double seconds;
     double bytes; /* per nonzero, in either memory */
 };
-struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
-                                            enum slc_gpu_kernel kernel,
-                                            unsigned mode,
-                                            const struct slc_gpu_lists_options *options);
+struct slc_gpu_form_cost
+slc_gpu_forms_cost(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode);
 
 /*
  * Adds the MTTKRP of a tensor to the job's output, whose padding stays as it is. Values of either
@@ -164,9 +162,6 @@ struct slc_gpu_form_cost slc_gpu_forms_cost(const struct slc_gpu_forms *forms,
  */
 cudaError_t slc_gpu_baseline_run(enum slc_gpu_kernel kernel,
                                  const struct slc_gpu_forms *forms,
-                                 const struct slc_gpu_mttkrp *job,
-                                 const struct slc_gpu_lists_options *options,
-                                 const struct slc_gpu_machine *machine,
-                                 cudaStream_t stream);
+                                 const struct slc_gpu_mttkrp *job);
 
 #endif

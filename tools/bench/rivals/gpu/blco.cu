@@ -264,11 +264,6 @@ static const uint64_t free_tenths = 9;
 /* A queue has memory for at least this number of nonzeros. */
 static const uint64_t nnz_least = 1024;
 
-static uint64_t bytes_per_nnz(enum slc_value_type type)
-{
-    return sizeof(uint64_t) + slc_value_bytes(type);
-}
-
 cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    unsigned queues,
                                    uint64_t block_nnz,
@@ -278,7 +273,8 @@ cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
     uint64_t fits;
 
     SLC_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
-    fits = free_bytes / 10 * free_tenths / (queues * bytes_per_nnz(list->type));
+    fits =
+        free_bytes / 10 * free_tenths / (queues * (sizeof(uint64_t) + slc_value_bytes(list->type)));
     fits = fits > nnz_least ? fits : nnz_least;
     *nnz = block_nnz < fits ? block_nnz : fits;
     if (*nnz > list->nnz) {

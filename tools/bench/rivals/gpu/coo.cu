@@ -140,16 +140,11 @@ cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
                                 uint64_t length,
                                 cudaStream_t stream)
 {
-    struct sorting sorting = {};
+    struct sorting sorting = {coo->order, mode,   coo->nnz,        length,         1,
+                              0,          coords, SLC_BUFFER_INIT, SLC_BUFFER_INIT};
     void *permutation = nullptr;
     cudaError_t error;
 
-    sorting.order = coo->order;
-    sorting.mode = mode;
-    sorting.nnz = coo->nnz;
-    sorting.length = length;
-    sorting.each = 1;
-    sorting.coords = coords;
     error = sort_rows(&sorting);
     if (error == cudaSuccess) {
         error = slc_staged_create(&permutation, sorting.sorted.data, coo->nnz * sizeof(uint32_t),
@@ -195,15 +190,10 @@ cudaError_t slc_gpu_coo_create_sorted(struct slc_gpu_coo *coo,
                                       cudaStream_t stream)
 {
     struct slc_buffer coords = SLC_BUFFER_INIT, values = SLC_BUFFER_INIT;
-    struct sorting sorting = {};
+    struct sorting sorting = {list->order, mode,         list->nnz,       length,         rows_each,
+                              0,           list->coords, SLC_BUFFER_INIT, SLC_BUFFER_INIT};
     cudaError_t error;
 
-    sorting.order = list->order;
-    sorting.mode = mode;
-    sorting.nnz = list->nnz;
-    sorting.length = length;
-    sorting.each = rows_each;
-    sorting.coords = list->coords;
     error = sort_rows(&sorting);
     if (error == cudaSuccess) {
         error = gather(list, static_cast<const uint32_t *>(sorting.sorted.data), &coords, &values);

@@ -60,11 +60,6 @@ static uint32_t count_of(const struct slc_fiber_groups *groups, uint64_t all)
     return static_cast<uint32_t>((all + each - 1) / each);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
                                      const struct slc_gpu_fibers *fibers,
                                      uint32_t items,
@@ -73,9 +68,11 @@ cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
     groups->wanted = groups_per_multiprocessor * machine->multiprocessors;
     groups->items = items;
     /* Fewer nonzeros and ends may make more groups, which are shorter then: a bound for all. */
-    groups->room = static_cast<uint32_t>(
-        items > 0 ? count_of(groups, fibers->room)
-                  : least(groups->wanted, (fibers->room + items_min - 1) / items_min));
+    const uint64_t most = (fibers->room + items_min - 1) / items_min;
+
+    groups->room = static_cast<uint32_t>(items > 0               ? count_of(groups, fibers->room)
+                                         : groups->wanted < most ? groups->wanted
+                                                                 : most);
     return cudaMalloc(reinterpret_cast<void **>(&groups->cuts),
                       (groups->room + UINT64_C(1)) * sizeof *groups->cuts);
 }

@@ -6,7 +6,6 @@
 
 struct slc_gpu_lists {
     struct slc_gpu *gpu;
-    struct slc_gpu_lists_options options;
     struct slc_gpu_forms forms;
     cudaEvent_t begin, end;
 };
@@ -74,7 +73,9 @@ extern "C" enum slc_status slc_gpu_lists_create(struct slc_device *device,
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for lists of coordinates");
     }
     lists->gpu = gpu;
-    lists->options = *options;
+    lists->forms.options = *options;
+    lists->forms.machine = &gpu->machine;
+    lists->forms.stream = gpu->main;
     status = create_events(lists, err);
     if (status != SLC_OK) {
         slc_gpu_lists_destroy(lists);
@@ -103,8 +104,7 @@ static enum slc_status
 prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_error *err)
 {
     struct slc_gpu *gpu = lists->gpu;
-    const cudaError_t error = slc_gpu_forms_prepare(&lists->forms, kernel, &gpu->job.mttkrp,
-                                                    &lists->options, &gpu->machine, gpu->main);
+    const cudaError_t error = slc_gpu_forms_prepare(&lists->forms, kernel, &gpu->job.mttkrp);
 
     if (error == cudaErrorInvalidValue) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED, "the kernel %s cannot compute this tensor",
@@ -126,9 +126,7 @@ compute(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_erro
     struct slc_gpu *gpu = lists->gpu;
 
     SLC_GPU_TRY(cudaEventRecord(lists->begin, gpu->main), err);
-    SLC_GPU_TRY(slc_gpu_baseline_run(kernel, &lists->forms, &gpu->job.mttkrp, &lists->options,
-                                     &gpu->machine, gpu->main),
-                err);
+    SLC_GPU_TRY(slc_gpu_baseline_run(kernel, &lists->forms, &gpu->job.mttkrp), err);
     SLC_GPU_TRY(cudaEventRecord(lists->end, gpu->main), err);
     return SLC_OK;
 }
@@ -141,8 +139,7 @@ static enum slc_status describe(const struct slc_gpu_lists *lists,
                                 struct slc_error *err)
 {
     const struct slc_gpu *gpu = lists->gpu;
-    const struct slc_gpu_form_cost cost =
-        slc_gpu_forms_cost(&lists->forms, kernel, mode, &lists->options);
+    const struct slc_gpu_form_cost cost = slc_gpu_forms_cost(&lists->forms, kernel, mode);
     struct slc_gpu_blco_times times;
     float milliseconds = 0;
 

@@ -2,6 +2,8 @@
 #include "tools/bench/rivals/gpu/fiber_list.h"
 #include "tools/bench/rivals/gpu/lists.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 static enum slc_status no_cuda(struct slc_error *err)
 {
     return slc_fail(err, SLC_ERR_SYSTEM, "this sluice was built without CUDA");
@@ -14,7 +16,6 @@ unsigned slc_gpu_lists_kernels(void)
 
 const char *slc_gpu_lists_kernel(unsigned kernel)
 {
-    (void)kernel;
     return "?";
 }
 
@@ -24,16 +25,12 @@ enum slc_status slc_gpu_lists_create(struct slc_device *device,
                                      struct slc_gpu_lists **lists,
                                      struct slc_error *err)
 {
-    (void)device;
-    (void)source;
-    (void)options;
     *lists = NULL;
     return no_cuda(err);
 }
 
 void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
 {
-    (void)lists;
 }
 
 enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
@@ -42,16 +39,12 @@ enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
                                      struct slc_gpu_lists_run *run,
                                      struct slc_error *err)
 {
-    (void)lists;
-    (void)kernel;
-    (void)mode;
     *run = (struct slc_gpu_lists_run){.chosen = "?"};
     return no_cuda(err);
 }
 
 const char *slc_gpu_product_name(enum slc_gpu_product product)
 {
-    (void)product;
     return "?";
 }
 
@@ -59,19 +52,16 @@ enum slc_status slc_gpu_fiber_list_create(const struct slc_gpu_fiber_source *sou
                                           struct slc_gpu_fiber_list **list,
                                           struct slc_error *err)
 {
-    (void)source;
     *list = NULL;
     return no_cuda(err);
 }
 
 void slc_gpu_fiber_list_destroy(struct slc_gpu_fiber_list *list)
 {
-    (void)list;
 }
 
 uint64_t slc_gpu_fiber_list_count(const struct slc_gpu_fiber_list *list)
 {
-    (void)list;
     return 0;
 }
 
@@ -81,9 +71,6 @@ enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list *list,
                                             uint64_t *bytes,
                                             struct slc_error *err)
 {
-    (void)list;
-    (void)run;
-    (void)seconds;
     *bytes = 0;
     return no_cuda(err);
 }
