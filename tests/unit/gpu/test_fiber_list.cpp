@@ -2,7 +2,7 @@
 #include "list_fixture.h"
 
 extern "C" {
-#include "tools/bench/rivals/gpu/fiber_list.h"
+#include "tools/bench/rivals/gpu/lists.h"
 }
 
 #include <cmath>
@@ -60,7 +60,7 @@ static std::vector<double> nonzero_rows(const std::vector<double> &rows, uint32_
 }
 
 static enum slc_status multiply(slc_gpu_fiber_list *list,
-                                enum slc_gpu_product product,
+                                enum slc_gpu_fiber_product product,
                                 const host_matrix &matrix,
                                 std::vector<double> *got,
                                 struct slc_error *err,
@@ -95,7 +95,7 @@ static void every_product(void)
         host_list sorted = random_list(dims, 900, mode);
         sort_fibers(&sorted, mode);
         for (int p = 0; p < SLC_GPU_PRODUCTS; p++) {
-            const auto product = static_cast<enum slc_gpu_product>(p);
+            const auto product = static_cast<enum slc_gpu_fiber_product>(p);
             const bool vector = slc_gpu_product_of_vector(product);
             emulated_device device(mode + 1);
             struct slc_error err = SLC_ERROR_INIT;
@@ -131,7 +131,7 @@ static void with_empty_fibers(void)
     struct slc_error err = SLC_ERROR_INIT;
 
     sort_fibers(&sorted, 2);
-    for (enum slc_gpu_product product : {SLC_GPU_PRODUCT_SPTV, SLC_GPU_PRODUCT_SPTV_SHORT}) {
+    for (enum slc_gpu_fiber_product product : {SLC_GPU_PRODUCT_SPTV, SLC_GPU_PRODUCT_SPTV_SHORT}) {
         const slc_gpu_fiber_source source = source_of(sorted, 2, true);
         slc_gpu_fiber_list *list = nullptr;
         std::vector<double> got;
@@ -221,7 +221,8 @@ static void failing_device(void)
             slc_emulation_refuse(k);
             status = slc_gpu_fiber_list_create(&source, &list, &err);
             if (status == SLC_OK) {
-                status = multiply(list, static_cast<enum slc_gpu_product>(p), vector, &got, &err);
+                status =
+                    multiply(list, static_cast<enum slc_gpu_fiber_product>(p), vector, &got, &err);
             }
             slc_emulation_refuse(0);
             CU_ASSERT(status == SLC_OK || err.status == status);

@@ -3,8 +3,7 @@
  * rounding, so all agree bit for bit.
  */
 #include "list_fixture.h"
-#include "tools/bench/rivals/gpu/sptv.h"
-#include "tools/bench/rivals/gpu/ttm.h"
+#include "tools/bench/rivals/gpu/products.h"
 
 #include <algorithm>
 

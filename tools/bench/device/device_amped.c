@@ -1,5 +1,5 @@
-/* AMPED on several devices; see device_amped.h. */
-#include "tools/bench/device/device_amped.h"
+/* AMPED on several devices; see device.h. */
+#include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -33,7 +33,7 @@ struct share {
     struct slc_error fault;
 };
 
-struct device_amped {
+struct amped {
     const struct device_mttkrp *of;
     const struct slc_coo *list;
     const struct bench_factors *factors;
@@ -46,7 +46,7 @@ struct device_amped {
     unsigned mode;
 };
 
-static struct slc_device *device_of(const struct device_amped *amped, unsigned d)
+static struct slc_device *device_of(const struct amped *amped, unsigned d)
 {
     return amped->session.set.devices[d];
 }
@@ -63,7 +63,7 @@ static unsigned find_kernel(void)
     return k;
 }
 
-static enum slc_status create_solver(struct device_amped *amped, struct slc_error *err)
+static enum slc_status create_solver(struct amped *amped, struct slc_error *err)
 {
     const uint64_t rank = amped->of->rank, sums = rank * rank + 2 * rank;
     double *identity, *ones;
@@ -84,7 +84,7 @@ static enum slc_status create_solver(struct device_amped *amped, struct slc_erro
     return slc_dense_factorize(amped->dense, identity, ones, ones, &amped->solver, err);
 }
 
-static enum slc_status open_devices(struct device_amped *amped, struct slc_error *err)
+static enum slc_status open_devices(struct amped *amped, struct slc_error *err)
 {
     const struct device_mttkrp *of = amped->of;
     struct session_options options = of->session;
@@ -99,36 +99,7 @@ static enum slc_status open_devices(struct device_amped *amped, struct slc_error
     return slc_gpu_group_load(amped->session.group, amped->factors->factors, err);
 }
 
-enum slc_status device_amped_create(const struct device_mttkrp *of,
-                                    const struct slc_coo *list,
-                                    const struct bench_factors *factors,
-                                    struct device_amped **result,
-                                    struct slc_error *err)
-{
-    struct device_amped *amped = slc_calloc(1, sizeof *amped);
-    enum slc_status status;
-
-    if (amped == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", of->devices.count);
-    }
-    amped->of = of;
-    amped->list = list;
-    amped->factors = factors;
-    amped->count = of->devices.count;
-    amped->kernel = find_kernel();
-    status = open_devices(amped, err);
-    if (status == SLC_OK) {
-        status = create_solver(amped, err);
-    }
-    if (status != SLC_OK) {
-        device_amped_destroy(amped);
-        return status;
-    }
-    *result = amped;
-    return SLC_OK;
-}
-
-static void drop_shares(struct device_amped *amped)
+static void drop_shares(struct amped *amped)
 {
     for (unsigned d = 0; d < amped->count; d++) {
         struct share *share = &amped->share[d];
@@ -143,19 +114,6 @@ static void drop_shares(struct device_amped *amped)
     }
 }
 
-void device_amped_destroy(struct device_amped *amped)
-{
-    if (amped == NULL) {
-        return;
-    }
-    drop_shares(amped);
-    slc_solver_destroy(&amped->solver);
-    slc_dense_destroy(amped->dense);
-    slc_buffer_destroy(&amped->sums);
-    session_close(&amped->session);
-    slc_free(amped);
-}
-
 /* ---- dividing */
 
 /* Partitions of the rows of a mode: nonzeros and owner of each. */
@@ -164,8 +122,7 @@ struct division {
     struct slc_buffer weights, owners;
 };
 
-static enum slc_status
-assign(struct device_amped *amped, struct division *division, struct slc_error *err)
+static enum slc_status assign(struct amped *amped, struct division *division, struct slc_error *err)
 {
     const uint32_t *coords = amped->list->coords.data;
     const unsigned order = amped->list->shape.order;
@@ -193,7 +150,7 @@ assign(struct device_amped *amped, struct division *division, struct slc_error *
     return status;
 }
 
-static enum slc_status create_share(const struct device_amped *amped,
+static enum slc_status create_share(const struct amped *amped,
                                     const struct division *division,
                                     struct share *share,
                                     struct slc_error *err)
@@ -208,7 +165,7 @@ static enum slc_status create_share(const struct device_amped *amped,
 }
 
 /* The nonzeros of each device, in the list's order. */
-static void divide_nonzeros(struct device_amped *amped, const struct division *division)
+static void divide_nonzeros(struct amped *amped, const struct division *division)
 {
     const uint32_t *coords = amped->list->coords.data, *owners = division->owners.data;
     const unsigned order = amped->list->shape.order;
@@ -228,7 +185,7 @@ static void divide_nonzeros(struct device_amped *amped, const struct division *d
 }
 
 /* The rows of each device: partitions that touch are one span. */
-static void divide_rows(struct device_amped *amped, const struct division *division)
+static void divide_rows(struct amped *amped, const struct division *division)
 {
     const uint32_t *owners = division->owners.data;
 
@@ -246,7 +203,7 @@ static void divide_rows(struct device_amped *amped, const struct division *divis
     }
 }
 
-static enum slc_status create_lists(struct device_amped *amped, struct slc_error *err)
+static enum slc_status create_lists(struct amped *amped, struct slc_error *err)
 {
     struct slc_gpu_lists_options options = amped->of->lists;
 
@@ -261,7 +218,7 @@ static enum slc_status create_lists(struct device_amped *amped, struct slc_error
     return SLC_OK;
 }
 
-static enum slc_status divide(struct device_amped *amped, struct slc_error *err)
+static enum slc_status divide(struct amped *amped, struct slc_error *err)
 {
     struct division division = {.weights = SLC_BUFFER_INIT, .owners = SLC_BUFFER_INIT};
     enum slc_status status = assign(amped, &division, err);
@@ -283,7 +240,7 @@ static enum slc_status divide(struct device_amped *amped, struct slc_error *err)
 
 static void compute_device(void *context, unsigned d, unsigned count)
 {
-    struct device_amped *amped = context;
+    struct amped *amped = context;
     struct share *share = &amped->share[d];
 
     (void)count;
@@ -294,7 +251,7 @@ static void compute_device(void *context, unsigned d, unsigned count)
 /* The factor of the mode becomes the output: of this device's rows, which is all it has. */
 static void keep_output(void *context, unsigned d, unsigned count)
 {
-    struct device_amped *amped = context;
+    struct amped *amped = context;
     struct share *share = &amped->share[d];
     const uint64_t rank = amped->of->rank;
     const struct slc_update_sums sums = {share->sums, share->sums + rank * rank,
@@ -307,8 +264,7 @@ static void keep_output(void *context, unsigned d, unsigned count)
 }
 
 /* Runs a phase on a thread for each device; the first fault counts. */
-static enum slc_status
-run_phase(struct device_amped *amped, slc_team_fn *phase, struct slc_error *err)
+static enum slc_status run_phase(struct amped *amped, slc_team_fn *phase, struct slc_error *err)
 {
     enum slc_status status;
 
@@ -327,7 +283,7 @@ run_phase(struct device_amped *amped, slc_team_fn *phase, struct slc_error *err)
 
 /* One device after the other. */
 static enum slc_status
-measure_each(struct device_amped *amped, bool counts, double *longest, struct slc_error *err)
+measure_each(struct amped *amped, bool counts, double *longest, struct slc_error *err)
 {
     *longest = 0;
     for (unsigned d = 0; d < amped->count; d++) {
@@ -346,7 +302,7 @@ measure_each(struct device_amped *amped, bool counts, double *longest, struct sl
     return SLC_OK;
 }
 
-static enum slc_status exchange(struct device_amped *amped, double *seconds, struct slc_error *err)
+static enum slc_status exchange(struct amped *amped, double *seconds, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
     struct slc_gpu_group_ring ring = {
@@ -366,10 +322,8 @@ static enum slc_status exchange(struct device_amped *amped, double *seconds, str
 }
 
 /* All devices at the same time, and the ring. */
-static enum slc_status measure_together(struct device_amped *amped,
-                                        double *whole,
-                                        double *exchanged,
-                                        struct slc_error *err)
+static enum slc_status
+measure_together(struct amped *amped, double *whole, double *exchanged, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
 
@@ -382,7 +336,7 @@ static enum slc_status measure_together(struct device_amped *amped,
 }
 
 /* What every device has after the exchange; it then gets the factor back. */
-static enum slc_status compare_factors(struct device_amped *amped,
+static enum slc_status compare_factors(struct amped *amped,
                                        const struct slc_matrix *wanted,
                                        double *differs,
                                        struct slc_error *err)
@@ -404,7 +358,7 @@ static enum slc_status compare_factors(struct device_amped *amped,
 
 /* ---- rows */
 
-static void set_devices(const struct device_amped *amped, double divide_seconds, json_t *row)
+static void set_devices(const struct amped *amped, double divide_seconds, json_t *row)
 {
     json_t *each = json_array();
     double build = divide_seconds;
@@ -420,11 +374,12 @@ static void set_devices(const struct device_amped *amped, double divide_seconds,
     device_mttkrp_set_form(row, "amped", amped->mode, build, &amped->share[0].run);
 }
 
-enum slc_status device_amped_measure(struct device_amped *amped,
-                                     unsigned mode,
-                                     const struct slc_matrix *wanted,
-                                     json_t *row,
-                                     struct slc_error *err)
+/* Measures a mode and fills in its row. */
+static enum slc_status measure_mode(struct amped *amped,
+                                    unsigned mode,
+                                    const struct slc_matrix *wanted,
+                                    json_t *row,
+                                    struct slc_error *err)
 {
     const struct device_mttkrp *of = amped->of;
     struct bench_samples longest = {.count = 0}, whole = {.count = 0}, ring = {.count = 0};
@@ -459,5 +414,41 @@ enum slc_status device_amped_measure(struct device_amped *amped,
         set_devices(amped, divide_seconds, row);
     }
     drop_shares(amped);
+    return status;
+}
+
+enum slc_status device_amped_measure(const struct device_mttkrp *of,
+                                     const struct slc_manifest *manifest,
+                                     const struct slc_coo *list,
+                                     const struct bench_factors *factors,
+                                     const struct slc_matrix *wanted,
+                                     json_t *rows,
+                                     struct slc_error *err)
+{
+    struct amped amped = {.of = of,
+                          .list = list,
+                          .factors = factors,
+                          .count = of->devices.count,
+                          .kernel = find_kernel()};
+    enum slc_status opened = open_devices(&amped, err), status = SLC_OK;
+
+    if (opened == SLC_OK) {
+        opened = create_solver(&amped, err);
+    }
+    for (unsigned n = of->mode > 0 ? of->mode - 1 : 0; n < manifest->order && status == SLC_OK;
+         n++) {
+        json_t *row = device_mttkrp_add_row(of, manifest, n, "amped", rows);
+
+        slc_json_set_count(row, "devices", amped.count);
+        status = device_mttkrp_note_refusal(
+            row, opened == SLC_OK ? measure_mode(&amped, n, &wanted[n], row, err) : opened, err);
+        if (of->mode != 0 || opened != SLC_OK) {
+            break;
+        }
+    }
+    slc_solver_destroy(&amped.solver);
+    slc_dense_destroy(amped.dense);
+    slc_buffer_destroy(&amped.sums);
+    session_close(&amped.session);
     return status;
 }

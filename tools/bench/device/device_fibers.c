@@ -1,19 +1,19 @@
 /*
- * Products from fibers on a device; see device_fibers.h.
+ * Products from fibers on a device; see device.h.
  *
  * What a row tells is the device's time of one product, everything in its memory, and beside it the
  * rate of the bytes that a product has to move: to be compared with what the device reads at most
  * (`read` of the same benchmark). The result of every product is compared with sums that one thread
  * of the CPU adds up in the order of the list.
  */
-#include "tools/bench/device/device_fibers.h"
+#include "tools/bench/device/device.h"
 
 #include "base/random.h"
 #include "base/thread/team.h"
-#include "tools/bench/device/device_list.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/timing.h"
-#include "tools/bench/rivals/gpu/fiber_list.h"
+#include "tools/bench/rivals/cpu/coo.h"
+#include "tools/bench/rivals/gpu/lists.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,6 +24,54 @@ enum {
      * little else, and they would take most of the memory and of the time. */
     EMPTY_MOST = 16
 };
+
+/* Takes nonzeros in the order of the mode's permutation, into buffers that take the list's place.
+ */
+static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_error *err)
+{
+    const uint64_t nnz = coo->shape.nnz, order = coo->shape.order;
+    const uint32_t *from_coords = coo->coords.data, *places = coo->orders[mode].data;
+    const size_t value_bytes = slc_value_bytes(coo->type);
+    const unsigned char *from_values = coo->values.data;
+    struct slc_buffer coords = SLC_BUFFER_INIT, values = SLC_BUFFER_INIT;
+    enum slc_status status = slc_buffer_create(&coords, coo->coords.bytes, SLC_PAGES_HUGE, err);
+
+    if (status == SLC_OK) {
+        status = slc_buffer_create(&values, coo->values.bytes, SLC_PAGES_HUGE, err);
+    }
+    if (status != SLC_OK) {
+        slc_buffer_destroy(&coords);
+        return status;
+    }
+    for (uint64_t i = 0; i < nnz; i++) {
+        memcpy((uint32_t *)coords.data + i * order, from_coords + places[i] * order,
+               order * sizeof(uint32_t));
+        memcpy((unsigned char *)values.data + i * value_bytes,
+               from_values + places[i] * value_bytes, value_bytes);
+    }
+    slc_buffer_destroy(&coo->coords);
+    slc_buffer_destroy(&coo->values);
+    slc_buffer_destroy(&coo->orders[mode]);
+    coo->coords = coords;
+    coo->values = values;
+    return SLC_OK;
+}
+
+/* By one coordinate after the other, the least significant one first: each sort is stable. */
+static enum slc_status
+sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
+{
+    const unsigned order = coo->shape.order;
+
+    for (unsigned k = 0; k < order; k++) {
+        /* The mode itself, then the others from the last to the first. */
+        const unsigned m = k == 0 ? mode : order - k - (order - k <= mode ? 1 : 0);
+
+        SLC_TRY(slc_coo_permute(coo, m, workers, err));
+        SLC_TRY(reorder(coo, m, err));
+    }
+    return SLC_OK;
+}
 
 /* A mode's list, sorted, and what is multiplied with it. */
 struct sorted {
@@ -156,7 +204,7 @@ static json_t *add_row(const struct sorted *sorted, const char *name)
 
 /* One product; a row that says why where there cannot be one. */
 static enum slc_status measure_product(struct sorted *sorted,
-                                       enum slc_gpu_product product,
+                                       enum slc_gpu_fiber_product product,
                                        const char *name,
                                        struct slc_error *err)
 {
@@ -195,8 +243,8 @@ static enum slc_status measure_product(struct sorted *sorted,
 static enum slc_status measure_products(struct sorted *sorted,
                                         enum slc_value_type type,
                                         uint32_t cols,
-                                        enum slc_gpu_product first,
-                                        enum slc_gpu_product end,
+                                        enum slc_gpu_fiber_product first,
+                                        enum slc_gpu_fiber_product end,
                                         struct slc_error *err)
 {
     const uint64_t length = sorted->coo->shape.dims[sorted->mode];
@@ -207,7 +255,7 @@ static enum slc_status measure_products(struct sorted *sorted,
                                    cols, err);
     }
     for (int p = (int)first; p < (int)end && status == SLC_OK; p++) {
-        const enum slc_gpu_product product = (enum slc_gpu_product)p;
+        const enum slc_gpu_fiber_product product = (enum slc_gpu_fiber_product)p;
         const char *name = sorted->keep_empty ? "sptv-all" : slc_gpu_product_name(product);
 
         if (sorted->of->only == NULL || strcmp(sorted->of->only, name) == 0) {
@@ -306,7 +354,7 @@ device_fibers_measure(const struct device_fibers *measured, json_t *rows, struct
             continue;
         }
         sorted.mode = m;
-        status = device_list_sort(&coo, m, workers, err);
+        status = sort_list(&coo, m, workers, err);
         if (status == SLC_OK) {
             status = measure_mode(&sorted, err);
         }

@@ -1,8 +1,8 @@
 /*
- * Several devices; see device_mttkrp.h. Each has its own copy of the factors and its own slots, and
+ * Several devices; see device.h. Each has its own copy of the factors and its own slots, and
  * a part of the memory of the device that it is.
  */
-#include "tools/bench/device/device_mttkrp.h"
+#include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
 #include "engine/executor/gpu_group.h"

@@ -1,10 +1,10 @@
 /*
- * MTTKRP on a device; see device_mttkrp.h.
+ * MTTKRP on a device; see device.h.
  *
  * A row has the device's time, by its own events, and the time of the whole call, in which blocks
  * are read, checked and copied. Every output is compared with sluice's of the same mode.
  */
-#include "tools/bench/device/device_mttkrp.h"
+#include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -12,15 +12,41 @@
 #include "gpu/device/variants.h"
 #include "report/json_parts.h"
 #include "report/json_stats.h"
-#include "tools/bench/device/device_amped.h"
-#include "tools/bench/device/device_list.h"
 #include "tools/bench/measure/factors.h"
+#include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"
 #include "tools/bench/measure/timing.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum slc_status device_list_load(const char *path,
+                                 const struct session_options *options,
+                                 enum slc_value_type type,
+                                 struct slc_coo *coo,
+                                 struct slc_error *err)
+{
+    struct session_options on_cpu = *options;
+    struct slc_session session = {.stream = NULL};
+    enum slc_status status;
+
+    on_cpu.device = "cpu";
+    on_cpu.device_memory = 0;
+    on_cpu.streams = 0;
+    status = session_open(&session, path, on_cpu.memory, err);
+    if (status == SLC_OK) {
+        status = session_plan(&session, &on_cpu, SLC_OP_MTTKRP, 0, 1, err);
+    }
+    if (status == SLC_OK) {
+        status = slc_session_start(&session, err);
+    }
+    if (status == SLC_OK) {
+        status = bench_list_pass(&session, type, coo, err);
+    }
+    session_close(&session);
+    return status;
+}
 
 double device_block_bytes_per_nnz(const struct slc_reader *reader)
 {
@@ -351,40 +377,15 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     return status;
 }
 
-static json_t *add_amped_row(const struct sides *sides, unsigned mode)
-{
-    json_t *row = add_row(sides, mode, "amped");
-
-    slc_json_set_count(row, "devices", sides->of->devices.count);
-    return row;
-}
-
 /* AMPED on several devices, which may be the one that all else was measured on: that is given back.
  */
 static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
 {
-    const struct device_mttkrp *of = sides->of;
-    struct device_amped *amped = NULL;
-    enum slc_status status;
-
     slc_gpu_lists_destroy(sides->lists);
     sides->lists = NULL;
     slc_session_close(&sides->session);
-    status = device_amped_create(of, &sides->coo, &sides->factors, &amped, err);
-    if (status != SLC_OK) {
-        return device_mttkrp_note_refusal(add_amped_row(sides, of->mode > 0 ? of->mode - 1 : 0),
-                                          status, err);
-    }
-    for (unsigned n = 0; n < sides->session.store.manifest.order && status == SLC_OK; n++) {
-        if (of->mode == 0 || of->mode == n + 1) {
-            json_t *row = add_amped_row(sides, n);
-
-            status = device_mttkrp_note_refusal(
-                row, device_amped_measure(amped, n, &sides->wanted[n], row, err), err);
-        }
-    }
-    device_amped_destroy(amped);
-    return status;
+    return device_amped_measure(sides->of, &sides->session.store.manifest, &sides->coo,
+                                &sides->factors, sides->wanted, sides->rows, err);
 }
 
 static enum slc_status check_names(const struct device_mttkrp *of, struct slc_error *err)

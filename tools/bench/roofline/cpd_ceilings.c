@@ -4,7 +4,7 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "gpu/measure.h"
-#include "tools/bench/device/device_mttkrp.h"
+#include "tools/bench/device/device.h"
 #include "tools/bench/device/device_summary.h"
 #include "tools/bench/measure/raw_read.h"
 #include "tools/bench/measure/resident.h"

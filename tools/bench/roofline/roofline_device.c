@@ -14,8 +14,7 @@
  */
 #include "tools/bench/roofline/roofline.h"
 
-#include "tools/bench/device/device_fibers.h"
-#include "tools/bench/device/device_mttkrp.h"
+#include "tools/bench/device/device.h"
 #include "tools/bench/device/device_summary.h"
 #include "tools/bench/mttkrp/mttkrp_model.h"
 

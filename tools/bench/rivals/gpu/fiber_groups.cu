@@ -1,5 +1,5 @@
-/* See fiber_groups.h. */
-#include "tools/bench/rivals/gpu/fiber_groups.h"
+/* See products.h. */
+#include "tools/bench/rivals/gpu/products.h"
 
 #include <string.h>
 

@@ -1,12 +1,8 @@
-/* Products of fibers in memory, timed; see fiber_list.h. */
+/* Products of fibers in memory, timed; see lists.h. */
 #include "gpu/cuda/check.h"
 #include "gpu/cuda/staged_copy.h"
-#include "tools/bench/rivals/gpu/sptv.h"
-#include "tools/bench/rivals/gpu/ttm.h"
-
-extern "C" {
-#include "tools/bench/rivals/gpu/fiber_list.h"
-}
+#include "tools/bench/rivals/gpu/lists.h"
+#include "tools/bench/rivals/gpu/products.h"
 
 #include <cinttypes>
 #include <cstring>
@@ -274,14 +270,14 @@ struct slc_gpu_fiber_list {
 
 /* What one product takes beside the fibers. */
 struct product {
-    enum slc_gpu_product kind;
+    enum slc_gpu_fiber_product kind;
     struct slc_gpu_matrix matrix, rows; /* of the device */
     struct slc_gpu_sptv sptv;
     struct slc_gpu_ttm ttm;
     struct slc_cusparse *cusparse;
 };
 
-extern "C" const char *slc_gpu_product_name(enum slc_gpu_product product)
+extern "C" const char *slc_gpu_product_name(enum slc_gpu_fiber_product product)
 {
     static const char *const names[] = {"sptv",       "sptv-short", "cusparse-1",
                                         "cusparse-2", "ttm-fibers", "ttm-nonzeros"};
@@ -289,7 +285,7 @@ extern "C" const char *slc_gpu_product_name(enum slc_gpu_product product)
     return static_cast<unsigned>(product) < SLC_GPU_PRODUCTS ? names[product] : "?";
 }
 
-extern "C" bool slc_gpu_product_of_vector(enum slc_gpu_product product)
+extern "C" bool slc_gpu_product_of_vector(enum slc_gpu_fiber_product product)
 {
     return product < SLC_GPU_PRODUCT_TTM_FIBERS;
 }

@@ -1,5 +1,4 @@
 /* Lists of coordinates and of fibers on a GPU, in a build without CUDA: there are none. */
-#include "tools/bench/rivals/gpu/fiber_list.h"
 #include "tools/bench/rivals/gpu/lists.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -43,7 +42,7 @@ enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
     return no_cuda(err);
 }
 
-const char *slc_gpu_product_name(enum slc_gpu_product product)
+const char *slc_gpu_product_name(enum slc_gpu_fiber_product product)
 {
     return "?";
 }

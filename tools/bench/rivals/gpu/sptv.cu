@@ -1,5 +1,5 @@
-/* See sptv.h. */
-#include "tools/bench/rivals/gpu/sptv.h"
+/* See products.h. */
+#include "tools/bench/rivals/gpu/products.h"
 
 #include "gpu/cuda/staged_copy.h"
 

@@ -1,5 +1,5 @@
-/* See ttm.h. */
-#include "tools/bench/rivals/gpu/ttm.h"
+/* See products.h. */
+#include "tools/bench/rivals/gpu/products.h"
 
 #include "gpu/product/pack.h"
 #include "tools/bench/rivals/gpu/baseline.h"
