@@ -205,7 +205,7 @@ enum sluice_status sluice_builder_create(const char *output,
     builder->order = order;
     builder->start_ns = slc_clock_ns();
     status = read_options(builder, options, err);
-    API_THEN(status, create(builder, output, err));
+    SLC_THEN(status, create(builder, output, err));
     if (status != SLC_OK) {
         slc_free(builder);
         return api_return(status, err, ret_err);
@@ -323,7 +323,7 @@ enum sluice_status sluice_builder_push(struct sluice_builder *builder,
     if (status == SLC_OK && builder->entries == 0) {
         status = push_sample(builder, count, coords, err);
     }
-    API_THEN(status, push_pieces(builder, count, coords, values, err));
+    SLC_THEN(status, push_pieces(builder, count, coords, values, err));
     builder->entries += count;
     builder->failed = status != SLC_OK;
     return api_return(status, err, ret_err);
@@ -379,7 +379,7 @@ enum sluice_status sluice_builder_finish(struct sluice_builder *builder,
             ? slc_fail(err, SLC_ERR_USAGE, "a push has failed: there is no store to finish")
             : api_check_report(report, "sluice_convert_report", err);
 
-    API_THEN(status, find_dims(builder, dims, err));
+    SLC_THEN(status, find_dims(builder, dims, err));
     if (status != SLC_OK) {
         sluice_builder_abandon(builder);
         return api_return(status, err, ret_err);

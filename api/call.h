@@ -50,14 +50,6 @@ enum slc_status api_fill_report(void *given,
                                 const char *name,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* Makes the next call of a chain, unless one before has failed. */
-#define API_THEN(status, call)                                                                     \
-    do {                                                                                           \
-        if ((status) == SLC_OK) {                                                                  \
-            (status) = (call);                                                                     \
-        }                                                                                          \
-    } while (0)
-
 /* A path that the caller has to give, called `name`. Errors: SLC_ERR_USAGE for NULL. */
 enum slc_status
 api_need_path(const char *path, const char *name, struct slc_error *err) SLC_NODISCARD;

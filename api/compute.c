@@ -86,9 +86,9 @@ static enum slc_status multiply(struct slc_session *session,
             status = slc_relabel_rows(&store->store, n, SLC_ROWS_OF_STORE, &pass->factors[n], err);
         }
     }
-    API_THEN(status, slc_matrix_create(pass->output, request->precision, manifest->dims[pass->mode],
+    SLC_THEN(status, slc_matrix_create(pass->output, request->precision, manifest->dims[pass->mode],
                                        request->rank, err));
-    API_THEN(status, slc_session_mttkrp(session, pass, err));
+    SLC_THEN(status, slc_session_mttkrp(session, pass, err));
     return status == SLC_OK
                ? slc_relabel_rows(&store->store, pass->mode, SLC_ROWS_OF_INPUT, pass->output, err)
                : status;
@@ -112,7 +112,7 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
     struct slc_session_pass pass = {.mode = mode, .factors = copies, .output = &result};
     enum slc_status status = read_options(&known, options, store, mode, err);
 
-    API_THEN(status, check_arrays(&store->store.manifest, mode, rank, factors, output_count, err));
+    SLC_THEN(status, check_arrays(&store->store.manifest, mode, rank, factors, output_count, err));
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
     }
@@ -126,8 +126,8 @@ enum sluice_status sluice_mttkrp(const struct sluice_store *store,
 
         status = api_session_open(&session, store, &request, &known.compute, err);
     }
-    API_THEN(status, multiply(&session, store, factors, &pass, err));
-    API_THEN(status, api_copy_matrix(&result, output, output_count, err));
+    SLC_THEN(status, multiply(&session, store, factors, &pass, err));
+    SLC_THEN(status, api_copy_matrix(&result, output, output_count, err));
     for (unsigned n = 0; n < store->store.manifest.order; n++) {
         slc_matrix_destroy(&copies[n]);
     }

@@ -81,10 +81,8 @@ static enum slc_status read_convert(const struct sluice_convert_options *known,
         status = slc_fail(err, SLC_ERR_USAGE, "dims_order is %u; a tensor has at most %d modes",
                           entries->dims_order, (int)SLUICE_MAX_ORDER);
     }
-    API_THEN(status, api_check_output(&known->output, err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_THEN(status, api_check_output(&known->output, err));
+    SLC_TRY(status);
     API_SET_OUTPUT(convert, &known->output);
     convert->dialect = (enum slc_dialect)known->dialect;
     convert->index_base = (int)entries->index_base - 1;
@@ -118,7 +116,7 @@ static enum slc_status run_convert(const struct slc_convert_options *of,
     API_SET_RUN(&convert, &run);
     convert.threads = api_run_threads(&run);
     convert.names = label_count > 0 ? &names : NULL;
-    API_THEN(status, slc_convert(&convert, made, err));
+    SLC_THEN(status, slc_convert(&convert, made, err));
     slc_name_maps_destroy(&names);
     return status;
 }
@@ -136,10 +134,10 @@ enum sluice_status sluice_convert(const char *input,
     struct slc_csv_spec csv = {.order = 0};
     enum slc_status status = API_READ_OPTIONS(sluice_convert_options, &known, options, err);
 
-    API_THEN(status, api_check_report(report, "sluice_convert_report", err));
-    API_THEN(status, read_convert(&known, &convert, err));
-    API_THEN(status, read_table(&known, &convert, &csv, err));
-    API_THEN(status,
+    SLC_THEN(status, api_check_report(report, "sluice_convert_report", err));
+    SLC_THEN(status, read_convert(&known, &convert, err));
+    SLC_THEN(status, read_table(&known, &convert, &csv, err));
+    SLC_THEN(status,
              run_convert(&convert, &known.run, known.labels, known.label_count, &made, err));
     if (status == SLC_OK) {
         const struct sluice_convert_report told = convert_report(&made);
@@ -158,7 +156,7 @@ static enum slc_status read_append(const struct sluice_append_options *known,
                           {"duplicates", (int)known->duplicates, SLUICE_DUPLICATES_KEEP_LAST},
                           {"index_base", (int)known->index_base, SLUICE_BASE_ONE});
 
-    API_THEN(status, api_check_output(&known->output, err));
+    SLC_THEN(status, api_check_output(&known->output, err));
     if (status == SLC_OK &&
         (known->output.codec != SLUICE_CODEC_DEFAULT ||
          known->output.relabel != SLUICE_RELABEL_DEFAULT || known->output.overwrite != 0)) {
@@ -172,9 +170,7 @@ static enum slc_status read_append(const struct sluice_append_options *known,
         status =
             slc_fail(err, SLC_ERR_USAGE, "dialect, index_base and values do not go with a table");
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     API_SET_OUTPUT(append, &known->output); /* packed, until the store's codec is known */
     append->table = known->table != 0;
     append->values = known->values;
@@ -201,9 +197,9 @@ enum sluice_status sluice_append(const char *path,
     struct slc_convert_report made = {0};
     enum slc_status status = API_READ_OPTIONS(sluice_append_options, &known, options, err);
 
-    API_THEN(status, api_check_report(report, "sluice_append_report", err));
-    API_THEN(status, read_append(&known, &append, err));
-    API_THEN(status, run_convert(&append, &known.run, known.labels, known.label_count, &made, err));
+    SLC_THEN(status, api_check_report(report, "sluice_append_report", err));
+    SLC_THEN(status, read_append(&known, &append, err));
+    SLC_THEN(status, run_convert(&append, &known.run, known.labels, known.label_count, &made, err));
     if (status == SLC_OK) {
         struct sluice_append_report told = {.order = made.order,
                                             .layouts_dropped = made.layouts_dropped,
@@ -233,9 +229,9 @@ enum sluice_status sluice_generate(const char *output,
     struct api_run run = {.phase = NULL};
     enum slc_status status = API_READ_OPTIONS(sluice_generate_options, &known, options, err);
 
-    API_THEN(status, api_need_path(output, "output", err));
-    API_THEN(status, api_check_output(&known.output, err));
-    API_THEN(status,
+    SLC_THEN(status, api_need_path(output, "output", err));
+    SLC_THEN(status, api_check_output(&known.output, err));
+    SLC_THEN(status,
              API_CHECK_CHOICES(err, {"distribution", (int)known.distribution, SLUICE_DIST_WORST}));
     if (status == SLC_OK && (order < 1 || order > SLUICE_MAX_ORDER)) {
         status = slc_fail(err, SLC_ERR_USAGE, "the order is %u; a tensor has 1 to %d modes", order,

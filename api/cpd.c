@@ -50,7 +50,7 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
 {
     enum slc_status status = API_READ_OPTIONS(sluice_cpd_options, known, options, err);
 
-    API_THEN(status, api_check_compute(&known->compute, err));
+    SLC_THEN(status, api_check_compute(&known->compute, err));
     /* Before a plan is made with it; written so that NaN fails, too. */
     SLC_TRY(status);
     if (!(known->holdout >= 0.0) || !(known->holdout <= 0.5)) {
@@ -182,11 +182,9 @@ static enum slc_status open_checkpoint(struct run *run, struct slc_error *err)
         return SLC_OK;
     }
     status = slc_check_outside_stores(slc_files_system(), run->options->checkpoint_folder, err);
-    API_THEN(status, slc_checkpoint_open(NULL, run->options->checkpoint_folder,
+    SLC_THEN(status, slc_checkpoint_open(NULL, run->options->checkpoint_folder,
                                          run->options->restart != 0, &run->checkpoint, err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     fault = slc_checkpoint_fault(run->checkpoint);
     if (fault->status != SLC_OK) {
         slc_log(SLC_LOG_WARNING, "%s: %s; going on from the generation before", fault->file,
@@ -233,9 +231,9 @@ enum slc_status api_cpd_plan(const struct sluice_store *store,
                              struct slc_error *err)
 {
     struct slc_plan_request request;
-    const enum slc_status status = cpd_request(known, store, rank, NULL, &request, err);
 
-    return status == SLC_OK ? api_plan(store, &request, &known->compute, plan, err) : status;
+    SLC_TRY(cpd_request(known, store, rank, NULL, &request, err));
+    return api_plan(store, &request, &known->compute, plan, err);
 }
 
 static enum slc_status factorize(struct run *run,
@@ -251,7 +249,7 @@ static enum slc_status factorize(struct run *run,
 
     SLC_TRY(open_checkpoint(run, err));
     status = cpd_request(run->options, store, rank, run->checkpoint, &request, err);
-    API_THEN(status, api_session_open(&run->session, store, &request, &run->options->compute, err));
+    SLC_THEN(status, api_session_open(&run->session, store, &request, &run->options->compute, err));
     if (status == SLC_OK) {
         solver = solver_options(run, rank);
         solver.parts = run->session.parts;
@@ -313,7 +311,7 @@ enum sluice_status sluice_cpd(const struct sluice_store *store,
     struct sluice_cpd_options known = {0};
     enum slc_status status = api_cpd_read_options(&known, options, err);
 
-    API_THEN(status, api_cpd(store, rank, &known, ret_model, err));
+    SLC_THEN(status, api_cpd(store, rank, &known, ret_model, err));
     return api_return(status, err, ret_err);
 }
 
@@ -327,7 +325,7 @@ enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
     struct sluice_cpd_options known = {0};
     enum slc_status status = api_cpd_read_options(&known, options, err);
 
-    API_THEN(status, api_cpd_plan(store, rank, &known, plan, err));
+    SLC_THEN(status, api_cpd_plan(store, rank, &known, plan, err));
     return api_return(status, err, ret_err);
 }
 

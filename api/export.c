@@ -45,9 +45,9 @@ enum sluice_status sluice_export(const char *path,
     uint64_t nnz = 0;
     enum slc_status status = API_READ_OPTIONS(sluice_export_options, &known, options, err);
 
-    API_THEN(status, api_need_path(path, "path", err));
-    API_THEN(status, api_need_path(output, "output", err));
-    API_THEN(status, choose_tensor_form(&known, output, &form, err));
+    SLC_THEN(status, api_need_path(path, "path", err));
+    SLC_THEN(status, api_need_path(output, "output", err));
+    SLC_THEN(status, choose_tensor_form(&known, output, &form, err));
     if (status == SLC_OK) {
         api_run_init(&run, &known.run);
         API_SET_RUN(&export, &run);
@@ -87,13 +87,10 @@ static enum slc_status export_model(const struct slc_export_run_options *of,
     struct sluice_model_export_options known = {0};
     struct slc_export_run_report report;
     struct api_run run = {.phase = NULL};
-    enum slc_status status = API_READ_OPTIONS(sluice_model_export_options, &known, options, err);
 
-    API_THEN(status, api_need_path(export.output, "output", err));
-    API_THEN(status, choose_model_form(known.form, export.output, &export.form, err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(API_READ_OPTIONS(sluice_model_export_options, &known, options, err));
+    SLC_TRY(api_need_path(export.output, "output", err));
+    SLC_TRY(choose_model_form(known.form, export.output, &export.form, err));
     api_run_init(&run, &known.run);
     API_SET_RUN(&export, &run);
     export.store = known.store;

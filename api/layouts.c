@@ -121,7 +121,7 @@ enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
     known.file_bytes = layout->file_bytes;
     known.block_count = layout->block_count;
     status = count_stripes(store, layout, &known.stripes, err);
-    API_THEN(status, API_FILL_REPORT(sluice_layout_info, info, &known, err));
+    SLC_THEN(status, API_FILL_REPORT(sluice_layout_info, info, &known, err));
     return api_return(status, err, ret_err);
 }
 
@@ -158,8 +158,8 @@ static enum slc_status open_layouts(struct changing *changing,
     api_run_init(&changing->run, &known.run);
     API_SET_RUN(&open, &changing->run);
     open.workers = api_run_threads(&changing->run);
-    API_THEN(status, api_need_path(path, "path", err));
-    API_THEN(status, slc_relayout_open(&open, layouts, err));
+    SLC_THEN(status, api_need_path(path, "path", err));
+    SLC_THEN(status, slc_relayout_open(&open, layouts, err));
     SLC_TRY(status);
     if (mode >= layouts->store.manifest.order) {
         return slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
@@ -180,7 +180,7 @@ enum sluice_status sluice_layout_add(const char *path,
     struct slc_sorted_report report;
     enum slc_status status = check_kind(kind, err);
 
-    API_THEN(status, open_layouts(&changing, path, mode, options, err));
+    SLC_THEN(status, open_layouts(&changing, path, mode, options, err));
     if (status == SLC_OK &&
         slc_manifest_find(&layouts->store.manifest, (enum slc_layout_kind)kind, mode) == NULL) {
         status = slc_relayout_add(layouts, (enum slc_layout_kind)kind, mode, &report, err);
@@ -200,9 +200,7 @@ resolve_folders(uint32_t count, const char *const *given, char **folders, struct
     for (uint32_t k = 0; k < count; k++) {
         const enum slc_status status = api_need_path(given[k], "a folder for stripes", err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         folders[k] = realpath(given[k], NULL);
         if (folders[k] == NULL) {
             return slc_fail_errno(err, errno, given[k], "looking for a folder for stripes");
@@ -229,7 +227,7 @@ static enum slc_status move_layout(const char *path,
                         (int)kind);
     }
     status = open_layouts(&changing, path, mode, options, err);
-    API_THEN(status, count > 0
+    SLC_THEN(status, count > 0
                          ? slc_relayout_stripe(&changing.layouts, (enum slc_layout_kind)kind, mode,
                                                (const char *const *)folders, count, &changed, err)
                          : slc_relayout_gather(&changing.layouts, (enum slc_layout_kind)kind, mode,
@@ -250,7 +248,7 @@ enum sluice_status sluice_layout_stripe(const char *path,
     char *absolute[SLC_MAX_STRIPES] = {NULL};
     enum slc_status status = resolve_folders(count, folders, absolute, err);
 
-    API_THEN(status, move_layout(path, kind, mode, count, absolute, options, err));
+    SLC_THEN(status, move_layout(path, kind, mode, count, absolute, options, err));
     for (unsigned k = 0; k < SLC_MAX_STRIPES; k++) {
         free(absolute[k]);
     }
@@ -277,8 +275,8 @@ enum sluice_status sluice_layout_drop(const char *path,
     struct changing changing = {.layouts = {.lock = -1}};
     enum slc_status status = check_kind(kind, err);
 
-    API_THEN(status, open_layouts(&changing, path, mode, NULL, err));
-    API_THEN(status, slc_relayout_drop(&changing.layouts, (enum slc_layout_kind)kind, mode, err));
+    SLC_THEN(status, open_layouts(&changing, path, mode, NULL, err));
+    SLC_THEN(status, slc_relayout_drop(&changing.layouts, (enum slc_layout_kind)kind, mode, err));
     slc_relayout_close(&changing.layouts);
     return api_return(status, err, ret_err);
 }

@@ -73,7 +73,7 @@ load_folder(const char *folder, struct sluice_model *model, struct slc_error *er
     enum slc_status status =
         run == NULL ? no_memory(err) : slc_run_folder_read(NULL, folder, run, err);
 
-    API_THEN(status, load_model(run->order, run->dims, (double)NAN, folder, &model->result, err));
+    SLC_THEN(status, load_model(run->order, run->dims, (double)NAN, folder, &model->result, err));
     if (status == SLC_OK) {
         memcpy(model->dialect, run->record.dialect, sizeof model->dialect);
         model->index_base = run->record.index_base;
@@ -96,11 +96,11 @@ enum sluice_status sluice_model_load(const struct sluice_store *store,
         model = slc_calloc(1, sizeof *model);
         status = model != NULL ? SLC_OK : no_memory(err);
     }
-    API_THEN(status, manifest != NULL
+    SLC_THEN(status, manifest != NULL
                          ? load_model(manifest->order, manifest->dims,
                                       sqrt(manifest->sum_of_squares), folder, &model->result, err)
                          : load_folder(folder, model, err));
-    API_THEN(status, api_record_load(folder, &model->result, &model->record, err));
+    SLC_THEN(status, api_record_load(folder, &model->result, &model->record, err));
     if (status != SLC_OK) {
         sluice_model_destroy(model);
         return api_return(status, err, ret_err);
@@ -298,7 +298,7 @@ enum slc_status api_model_save(const struct sluice_model *model,
     }
     record = api_record_path(form, path);
     status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);
-    API_THEN(status, slc_model_write(NULL, (enum slc_model_form)(form - 1), path, &view, err));
+    SLC_THEN(status, slc_model_write(NULL, (enum slc_model_form)(form - 1), path, &view, err));
     if (status == SLC_OK && model->record != NULL) {
         status = slc_run_record_write(model->record, record, err);
     }

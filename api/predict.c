@@ -61,8 +61,8 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
     struct api_run run = {.phase = NULL};
     enum slc_status status = read_text(&known, options, output, err);
 
-    API_THEN(status, api_check_report(report, "sluice_predict_report", err));
-    API_THEN(status, api_need_path(input, "input", err));
+    SLC_THEN(status, api_check_report(report, "sluice_predict_report", err));
+    SLC_THEN(status, api_need_path(input, "input", err));
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
     }

@@ -5,6 +5,7 @@
 
 #include "base/error/log.h"
 #include "base/memory/memory.h"
+#include "report/json_parts.h"
 #include "report/json_plan.h"
 #include "report/run_record.h"
 #include "storage/manifest/json_text.h"
@@ -39,11 +40,6 @@ void api_history_destroy(struct api_history *history)
     *history = (struct api_history){.iterations = NULL};
 }
 
-static void set(json_t *object, const char *name, json_t *value)
-{
-    (void)json_object_set_new(object, name, value);
-}
-
 static json_t *mode_order(const struct api_record_facts *run)
 {
     char text[SLC_MAX_ORDER * 4];
@@ -66,24 +62,28 @@ static json_t *options_json(const struct api_record_facts *run)
     const struct api_cpd_limits limits = api_cpd_limits(options);
     json_t *object = json_object();
 
-    set(object, "rank", json_integer(run->rank));
-    set(object, "iters", json_integer(limits.iterations));
-    set(object, "tol", json_real(limits.tolerance));
-    set(object, "maxsecs",
-        options->max_seconds > 0 ? json_real(options->max_seconds) : json_null());
-    set(object, "reg",
-        options->regularization > 0 ? json_real(options->regularization) : json_null());
-    set(object, "seed", json_integer((json_int_t)options->seed));
-    set(object, "init",
-        options->init_folder != NULL ? slc_json_string(options->init_folder) : json_null());
-    set(object, "holdout", options->holdout > 0 ? json_real(options->holdout) : json_null());
-    set(object, "holdout-seed",
-        options->holdout > 0 ? json_integer((json_int_t)options->holdout_seed) : json_null());
-    set(object, "mode-order", mode_order(run));
-    set(object, "precision", json_string(options->compute.precision == SLUICE_F32 ? "f32" : "f64"));
-    set(object, "deterministic", json_boolean(options->compute.deterministic != 0));
-    set(object, "threads", json_integer(options->run.threads));
-    set(object, "memory", json_integer((json_int_t)run->plan->budget_bytes));
+    slc_json_set(object, "rank", json_integer(run->rank));
+    slc_json_set(object, "iters", json_integer(limits.iterations));
+    slc_json_set(object, "tol", json_real(limits.tolerance));
+    slc_json_set(object, "maxsecs",
+                 options->max_seconds > 0 ? json_real(options->max_seconds) : json_null());
+    slc_json_set(object, "reg",
+                 options->regularization > 0 ? json_real(options->regularization) : json_null());
+    slc_json_set(object, "seed", json_integer((json_int_t)options->seed));
+    slc_json_set(object, "init",
+                 options->init_folder != NULL ? slc_json_string(options->init_folder)
+                                              : json_null());
+    slc_json_set(object, "holdout",
+                 options->holdout > 0 ? json_real(options->holdout) : json_null());
+    slc_json_set(object, "holdout-seed",
+                 options->holdout > 0 ? json_integer((json_int_t)options->holdout_seed)
+                                      : json_null());
+    slc_json_set(object, "mode-order", mode_order(run));
+    slc_json_set(object, "precision",
+                 json_string(options->compute.precision == SLUICE_F32 ? "f32" : "f64"));
+    slc_json_set(object, "deterministic", json_boolean(options->compute.deterministic != 0));
+    slc_json_set(object, "threads", json_integer(options->run.threads));
+    slc_json_set(object, "memory", json_integer((json_int_t)run->plan->budget_bytes));
     return object;
 }
 
@@ -120,12 +120,8 @@ char *api_record_make(const struct api_record_facts *run)
     options = options_json(run);
     facts.iterations = iterations;
     facts.options = options;
-    if (status == SLC_OK) {
-        status = slc_json_whole("the record of a run", NULL);
-    }
-    if (status == SLC_OK) {
-        status = slc_run_record_text(&facts, &text, NULL);
-    }
+    SLC_THEN(status, slc_json_whole("the record of a run", NULL));
+    SLC_THEN(status, slc_run_record_text(&facts, &text, NULL));
     json_decref(iterations);
     json_decref(options);
     if (status != SLC_OK) {
@@ -163,9 +159,7 @@ enum slc_status api_record_load(const char *folder,
     if (status == SLC_OK && memchr(loaded, '\0', bytes) != NULL) {
         status = slc_fail(&fault, SLC_ERR_INPUT, "run.json is not a text");
     }
-    if (status == SLC_OK) {
-        status = slc_run_record_parse(loaded, bytes, record, &fault);
-    }
+    SLC_THEN(status, slc_run_record_parse(loaded, bytes, record, &fault));
     if (status == SLC_OK && is_of(record, result)) {
         *ret_text = malloc(bytes + 1);
         if (*ret_text == NULL) {

@@ -13,12 +13,9 @@ static enum slc_status write_page(struct slc_report_options *wanted,
     struct sluice_report_options known = {0};
     struct api_run run = {.phase = NULL};
     uint64_t bytes;
-    enum slc_status status = API_READ_OPTIONS(sluice_report_options, &known, options, err);
 
-    API_THEN(status, api_need_path(wanted->output, "output", err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(API_READ_OPTIONS(sluice_report_options, &known, options, err));
+    SLC_TRY(api_need_path(wanted->output, "output", err));
     api_run_init(&run, &known.run);
     wanted->components = known.components != 0 ? known.components : 64;
     wanted->rows = known.rows != 0 ? known.rows : 10;

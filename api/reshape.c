@@ -17,16 +17,13 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
     struct sluice_convert_report told;
     struct slc_reshape_report made;
     struct api_run run = {.phase = NULL};
-    enum slc_status status = API_READ_OPTIONS(sluice_reshape_options, &known, options, err);
 
-    API_THEN(status, api_check_report(report, "sluice_convert_report", err));
-    API_THEN(status, api_need_path(given.store, "path", err));
-    API_THEN(status, api_need_path(given.output, "output", err));
-    API_THEN(status, api_check_output(&known.output, err));
-    API_THEN(status, api_parse_transforms(known.transform, &given.transforms, err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(API_READ_OPTIONS(sluice_reshape_options, &known, options, err));
+    SLC_TRY(api_check_report(report, "sluice_convert_report", err));
+    SLC_TRY(api_need_path(given.store, "path", err));
+    SLC_TRY(api_need_path(given.output, "output", err));
+    SLC_TRY(api_check_output(&known.output, err));
+    SLC_TRY(api_parse_transforms(known.transform, &given.transforms, err));
     api_run_init(&run, &known.run);
     API_SET_RUN(&given, &run);
     API_SET_OUTPUT(&given, &known.output);

@@ -77,16 +77,14 @@ enum slc_status api_read_devices(const struct sluice_compute_options *compute,
 
     memset(devices, 0, sizeof *devices);
     status = API_READ_OPTIONS(sluice_device_options, &devices->known, compute->device, err);
-    API_THEN(status, API_CHECK_CHOICES(err, {"kind", (int)known->kind, SLUICE_DEVICE_GPU},
+    SLC_THEN(status, API_CHECK_CHOICES(err, {"kind", (int)known->kind, SLUICE_DEVICE_GPU},
                                        {"split", (int)known->split, SLUICE_SPLIT_QUEUE}));
     if (status == SLC_OK &&
         (known->count > SLUICE_MAX_DEVICES || known->streams > SLC_DEVICE_STREAMS)) {
         status = slc_fail(err, SLC_ERR_USAGE, "more than %d devices (%u) or %d streams (%u)",
                           SLUICE_MAX_DEVICES, known->count, SLC_DEVICE_STREAMS, known->streams);
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     wish->kind = (enum slc_device_kind)known->kind;
     wish->memory_bytes = known->memory_bytes;
     wish->streams = known->streams;
@@ -125,8 +123,8 @@ enum slc_status api_session_open(struct slc_session *session,
 
     session->store = store->store;
     session->maker = slc_gpu_maker();
-    API_THEN(status, slc_session_plan(session, request, &devices.wish, err));
-    API_THEN(status, slc_session_start(session, err));
+    SLC_THEN(status, slc_session_plan(session, request, &devices.wish, err));
+    SLC_THEN(status, slc_session_start(session, err));
     SLC_TRY(status);
     api_log_refused(&session->no_gpu);
     return SLC_OK;
@@ -189,11 +187,9 @@ enum slc_status api_plan(const struct sluice_store *store,
     enum slc_status status = api_check_report(plan, "sluice_plan", err);
     enum slc_status filled;
 
-    API_THEN(status, api_read_devices(compute, &devices, err));
-    API_THEN(status, api_check_report(devices.known.plan, "sluice_device_plan", err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_THEN(status, api_read_devices(compute, &devices, err));
+    SLC_THEN(status, api_check_report(devices.known.plan, "sluice_device_plan", err));
+    SLC_TRY(status);
     session.store = store->store;
     session.maker = slc_gpu_maker();
     devices.wish.plan_only = true;

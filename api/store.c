@@ -210,7 +210,7 @@ enum sluice_status sluice_store_get_name(struct sluice_store *store,
         if (*names == NULL) {
             status = slc_names_open(store->store.files, store->store.path, listed, names, err);
         }
-        API_THEN(status, slc_names_get(*names, index, ret_name, &bytes, err));
+        SLC_THEN(status, slc_names_get(*names, index, ret_name, &bytes, err));
     }
     return api_return(status, err, ret_err);
 }
@@ -247,7 +247,7 @@ enum sluice_status sluice_check(const char *path,
     struct slc_verify_report report = {0};
     enum slc_status status = API_READ_OPTIONS(sluice_check_options, &checking.known, options, err);
 
-    API_THEN(status, api_need_path(path, "path", err));
+    SLC_THEN(status, api_need_path(path, "path", err));
     if (status == SLC_OK) {
         api_run_init(&checking.run, &checking.known.run);
         API_SET_RUN(&verify, &checking.run);

@@ -40,8 +40,8 @@ read_options(struct sweep *sweep, const struct sluice_sweep_options *options, st
 {
     enum slc_status status = API_READ_OPTIONS(sluice_sweep_options, &sweep->options, options, err);
 
-    API_THEN(status, api_cpd_read_options(&sweep->cpd, sweep->options.cpd, err));
-    API_THEN(status, API_CHECK_CHOICES(err, {"consistency", (int)sweep->options.consistency,
+    SLC_THEN(status, api_cpd_read_options(&sweep->cpd, sweep->options.cpd, err));
+    SLC_THEN(status, API_CHECK_CHOICES(err, {"consistency", (int)sweep->options.consistency,
                                              SLUICE_CONSISTENCY_NEVER}));
     if (status == SLC_OK && sweep->cpd.init_folder != NULL) {
         status = slc_fail(err, SLC_ERR_USAGE,
@@ -224,10 +224,9 @@ static enum slc_status make_sweep(struct sweep *sweep,
         .context = sweep};
     enum slc_sweep_end end;
     int code;
-    const enum slc_status status =
-        slc_sweep(&options, &made->record, &made->suggestion, &end, &code, err);
 
-    return status == SLC_OK ? end_status(sweep, end, code, err) : status;
+    SLC_TRY(slc_sweep(&options, &made->record, &made->suggestion, &end, &code, err));
+    return end_status(sweep, end, code, err);
 }
 
 enum sluice_status sluice_sweep_ranks(const struct sluice_store *store,
@@ -243,8 +242,8 @@ enum sluice_status sluice_sweep_ranks(const struct sluice_store *store,
     struct sluice_sweep *made = NULL;
     enum slc_status status = read_options(&sweep, options, err);
 
-    API_THEN(status, api_need_path(folder, "folder", err));
-    API_THEN(status, slc_check_outside_stores(slc_files_system(), folder, err));
+    SLC_THEN(status, api_need_path(folder, "folder", err));
+    SLC_THEN(status, slc_check_outside_stores(slc_files_system(), folder, err));
     if (status == SLC_OK) {
         made = slc_calloc(1, sizeof *made);
         status = made != NULL

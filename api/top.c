@@ -26,9 +26,7 @@ static enum slc_status pass_rows(struct slc_top *top,
                 const enum slc_status status =
                     slc_run_names_text(&top->names, row.mode, found[row.place].row, name, err);
 
-                if (status != SLC_OK) {
-                    return status;
-                }
+                SLC_TRY(status);
                 row.index = found[row.place].row;
                 row.value = found[row.place].value;
                 if (give(context, &row) != 0) {
@@ -68,7 +66,7 @@ static enum slc_status find_rows(struct slc_top_options *wanted,
     wanted->store = known.store;
     wanted->memory_bytes = api_run_memory(&run);
     status = slc_top_find(wanted, &top, err);
-    API_THEN(status, pass_rows(top, give, known.run.context, err));
+    SLC_THEN(status, pass_rows(top, give, known.run.context, err));
     slc_top_destroy(top);
     return status;
 }

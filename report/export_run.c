@@ -1,4 +1,3 @@
-/* See report/export_run.h. */
 #include "report/export_run.h"
 
 #include "base/memory/memory.h"
@@ -81,6 +80,25 @@ static enum slc_status check_budget(const struct exported *exported, struct slc_
                          : SLC_OK;
 }
 
+enum slc_status slc_check_replaceable(const struct slc_files *files,
+                                      const char *path,
+                                      bool overwrite,
+                                      struct slc_error *err)
+{
+    struct slc_file_stat stat;
+    enum slc_status status = SLC_OK;
+
+    if (files->stat_path(files->self, path, &stat) >= 0 && (!overwrite || stat.kind != 'f')) {
+        status = slc_fail_field(
+            err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
+            stat.kind == 'f'
+                ? "the output exists: remove it, or replace it"
+                : "there is a folder or a device by the name of the output: name a file");
+        slc_error_locate_file(err, path);
+    }
+    return status;
+}
+
 /* Names what is written, and sees that none of it is there, or may be replaced. */
 static enum slc_status name_outputs(struct exported *exported, struct slc_error *err)
 {
@@ -90,7 +108,6 @@ static enum slc_status name_outputs(struct exported *exported, struct slc_error 
     enum slc_status status = SLC_OK;
 
     for (unsigned f = 0; f < count && status == SLC_OK; f++) {
-        struct slc_file_stat stat;
         char *path = slc_model_path(options->form, options->output, exported->run.order, f);
 
         if (path == NULL) {
@@ -98,15 +115,7 @@ static enum slc_status name_outputs(struct exported *exported, struct slc_error 
         }
         exported->paths[f] = path;
         exported->path_count = f + 1;
-        if (files->stat_path(files->self, path, &stat) >= 0 &&
-            (!options->overwrite || stat.kind != 'f')) {
-            status = slc_fail_field(
-                err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
-                stat.kind == 'f'
-                    ? "the output exists: remove it, or replace it"
-                    : "there is a folder or a device by the name of the output: name a file");
-            slc_error_locate_file(err, path);
-        }
+        status = slc_check_replaceable(files, path, options->overwrite, err);
     }
     return status;
 }
@@ -154,13 +163,9 @@ static enum slc_status write_model(struct exported *exported, struct slc_error *
         status = options->writing(options->context, exported->path_count,
                                   (const char *const *)exported->paths, err);
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     status = remove_weights(exported, err);
-    if (status == SLC_OK) {
-        status = slc_stop_check(options->stop, err);
-    }
+    SLC_THEN(status, slc_stop_check(options->stop, err));
     if (status == SLC_OK) {
         status =
             slc_model_write(exported->files, options->form, options->output, &exported->model, err);
@@ -209,12 +214,8 @@ static enum slc_status open_all(struct exported *exported, struct slc_error *err
     if (status == SLC_OK && options->model == NULL) {
         status = open_factors(exported, err);
     }
-    if (status == SLC_OK) {
-        status = open_names(exported, err);
-    }
-    if (status == SLC_OK) {
-        status = check_budget(exported, err);
-    }
+    SLC_THEN(status, open_names(exported, err));
+    SLC_THEN(status, check_budget(exported, err));
     return status == SLC_OK ? name_outputs(exported, err) : status;
 }
 

@@ -52,6 +52,12 @@ enum slc_status slc_export_run(const struct slc_export_run_options *options,
                                struct slc_export_run_report *report,
                                struct slc_error *err) SLC_NODISCARD;
 
+/* Errors: SLC_ERR_IO where something is at `path` that is no file, or is not to be overwritten. */
+enum slc_status slc_check_replaceable(const struct slc_files *files,
+                                      const char *path,
+                                      bool overwrite,
+                                      struct slc_error *err) SLC_NODISCARD;
+
 /* All that comes before writing, for a forecast. Errors: those of slc_export_run. */
 enum slc_status slc_export_run_judge(const struct slc_export_run_options *options,
                                      struct slc_export_run_report *report,

@@ -1,4 +1,3 @@
-/* See json_parts.h. */
 #include "report/json_parts.h"
 
 #include "base/memory/memory.h"
@@ -87,5 +86,16 @@ void slc_json_set_real(json_t *object, const char *name, double number)
 
 void slc_json_set_text(json_t *object, const char *name, const char *text)
 {
-    slc_json_set(object, name, json_string(text));
+    slc_json_set(object, name, text != NULL ? json_string(text) : json_null());
+}
+
+void slc_json_set_known_count(json_t *object, const char *name, uint64_t number)
+{
+    slc_json_set(object, name,
+                 number != UINT64_MAX ? json_integer((json_int_t)number) : json_null());
+}
+
+void slc_json_set_known_real(json_t *object, const char *name, double number)
+{
+    slc_json_set(object, name, number >= 0 ? json_real(number) : json_null());
 }

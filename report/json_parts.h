@@ -16,6 +16,9 @@ json_t *slc_json_hex(uint64_t number);  /* 16 hexadecimal digits: beyond what a 
 void slc_json_set(json_t *object, const char *name, json_t *value);
 void slc_json_set_count(json_t *object, const char *name, uint64_t number);
 void slc_json_set_real(json_t *object, const char *name, double number);
-void slc_json_set_text(json_t *object, const char *name, const char *text);
+void slc_json_set_text(json_t *object, const char *name, const char *text); /* NULL: null */
+/* Null for UINT64_MAX, which stands for a number that is not known; and below 0. */
+void slc_json_set_known_count(json_t *object, const char *name, uint64_t number);
+void slc_json_set_known_real(json_t *object, const char *name, double number);
 
 #endif

@@ -1,8 +1,8 @@
-/* See json_plan.h. */
 #include "report/json_plan.h"
 
+#include "engine/executor/assign.h"
+#include "engine/session/session.h"
 #include "report/json_parts.h"
-#include "report/json_stats.h"
 
 #include <math.h>
 
@@ -24,12 +24,15 @@ static void append_layout(json_t *list, unsigned layout, unsigned mode)
                                                  : json_string("blco"));
 }
 
-/* The name of a strategy; null for none. */
+/* The name of a strategy; NULL for none. */
+static const char *name_of(enum slc_conflict conflict)
+{
+    return conflict != SLC_CONFLICT_AUTO ? slc_conflict_name(conflict) : NULL;
+}
+
 static void append_conflict(json_t *list, enum slc_conflict conflict)
 {
-    (void)json_array_append_new(list, conflict != SLC_CONFLICT_AUTO
-                                          ? json_string(slc_conflict_name(conflict))
-                                          : json_null());
+    (void)json_array_append_new(list, json_pack("s?", name_of(conflict)));
 }
 
 /* Passes that update two modes, and why they do or do not; null where there is one to compute. */
@@ -63,10 +66,7 @@ static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
     slc_json_set(object, "mode_order", mode_order);
     slc_json_set(object, "ranges", ranges);
     slc_json_set_count(object, "second_bytes", slc_plan_fused_bytes(fusion));
-    slc_json_set(object, "other_read_bytes",
-                 fusion->other_read_bytes == UINT64_MAX
-                     ? json_null()
-                     : json_integer((json_int_t)fusion->other_read_bytes));
+    slc_json_set_known_count(object, "other_read_bytes", fusion->other_read_bytes);
     return object;
 }
 
@@ -125,10 +125,7 @@ json_t *slc_json_plan(const struct slc_plan *plan, unsigned order)
     slc_json_set(object, "device", slc_json_device_plan(plan, order));
     slc_json_set(object, "share", slc_json_hybrid_wish(&plan->request.hybrid));
     slc_json_set(object, "layouts", layouts);
-    slc_json_set(object, "other_read_bytes",
-                 plan->other_read_bytes == UINT64_MAX
-                     ? json_null()
-                     : json_integer((json_int_t)plan->other_read_bytes));
+    slc_json_set_known_count(object, "other_read_bytes", plan->other_read_bytes);
     slc_json_set(object, "conflicts", conflicts);
     slc_json_set(object, "trials", trials);
     slc_json_set(object, "untried", untried);
@@ -160,10 +157,7 @@ json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice)
     }
     slc_json_set_count(object, "mode", mode + 1);
     /* Null where nothing was to be chosen: a device keeps additions apart by itself. */
-    slc_json_set(object, "chosen",
-                 choice->chosen != SLC_CONFLICT_AUTO
-                     ? json_string(slc_conflict_name(choice->chosen))
-                     : json_null());
+    slc_json_set_text(object, "chosen", name_of(choice->chosen));
     slc_json_set(object, "candidates", candidates);
     return object;
 }
@@ -189,5 +183,160 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
     }
     slc_json_set(object, "mode_seconds", modes);
     slc_json_set(object, "singular_modes", singular);
+    return object;
+}
+
+json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
+{
+    const struct slc_plan_gpu *gpu = &plan->gpu;
+    json_t *copied, *object;
+
+    if (plan->request.gpu == NULL) {
+        return json_null();
+    }
+    copied = json_array();
+    for (unsigned n = 0; n < order; n++) {
+        if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
+            (void)json_array_append_new(copied,
+                                        json_integer((json_int_t)slc_plan_pass_copied(plan, n)));
+        }
+    }
+    object = json_pack(
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+        gpu->name, "described", (int)gpu->described, "multiprocessors",
+        (json_int_t)gpu->multiprocessors, "shared_bytes", (json_int_t)gpu->shared_bytes,
+        "memory_bytes", (json_int_t)gpu->device_total_bytes, "budget_bytes",
+        (json_int_t)gpu->budget_bytes, "minimum_bytes", (json_int_t)gpu->minimum_bytes,
+        "total_bytes", (json_int_t)gpu->total_bytes, "factor_bytes", (json_int_t)gpu->factor_bytes,
+        "slots_bytes", (json_int_t)gpu->slots_bytes, "resident_bytes",
+        (json_int_t)gpu->resident_bytes, "streams", (json_int_t)gpu->streams, "slot_bytes",
+        (json_int_t)gpu->slot_bytes, "resident_blocks", (json_int_t)gpu->kept_blocks,
+        "resident_block_bytes", (json_int_t)gpu->kept_bytes);
+    slc_json_set(object, "pass_copied_bytes", copied);
+    slc_json_set_count(object, "iteration_copied_bytes", slc_plan_iteration_copied(plan));
+    return object;
+}
+
+json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats)
+{
+    if (plan->request.gpu == NULL) {
+        return json_null();
+    }
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "name", plan->gpu.name,
+        "launches", (json_int_t)stats->launches, "blocks", (json_int_t)stats->blocks, "nnz",
+        (json_int_t)stats->nnz, "block_bytes", (json_int_t)stats->block_bytes, "resident_bytes",
+        (json_int_t)stats->resident_bytes, "bytes_to_device", (json_int_t)stats->bytes_to_device,
+        "bytes_to_host", (json_int_t)stats->bytes_to_host, "factor_bytes_to_host",
+        (json_int_t)stats->factor_bytes_to_host, "bytes_from_devices",
+        (json_int_t)stats->bytes_from_devices, "copy_seconds", stats->copy_seconds,
+        "compute_seconds", stats->compute_seconds, "busy_seconds", stats->busy_seconds);
+}
+
+static json_t *sides_json(json_t *cpu, json_t *device)
+{
+    json_t *object = json_object();
+
+    slc_json_set(object, "cpu", cpu);
+    slc_json_set(object, "device", device);
+    return object;
+}
+
+json_t *slc_json_hybrid_wish(const struct slc_hybrid_wish *wish)
+{
+    json_t *object;
+
+    if (wish->kind == SLC_HYBRID_NONE) {
+        return json_null();
+    }
+    object = json_object();
+    slc_json_set_text(object, "kind", slc_hybrid_kind_name(wish->kind));
+    slc_json_set_known_real(object, "fraction",
+                            wish->kind == SLC_HYBRID_STATIC ? wish->fraction : -1);
+    return object;
+}
+
+json_t *slc_json_hybrid(const struct slc_hybrid *shares, unsigned order)
+{
+    json_t *object = slc_json_hybrid_wish(&shares[0].wish);
+    json_t *modes = json_array();
+
+    for (unsigned n = 0; n < order; n++) {
+        const struct slc_hybrid *share = &shares[n];
+        const struct slc_hybrid_part *cpu = &share->parts[SLC_HYBRID_CPU];
+        const struct slc_hybrid_part *device = &share->parts[SLC_HYBRID_GPU];
+        json_t *mode;
+
+        if (share->passes == 0) {
+            continue;
+        }
+        mode = json_object();
+        slc_json_set(mode, "mode", json_integer(n + 1));
+        slc_json_set_count(mode, "passes", share->passes);
+        slc_json_set_count(mode, "passes_without_cpu", share->passes_alone);
+        slc_json_set_real(mode, "cpu_cost_seconds", share->cost_seconds);
+        slc_json_set_known_real(mode, "measured", slc_hybrid_rates_fraction(&share->rates));
+        slc_json_set_known_real(mode, "used", slc_hybrid_fraction(share->parts));
+        slc_json_set_known_real(mode, "used_last", slc_hybrid_fraction(share->last));
+        slc_json_set(
+            mode, "nnz",
+            sides_json(json_integer((json_int_t)cpu->nnz), json_integer((json_int_t)device->nnz)));
+        slc_json_set(mode, "seconds",
+                     sides_json(json_real(cpu->seconds), json_real(device->seconds)));
+        (void)json_array_append_new(modes, mode);
+    }
+    if (json_is_null(object)) {
+        json_decref(modes);
+        return object;
+    }
+    slc_json_set(object, "modes", modes);
+    return object;
+}
+
+void slc_devices_imbalance(const struct slc_plan *plan,
+                           const struct slc_member_stats *stats,
+                           double *of_nnz,
+                           double *of_time)
+{
+    const unsigned count = slc_plan_group_size(plan);
+    double nnz[SLC_MAX_DEVICES], seconds[SLC_MAX_DEVICES];
+
+    for (unsigned d = 0; d < count; d++) {
+        nnz[d] = (double)stats[d].nnz;
+        seconds[d] = stats[d].compute_seconds;
+    }
+    *of_nnz = slc_assign_imbalance(nnz, count);
+    *of_time = slc_assign_imbalance(seconds, count);
+}
+
+json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_member_stats *stats)
+{
+    json_t *list = json_array();
+    json_t *object = json_object();
+    const unsigned count = slc_plan_group_size(plan);
+    double of_nnz, of_time;
+
+    if (count == 0) {
+        json_decref(list);
+        json_decref(object);
+        return json_null();
+    }
+    for (unsigned d = 0; d < count; d++) {
+        (void)json_array_append_new(
+            list,
+            json_pack("{s:I, s:I, s:f, s:f, s:f, s:f, s:I, s:f, s:f, s:f, s:I}", "nnz",
+                      (json_int_t)stats[d].nnz, "block_bytes", (json_int_t)stats[d].bytes,
+                      "compute", stats[d].compute_seconds, "wait", stats[d].wait_seconds, "reduce",
+                      stats[d].reduce_seconds, "solve", stats[d].solve_seconds, "copied_bytes",
+                      (json_int_t)stats[d].copied_bytes, "copy", stats[d].copy_seconds, "exchange",
+                      stats[d].exchange_seconds, "exchange_wait", stats[d].exchange_wait_seconds,
+                      "sent_bytes", (json_int_t)stats[d].sent_bytes));
+    }
+    slc_devices_imbalance(plan, stats, &of_nnz, &of_time);
+    slc_json_set(object, "threads_each", json_integer(plan->group_threads));
+    slc_json_set_text(object, "split", slc_split_name(plan->request.split));
+    slc_json_set_real(object, "imbalance_nnz", of_nnz);
+    slc_json_set_real(object, "imbalance_seconds", of_time);
+    slc_json_set(object, "each", list);
     return object;
 }

@@ -1,15 +1,15 @@
-/* See report.h. */
 #include "report/report.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "report/export_run.h"
 #include "report/page/run_page.h"
 #include "report/page/sweep_page.h"
 #include "report/saved_run.h"
 #include "storage/manifest/json_text.h"
 #include "storage/manifest/path_guard.h"
+#include "sweep/sweep_compare.h"
 #include "sweep/sweep_record.h"
-#include "sweep/sweep_suggest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,12 +55,8 @@ static enum slc_status within_budget(const struct slc_report_options *options,
 static enum slc_status
 take_record(struct told *told, const char *text, uint64_t bytes, struct slc_error *err)
 {
-    enum slc_status status =
-        within_budget(told->options, bytes * JSON_FACTOR, "reading run.json", err);
-
-    return status == SLC_OK
-               ? slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &told->record, err)
-               : status;
+    SLC_TRY(within_budget(told->options, bytes * JSON_FACTOR, "reading run.json", err));
+    return slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &told->record, err);
 }
 
 static enum slc_status load_record(struct told *told, struct slc_error *err)
@@ -92,9 +88,7 @@ static enum slc_status read_folder(struct told *told, struct slc_error *err)
     bool saved = false;
     enum slc_status status = slc_saved_run_find(folder, &saved, err);
 
-    if (status == SLC_OK) {
-        status = slc_run_folder_find(folder, &results, err);
-    }
+    SLC_THEN(status, slc_run_folder_find(folder, &results, err));
     /* Without either, it says what is missing. */
     SLC_TRY(status);
     if ((results || !saved)) {
@@ -157,9 +151,7 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
         SLC_OUTPUT_BUFFER_BYTES + slc_factor_rows_memory_bytes(run->rank > 0 ? run->rank : 1) +
             slc_run_names_bytes(&told->names) + slc_buffer_footprint(bytes, SLC_PAGES_SMALL),
         "telling of these components", err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&told->memory, slc_max_u64(1, bytes), SLC_PAGES_SMALL, err);
-    }
+    SLC_THEN(status, slc_buffer_create(&told->memory, slc_max_u64(1, bytes), SLC_PAGES_SMALL, err));
     at = told->memory.data;
     for (unsigned n = 0; n < run->order && status == SLC_OK; n++) {
         page->rows[n] = (struct slc_top_row *)(void *)at;
@@ -196,29 +188,8 @@ static enum slc_status find_mode(struct told *told, unsigned n, struct slc_error
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a factor's path");
     }
     status = slc_top_rows_find(&strongest, page->rows[n], err);
-    if (status == SLC_OK) {
-        status = slc_column_bands_find(&bands, page->bands[n], err);
-    }
+    SLC_THEN(status, slc_column_bands_find(&bands, page->bands[n], err));
     slc_free(path);
-    return status;
-}
-
-/* Sees that nothing is replaced unasked, and nothing is written into a store. */
-static enum slc_status check_output(const struct slc_report_options *options, struct slc_error *err)
-{
-    const struct slc_files *files = slc_files_system();
-    struct slc_file_stat stat;
-    enum slc_status status = slc_check_outside_stores(files, options->output, err);
-
-    if (status == SLC_OK && files->stat_path(files->self, options->output, &stat) >= 0 &&
-        (!options->overwrite || stat.kind != 'f')) {
-        status = slc_fail_field(
-            err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
-            stat.kind == 'f'
-                ? "the output exists: remove it, or replace it"
-                : "there is a folder or a device by the name of the output: name a file");
-        slc_error_locate_file(err, options->output);
-    }
     return status;
 }
 
@@ -232,7 +203,8 @@ static enum slc_status check_options(const struct slc_report_options *options,
                         "%d can be",
                         options->components, options->rows, SLC_MAX_RANK, SLC_REPORT_ROWS_MAX);
     }
-    return check_output(options, err);
+    SLC_TRY(slc_check_outside_stores(slc_files_system(), options->output, err));
+    return slc_check_replaceable(slc_files_system(), options->output, options->overwrite, err);
 }
 
 /* Opens the output, has the page written, and puts it in its place. */
@@ -279,12 +251,8 @@ static enum slc_status tell_run(struct told *told, uint64_t *ret_bytes, struct s
     page->names = &told->names;
     page->record = told->record;
     page->checkpoint = told->checkpoint;
-    if (status == SLC_OK) {
-        status = slc_run_names_open(NULL, &told->run, told->options->store, &told->names, err);
-    }
-    if (status == SLC_OK) {
-        status = take_memory(told, err);
-    }
+    SLC_THEN(status, slc_run_names_open(NULL, &told->run, told->options->store, &told->names, err));
+    SLC_THEN(status, take_memory(told, err));
     for (unsigned n = 0; n < told->run.order && status == SLC_OK; n++) {
         status = find_mode(told, n, err);
     }
@@ -335,12 +303,8 @@ static enum slc_status read_best(const struct slc_report_options *options,
     }
     status =
         slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, &fault);
-    if (status == SLC_OK) {
-        status = within_budget(options, bytes * JSON_FACTOR, "reading run.json", &fault);
-    }
-    if (status == SLC_OK) {
-        status = slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, best, &fault);
-    }
+    SLC_THEN(status, within_budget(options, bytes * JSON_FACTOR, "reading run.json", &fault));
+    SLC_THEN(status, slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, best, &fault));
     slc_free(text);
     slc_free(path);
     if (status == SLC_ERR_INPUT || fault.system_errno == ENOENT || fault.system_errno == ENOTDIR) {
@@ -374,9 +338,7 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
                                                : text_bytes * JSON_FACTOR + SLC_OUTPUT_BUFFER_BYTES,
                                            "reading sweep.json", err);
 
-    if (status == SLC_OK) {
-        status = slc_sweep_record_read(path, &record, &found, err);
-    }
+    SLC_THEN(status, slc_sweep_record_read(path, &record, &found, err));
     if (status == SLC_OK && !found) {
         status = slc_fail(err, SLC_ERR_IO, "the record of the sweep went while it was looked for");
         slc_error_locate_file(err, path);
@@ -385,9 +347,7 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
         status = read_best(options, &record, &best, err);
         page.best = best;
     }
-    if (status == SLC_OK) {
-        status = publish(options, write_sweep, &page, ret_bytes, err);
-    }
+    SLC_THEN(status, publish(options, write_sweep, &page, ret_bytes, err));
     json_decref(best);
     slc_sweep_record_destroy(&record);
     return status;

@@ -1,10 +1,8 @@
-/* See run_record.h. */
 #include "report/run_record.h"
 
 #include "base/memory/memory.h"
 #include "report/json_parts.h"
 #include "report/json_plan.h"
-#include "report/json_stats.h"
 #include "storage/manifest/json_text.h"
 
 #include <errno.h>
@@ -117,8 +115,7 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
     slc_json_set_count(object, "bytes_cached", stats->bytes_cached);
     slc_json_set_count(object, "bytes_resident", stats->bytes_resident);
     slc_json_set_count(object, "cache_blocks", stats->cache_blocks);
-    slc_json_set(object, "kernel_read_bytes",
-                 kernel != UINT64_MAX ? json_integer((json_int_t)kernel) : json_null());
+    slc_json_set_known_count(object, "kernel_read_bytes", kernel);
     slc_json_set_text(object, "io", slc_io_name(stats->io));
     slc_json_set(object, "direct", json_boolean(stats->direct));
     slc_json_set_text(object, "note", stats->note);

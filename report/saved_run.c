@@ -1,4 +1,3 @@
-/* See saved_run.h. */
 #include "report/saved_run.h"
 
 #include "base/error/log.h"
@@ -68,9 +67,7 @@ static enum slc_status open_newest(const char *path,
     enum slc_status status = find_kind(path, &kind, err);
 
     *reader = NULL;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     if (kind != 'd') {
         status = slc_checkpoint_reader_open(files, path, reader, &fault);
         if (status == SLC_ERR_FORMAT && fault.offset == 0) {
@@ -122,9 +119,7 @@ slc_saved_run_open(const char *path, bool quiet, struct slc_saved_run *run, stru
         status = slc_fail(err, SLC_ERR_FORMAT, "no checkpoint has been completed there");
         slc_error_locate_file(err, path);
     }
-    if (status == SLC_OK) {
-        status = slc_cp_saved_read(run->reader, run->identity, &run->saved, err);
-    }
+    SLC_THEN(status, slc_cp_saved_read(run->reader, run->identity, &run->saved, err));
     if (status != SLC_OK) {
         slc_saved_run_close(run);
     }

@@ -256,9 +256,7 @@ static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct sl
                 run->kept = run == slc_sweep_record_best(sweep->record, rank);
             }
         }
-        if (status == SLC_OK) {
-            status = write_record(sweep, NULL, err);
-        }
+        SLC_THEN(status, write_record(sweep, NULL, err));
     }
     for (unsigned i = 0; i < sweep->record->run_count && status == SLC_OK; i++) {
         const struct slc_sweep_run *run = &sweep->record->runs[i];
@@ -321,18 +319,12 @@ static enum slc_status open_record(struct sweep *sweep, struct slc_error *err)
     for (unsigned r = 0; r < options->rank_count; r++) {
         most = options->ranks[r] > most ? options->ranks[r] : most;
     }
-    if (status == SLC_OK) {
-        status = options->prepare(options->context, most, &identity, err);
-    }
+    SLC_THEN(status, options->prepare(options->context, most, &identity, err));
     if (status == SLC_OK && identity == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
     }
-    if (status == SLC_OK) {
-        status = lock_folder(sweep, err);
-    }
-    if (status == SLC_OK) {
-        status = take_record(sweep, identity, &found, err);
-    }
+    SLC_THEN(status, lock_folder(sweep, err));
+    SLC_THEN(status, take_record(sweep, identity, &found, err));
     json_decref(identity);
     SLC_TRY(status);
     options->begin(options->context, !found);

@@ -10,7 +10,6 @@
 #include "storage/manifest/store.h"
 #include "sweep/sweep_compare.h"
 #include "sweep/sweep_record.h"
-#include "sweep/sweep_suggest.h"
 
 #include <jansson.h>
 #include <stdbool.h>

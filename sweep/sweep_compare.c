@@ -17,6 +17,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,16 +90,12 @@ static enum slc_status compare_runs(const struct comparing *comparing,
     struct slc_congruence congruence = {.rank = 0};
     enum slc_status status = slc_congruence_create(&congruence, comparing->rank, err);
 
-    if (status == SLC_OK) {
-        status = read_lambda(comparing, other, comparing->lambda[1], err);
-    }
+    SLC_THEN(status, read_lambda(comparing, other, comparing->lambda[1], err));
     for (unsigned n = 0; n < comparing->store->manifest.order && status == SLC_OK; n++) {
         struct slc_matrix one = {.rows = 0}, two = {.rows = 0};
 
         status = read_factor(comparing, best, n, &one, err);
-        if (status == SLC_OK) {
-            status = read_factor(comparing, other, n, &two, err);
-        }
+        SLC_THEN(status, read_factor(comparing, other, n, &two, err));
         if (status == SLC_OK) {
             slc_congruence_add(&congruence, &one, &two);
         }
@@ -108,10 +105,8 @@ static enum slc_status compare_runs(const struct comparing *comparing,
             status = slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end");
         }
     }
-    if (status == SLC_OK) {
-        status = slc_congruence_score(&congruence, comparing->lambda[0], comparing->lambda[1],
-                                      score, NULL, err);
-    }
+    SLC_THEN(status, slc_congruence_score(&congruence, comparing->lambda[0], comparing->lambda[1],
+                                          score, NULL, err));
     slc_congruence_destroy(&congruence);
     return status;
 }
@@ -167,9 +162,7 @@ static enum slc_status agreement(const struct comparing *comparing,
             const enum slc_status status =
                 compare_runs(comparing, result->best_seed, run->seed, &run->match, err);
 
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(status);
             sum += run->match;
             result->compared++;
         }
@@ -316,12 +309,8 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
     status = comparing.lambda[0] == NULL
                  ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the weights of two runs")
                  : read_lambda(&comparing, result->best_seed, comparing.lambda[0], err);
-    if (status == SLC_OK) {
-        status = agreement(&comparing, record, result, err);
-    }
-    if (status == SLC_OK) {
-        status = consistency(&comparing, result, err);
-    }
+    SLC_THEN(status, agreement(&comparing, record, result, err));
+    SLC_THEN(status, consistency(&comparing, result, err));
     if (status == SLC_OK) {
         unsigned runs = 0;
 
@@ -333,4 +322,85 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
     slc_free(comparing.lambda[0]);
     slc_store_close(&store);
     return status;
+}
+
+static bool trilinear(const struct slc_sweep_rank *rank)
+{
+    return rank->consistency >= SLC_SWEEP_CONSISTENCY_GOOD; /* not where it is NAN */
+}
+
+static bool agreed(const struct slc_sweep_rank *rank, bool unknown)
+{
+    return isnan(rank->agreement) ? unknown : rank->agreement >= SLC_SWEEP_AGREEMENT_GOOD;
+}
+
+/* The largest rank that meets what is asked for; NULL: none. */
+static const struct slc_sweep_rank *largest(const struct slc_sweep_record *record, bool by_core)
+{
+    const struct slc_sweep_rank *found = NULL;
+
+    for (unsigned i = 0; i < record->rank_count; i++) {
+        const struct slc_sweep_rank *rank = &record->ranks[i];
+
+        if (by_core ? trilinear(rank) && agreed(rank, true) : agreed(rank, false)) {
+            found = rank;
+        }
+    }
+    return found;
+}
+
+static const struct slc_sweep_run *largest_fit(const struct slc_sweep_record *record)
+{
+    const struct slc_sweep_run *best = NULL;
+
+    for (unsigned i = 0; i < record->rank_count; i++) {
+        const struct slc_sweep_run *run = slc_sweep_record_best(record, record->ranks[i].rank);
+
+        if (run != NULL && (best == NULL || run->fit > best->fit)) {
+            best = run;
+        }
+    }
+    return best;
+}
+
+void slc_sweep_suggest(const struct slc_sweep_record *record,
+                       struct slc_sweep_suggestion *suggestion)
+{
+    const struct slc_sweep_rank *rank = largest(record, true);
+    const struct slc_sweep_run *best;
+
+    memset(suggestion, 0, sizeof *suggestion);
+    if (rank != NULL) {
+        (void)snprintf(suggestion->why, sizeof suggestion->why,
+                       "the largest rank with a core consistency of %.0f %% or more%s",
+                       SLC_SWEEP_CONSISTENCY_GOOD,
+                       isnan(rank->agreement) ? "" : " whose runs agree to 0.9 or more");
+    } else if ((rank = largest(record, false)) != NULL) {
+        (void)snprintf(suggestion->why, sizeof suggestion->why,
+                       "the largest rank whose runs agree to %.1f or more; none that does has a "
+                       "core consistency known to be %.0f %% or more",
+                       SLC_SWEEP_AGREEMENT_GOOD, SLC_SWEEP_CONSISTENCY_GOOD);
+    } else {
+        (void)snprintf(suggestion->why, sizeof suggestion->why,
+                       "no rank has a core consistency of %.0f %% or more, or runs that agree to "
+                       "%.1f or more: the best fit is kept, which larger ranks improve in any case",
+                       SLC_SWEEP_CONSISTENCY_GOOD, SLC_SWEEP_AGREEMENT_GOOD);
+    }
+    best = rank != NULL ? slc_sweep_record_best(record, rank->rank) : largest_fit(record);
+    suggestion->rank = rank != NULL ? rank->rank : 0;
+    if (best != NULL) {
+        suggestion->best_rank = best->rank;
+        (void)slc_sweep_folder_name(suggestion->folder, best->rank, best->seed);
+    }
+}
+
+json_t *slc_sweep_suggestion_json(const struct slc_sweep_suggestion *suggestion)
+{
+    json_t *object = json_object();
+
+    (void)json_object_set_new(object, "rank",
+                              suggestion->rank > 0 ? json_integer(suggestion->rank) : json_null());
+    (void)json_object_set_new(object, "why", json_string(suggestion->why));
+    (void)json_object_set_new(object, "best", json_string(suggestion->folder));
+    return object;
 }

@@ -1,4 +1,3 @@
-/* See sweep_record.h. */
 #include "sweep/sweep_record.h"
 
 #include "base/memory/memory.h"
@@ -384,9 +383,7 @@ enum slc_status slc_sweep_record_write(const char *path,
     set_member(object, "runs", runs);
     set_member(object, "identity", json_incref(record->identity));
     status = make_text(record, object, &text, err);
-    if (status == SLC_OK) {
-        status = slc_file_replace(slc_files_system(), path, text, strlen(text), err);
-    }
+    SLC_THEN(status, slc_file_replace(slc_files_system(), path, text, strlen(text), err));
     free(text);
     return status;
 }
@@ -409,9 +406,7 @@ enum slc_status slc_sweep_record_read(const char *path,
     }
     status = rc < 0 ? slc_fail_errno(err, -rc, path, "looking for the record of the sweep")
                     : slc_file_load(files, path, SLC_SWEEP_RECORD_BYTES, &text, &bytes, err);
-    if (status == SLC_OK) {
-        status = slc_sweep_record_parse(text, bytes, record, err);
-    }
+    SLC_THEN(status, slc_sweep_record_parse(text, bytes, record, err));
     if (status != SLC_OK) {
         slc_error_locate_file(err, path);
     }

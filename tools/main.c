@@ -1,8 +1,8 @@
 /* The `sluice` command: finds the subcommand and hands it the rest of the arguments. */
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
+#include "tools/progress/log_json.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/run_log.h"
 #include "tools/progress/signals.h"
 #include "tools/report/version_info.h"
 #include "tools/session/commands.h"
@@ -79,19 +79,6 @@ static int version(int argc, char **argv)
     return status == SLC_OK ? 0 : console_error(&err);
 }
 
-static int fail_unknown(const char *word)
-{
-    struct slc_error err = SLC_ERROR_INIT;
-    const char *near = commands_nearest(word, commands_all);
-
-    if (near != NULL) {
-        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown command '%s'; did you mean %s?", word, near);
-    } else {
-        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown command '%s'; see sluice --help", word);
-    }
-    return console_error(&err);
-}
-
 /* Turns `help WORD ..` into `WORD .. --help`. */
 static void turn_help(int argc, char **argv)
 {
@@ -125,7 +112,7 @@ static int dispatch(int argc, char **argv)
             return code;
         }
     }
-    return fail_unknown(word);
+    return commands_unknown("command", word, commands_all, "sluice --help");
 }
 
 /*

@@ -18,6 +18,12 @@ struct slc_format_text {
     char text[SLC_FORMAT_BYTES];
 };
 
+/* A rate or a share: 0 where there is nothing to divide by. */
+static inline double slc_ratio(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
 /* "1.23 GB" */
 const char *slc_format_data(struct slc_format_text *out, double bytes);
 /* "1.23 GiB" */

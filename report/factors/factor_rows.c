@@ -1,9 +1,10 @@
-/* See factor_rows.h. */
 #include "report/factors/factor_rows.h"
 
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "storage/model/npy.h"
+
+#include <math.h>
 
 /* Numbers read at a time, about: more than that makes reading no faster. */
 enum { PIECE_NUMBERS = 64 * 1024 };
@@ -49,5 +50,153 @@ enum slc_status slc_factor_rows_each(
     }
     slc_buffer_destroy(&values);
     slc_npy_rows_close(rows);
+    return status;
+}
+
+uint32_t slc_column_bands_count(const struct slc_column_bands *wanted)
+{
+    return (uint32_t)slc_min_u64(wanted->bands, wanted->factor.length);
+}
+
+/* The first row of band `k` of `count`: no product of a mode's length, which could wrap. */
+static uint64_t band_begin(uint64_t length, uint32_t count, uint32_t k)
+{
+    const uint64_t whole = length / count;
+    const uint64_t rest = length % count;
+
+    return whole * k + (rest * k + count - 1) / count;
+}
+
+struct bands_state {
+    const struct slc_column_bands *wanted;
+    struct slc_band *found;
+    uint32_t count;
+    uint32_t band; /* that rows go to now */
+    uint64_t end;  /* its rows end here */
+};
+
+static void add_row(struct bands_state *state, uint64_t row, const double *values)
+{
+    const struct slc_column_bands *wanted = state->wanted;
+    bool first = row == 0;
+
+    if (row == state->end) {
+        state->band++;
+        state->end = band_begin(wanted->factor.length, state->count, state->band + 1);
+        first = true;
+    }
+    for (uint32_t c = 0; c < wanted->column_count; c++) {
+        struct slc_band *band = &state->found[(uint64_t)c * state->count + state->band];
+        const double value = values[wanted->columns[c]];
+
+        band->low = first ? value : fmin(band->low, value);
+        band->high = first ? value : fmax(band->high, value);
+    }
+}
+
+static void add_to_bands(void *context, const double *values, uint64_t first, uint64_t rows)
+{
+    struct bands_state *state = context;
+
+    for (uint64_t i = 0; i < rows; i++) {
+        add_row(state, first + i, values + i * state->wanted->factor.rank);
+    }
+}
+
+enum slc_status slc_column_bands_find(const struct slc_column_bands *wanted,
+                                      struct slc_band *found,
+                                      struct slc_error *err)
+{
+    struct bands_state state = {
+        .wanted = wanted, .found = found, .count = slc_column_bands_count(wanted)};
+
+    if (wanted->factor.length > 0) {
+        state.end = band_begin(wanted->factor.length, state.count, 1);
+    }
+    return slc_factor_rows_each(&wanted->factor, add_to_bands, &state, err);
+}
+
+uint64_t slc_top_rows_count(const struct slc_top_rows_query *wanted)
+{
+    return slc_min_u64(wanted->rows, wanted->factor.length);
+}
+
+/* Whether `a` comes behind `b` among the strongest. */
+static bool weaker(const struct slc_top_row *a, const struct slc_top_row *b, bool by_signed)
+{
+    const double x = by_signed ? a->value : fabs(a->value);
+    const double y = by_signed ? b->value : fabs(b->value);
+
+    return x < y || (x == y && a->row > b->row);
+}
+
+/* Puts `row` at `at` or below it, in a heap of `count`. */
+static void
+sink(struct slc_top_row *heap, uint64_t count, uint64_t at, struct slc_top_row row, bool by_signed)
+{
+    for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && weaker(&heap[child + 1], &heap[child], by_signed)) {
+            child++;
+        }
+        if (!weaker(&heap[child], &row, by_signed)) {
+            break;
+        }
+        heap[at] = heap[child];
+    }
+    heap[at] = row;
+}
+
+struct heaps {
+    const struct slc_top_rows_query *wanted;
+    struct slc_top_row *found; /* a heap for each column */
+};
+
+static void add_rows(void *context, const double *values, uint64_t first, uint64_t rows)
+{
+    const struct heaps *heaps = context;
+    const struct slc_top_rows_query *wanted = heaps->wanted;
+    const uint64_t count = slc_top_rows_count(wanted);
+
+    for (uint64_t i = 0; i < rows && count > 0; i++) {
+        for (uint32_t c = 0; c < wanted->column_count; c++) {
+            struct slc_top_row *heap = heaps->found + c * count;
+            const struct slc_top_row row = {
+                .row = first + i, .value = values[i * wanted->factor.rank + wanted->columns[c]]};
+
+            if (row.row < count) {
+                heap[row.row] = row;
+                /* Full for the first time: made a heap from its end. */
+                for (uint64_t at = count; row.row + 1 == count && at-- > 0;) {
+                    sink(heap, count, at, heap[at], wanted->by_signed);
+                }
+            } else if (weaker(&heap[0], &row, wanted->by_signed)) {
+                sink(heap, count, 0, row, wanted->by_signed);
+            }
+        }
+    }
+}
+
+/* Turns a heap into a list, the strongest first. */
+static void sort(struct slc_top_row *heap, uint64_t count, bool by_signed)
+{
+    while (count > 1) {
+        const struct slc_top_row last = heap[--count];
+
+        heap[count] = heap[0];
+        sink(heap, count, 0, last, by_signed);
+    }
+}
+
+enum slc_status slc_top_rows_find(const struct slc_top_rows_query *wanted,
+                                  struct slc_top_row *found,
+                                  struct slc_error *err)
+{
+    const uint64_t count = slc_top_rows_count(wanted);
+    struct heaps heaps = {wanted, found};
+    const enum slc_status status = slc_factor_rows_each(&wanted->factor, add_rows, &heaps, err);
+
+    for (uint32_t c = 0; c < wanted->column_count && status == SLC_OK; c++) {
+        sort(found + c * count, count, wanted->by_signed);
+    }
     return status;
 }

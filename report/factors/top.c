@@ -1,4 +1,3 @@
-/* See top.h. */
 #include "report/factors/top.h"
 
 #include "base/memory/checked.h"
@@ -142,15 +141,10 @@ find(const struct slc_top_options *options, struct slc_top *top, struct slc_erro
 {
     enum slc_status status = read_run(options, top, err);
 
-    if (status == SLC_OK) {
-        status = choose(options, top, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_run_names_open(options->files, &top->run, options->store, &top->names, err);
-    }
-    if (status == SLC_OK) {
-        status = take_memory(options, top, err);
-    }
+    SLC_THEN(status, choose(options, top, err));
+    SLC_THEN(status,
+             slc_run_names_open(options->files, &top->run, options->store, &top->names, err));
+    SLC_THEN(status, take_memory(options, top, err));
     for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
         status = find_mode(options, top, i, err);
     }

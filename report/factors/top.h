@@ -7,7 +7,7 @@
 
 #include "base/error/error.h"
 #include "base/memory/memory.h"
-#include "report/factors/top_rows.h"
+#include "report/factors/factor_rows.h"
 #include "storage/model/model.h"
 #include "storage/model/run_folder.h"
 #include "storage/model/run_names.h"

@@ -1,4 +1,3 @@
-/* See html.h. */
 #include "report/page/html.h"
 
 #include "base/text/utf8.h"

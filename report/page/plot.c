@@ -1,4 +1,3 @@
-/* See plot.h. */
 #include "report/page/plot.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #ifndef SLC_REPORT_PAGE_PLOT_H
 #define SLC_REPORT_PAGE_PLOT_H
 
-#include "report/factors/column_bands.h"
+#include "report/factors/factor_rows.h"
 #include "report/page/html.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* See parts.h: how the fit rose, and where time, bytes and memory went. */
+#include "base/text/format.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
 #include "report/page/run_page.h"
@@ -158,7 +159,7 @@ static void seconds_bar(struct slc_html *html, const char *name, double seconds,
 
     (void)snprintf(value, sizeof value, "%.3f s, %.1f %%", fmin(seconds, 1e15),
                    total > 0 ? fmin(100 * seconds / total, 999) : 0);
-    slc_html_bar(html, name, value, total > 0 ? seconds / total : 0);
+    slc_html_bar(html, name, value, slc_ratio(seconds, total));
 }
 
 static void
@@ -230,8 +231,7 @@ reading(struct slc_html *html, const struct slc_run_page *page, const struct his
     const double wall = slc_page_number(json_object_get(page->record, "seconds"), "passes_wall");
     const double read = slc_page_number(counters, "bytes_read");
     const double blocks = slc_page_number(counters, "blocks");
-    struct slc_format_text text;
-    struct slc_format_text slot;
+    struct slc_format_text text, slot;
     char slots[80];
 
     slc_html_put(html, "<section aria-labelledby=\"reading\"><h2 id=\"reading\">Reading</h2>\n"
@@ -239,7 +239,7 @@ reading(struct slc_html *html, const struct slc_run_page *page, const struct his
     slc_html_line(html, &line);
     slc_page_table(html, "Reading");
     data_row(html, "Read from the drive", read);
-    data_row(html, "Read per second of passes", wall > 0 ? read / wall : 0);
+    data_row(html, "Read per second of passes", slc_ratio(read, wall));
     data_row(html, "From the cache of blocks", slc_page_number(counters, "bytes_cached"));
     slc_page_row(html, "Blocks computed from",
                  slc_format_count(&text, slc_page_count(counters, "blocks")));
@@ -266,8 +266,7 @@ static void memory_bar(
     struct slc_format_text text;
     const uint64_t bytes = slc_page_count(in, member);
 
-    slc_html_bar(html, name, slc_format_memory(&text, bytes),
-                 whole > 0 ? (double)bytes / whole : 0);
+    slc_html_bar(html, name, slc_format_memory(&text, bytes), slc_ratio((double)bytes, whole));
 }
 
 static void memory(struct slc_html *html, const struct slc_run_page *page)
@@ -315,7 +314,7 @@ static void expected_row(
 
 static double over(double actual, double expected)
 {
-    return expected > 0 ? actual / expected : 0;
+    return slc_ratio(actual, expected);
 }
 
 /* The estimate that a run judges by its own beginning. */

@@ -1,4 +1,5 @@
 /* See parts.h: weights, and of each component its columns and strongest rows. */
+#include "base/text/format.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
 #include "report/page/run_page.h"
@@ -30,7 +31,7 @@ static void weights(struct slc_html *html, const struct slc_run_page *page)
 
         (void)snprintf(name, sizeof name, "Component %" PRIu32, r + 1);
         (void)snprintf(value, sizeof value, "%.6g", run->lambda[r]);
-        slc_html_bar(html, name, value, heaviest > 0 ? fabs(run->lambda[r]) / heaviest : 0);
+        slc_html_bar(html, name, value, slc_ratio(fabs(run->lambda[r]), heaviest));
     }
     slc_page_table_end(html);
     slc_html_put(html, "</section>\n");

@@ -7,8 +7,7 @@
 #define SLC_REPORT_PAGE_RUN_PAGE_H
 
 #include "base/memory/limits.h"
-#include "report/factors/column_bands.h"
-#include "report/factors/top_rows.h"
+#include "report/factors/factor_rows.h"
 #include "report/page/html.h"
 #include "storage/model/run_folder.h"
 #include "storage/model/run_names.h"

@@ -7,7 +7,7 @@
 #include "base/memory/memory.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
-#include "sweep/sweep_suggest.h"
+#include "sweep/sweep_compare.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #include "fuzz_store.h"
 
 #include "report/page/sweep_page.h"
+#include "sweep/sweep_compare.h"
 #include "sweep/sweep_record.h"
-#include "sweep/sweep_suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

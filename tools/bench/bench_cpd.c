@@ -33,7 +33,7 @@
 #include "tools/session/session.h"
 
 #include "engine/solve/cp_als.h"
-#include "report/json_stats.h"
+#include "report/json_plan.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,12 @@
 /* What convert and generate share; see build_options.h. */
 #include "tools/build/build_options.h"
 
+#include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
+#include "convert/build/resume/build_folder.h"
 #include "convert/build/sort/fibers.h"
+#include "tools/forecast/forecast_ahead.h"
 #include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
@@ -57,6 +60,15 @@ enum slc_status build_fibers(const struct build_options *options,
     return SLC_OK;
 }
 
+enum slc_status
+build_codec(const struct build_options *options, enum slc_codec *codec, struct slc_error *err)
+{
+    return slc_codec_parse(options->codec, codec)
+               ? SLC_OK
+               : slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+                          options->codec);
+}
+
 enum slc_relabel build_relabel(const struct build_options *options)
 {
     return options->relabel == build_relabel_choices[0] ? SLC_RELABEL_NONE : SLC_RELABEL_FREQUENCY;
@@ -101,7 +113,7 @@ static void report_verdict(const struct slc_relabel_report *report,
     if (found == 0) {
         return;
     }
-    printf("  %-12s mode%s", "relabel", found == 1 ? "" : "s");
+    printf("  %-12s mode%s", "relabel", plural(found));
     for (unsigned n = 0; n < order; n++) {
         if (report->verdict[n] == verdict) {
             printf(" %u", n + 1);
@@ -168,7 +180,7 @@ void build_report(const struct slc_builder_report *report, unsigned order, const
            format_count(&b, report->entries));
     printf("  %-12s %s in %" PRIu64 " block%s, values %s\n", "store",
            format_data(&a, (double)summary->file_bytes), summary->block_count,
-           summary->block_count == 1 ? "" : "s", summary->value_type == SLC_F32 ? "f32" : "f64");
+           plural(summary->block_count), summary->value_type == SLC_F32 ? "f32" : "f64");
     printf("  %-12s %.2f bytes per nonzero; coordinates %.2f bits (log2(e * cells / nonzeros): "
            "%.2f)\n",
            "size", (double)summary->file_bytes / nnz, 8.0 * (double)summary->index_bytes / nnz,
@@ -193,4 +205,168 @@ void build_report_memory(uint64_t budget_bytes)
 
     printf("  %-12s %s at most, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
            format_memory(&b, budget_bytes));
+}
+
+const char *const reshape_codec_choices[] = {"keep", "packed", "lz4", "blco", NULL};
+const char *const reshape_relabel_choices[] = {"keep", "none", "frequency", NULL};
+
+enum slc_status reshape_transforms(const struct option_strings *given,
+                                   struct slc_transforms *transforms,
+                                   struct slc_error *err)
+{
+    enum slc_status status = SLC_OK;
+
+    for (unsigned i = 0; i < given->count && status == SLC_OK; i++) {
+        status = slc_transforms_add(transforms, given->text[i], err);
+    }
+    return status;
+}
+
+static enum slc_status fill_options(const struct build_options *build,
+                                    const struct option_strings *transforms,
+                                    struct slc_reshape_options *out,
+                                    struct slc_error *err)
+{
+    SLC_TRY(reshape_transforms(transforms, &out->transforms, err));
+    /* Zero: as the store that is reshaped has it. */
+    if (build->codec != reshape_codec_choices[0]) {
+        SLC_TRY(build_codec(build, &out->codec, err));
+    }
+    out->keep_numbering = build->relabel == reshape_relabel_choices[0];
+    out->relabel =
+        build->relabel == reshape_relabel_choices[2] ? SLC_RELABEL_FREQUENCY : SLC_RELABEL_NONE;
+    BUILD_SET(out, build);
+    return build_fibers(build, &out->fibers, &out->run, err);
+}
+
+/* Of a trial of decoding. */
+#define TRIAL_SECONDS 0.05
+/* What begin, syncs and end take. */
+#define ALWAYS_SECONDS 0.02
+
+static void judge_time(const struct slc_reshape_forecast *found, struct forecast *forecast)
+{
+    const struct slc_build_forecast *built = &found->built;
+    const double reads = forecast->read_rate, writes = forecast->write_rate;
+    const double spill = (double)built->spill_bytes;
+
+    forecast_phase(forecast, "begin and end");
+    forecast_part(forecast, "syncing", ALWAYS_SECONDS);
+    forecast_phase(forecast, "collect");
+    forecast_part(forecast, "reading", slc_ratio((double)found->read_bytes, reads));
+    forecast_part(forecast, "decoding", found->scan_seconds + built->scatter_seconds);
+    forecast_part(forecast, "spilling", slc_ratio(spill, writes));
+    forecast_phase(forecast, "write");
+    forecast_part(forecast, "sorting", built->sort_seconds + built->encode_seconds);
+    forecast_part(forecast, "writing",
+                  slc_ratio((double)built->store_bytes, writes) + slc_ratio(spill, reads));
+}
+
+static enum slc_status forecast_reshape(const struct forecast_options *options,
+                                        const struct slc_reshape_options *reshape,
+                                        struct slc_reshape_forecast *found,
+                                        struct forecast *forecast,
+                                        struct slc_error *err)
+{
+    const struct slc_build_forecast *built = &found->built;
+    char blocks[4096 + 16];
+
+    SLC_TRY(slc_build_folder_check(slc_files_system(), reshape->output, reshape->overwrite, err));
+    SLC_TRY(slc_reshape_forecast(reshape, TRIAL_SECONDS, found, err));
+    *forecast = (struct forecast){
+        .command = reshape->verb,
+        .brief = options->brief,
+        .budget_bytes = reshape->memory_bytes,
+        .memory_bytes = slc_max_u64(found->scan_bytes + built->push_bytes,
+                                    found->fixed_bytes + built->sort_bytes),
+        .output = reshape->output,
+        .temp_folder = reshape->temp_folder,
+        .final_bytes = built->store_bytes,
+        .temp_bytes = built->spill_bytes,
+        .free_bytes = UINT64_MAX,
+        .read_bytes = found->read_bytes + built->spill_bytes,
+        .written_bytes = built->store_bytes + built->spill_bytes,
+        .passes = built->spill_bytes > 0
+                      ? "one over the store, one over the temporary file, one over the output"
+                      : "one over the store, one over the output"};
+    forecast_buffer(forecast, "scanning", found->scan_bytes,
+                    "process, blocks and decoders while the store is read");
+    forecast_buffer(forecast, "collecting", built->push_bytes,
+                    "buckets and what they hold, meanwhile");
+    forecast_buffer(forecast, "sorting", found->fixed_bytes + built->sort_bytes,
+                    "process, buckets, sort areas, encoders and writer");
+    if (!options->no_probe) {
+        (void)snprintf(blocks, sizeof blocks, "%.4000s/%s", reshape->store, SLC_BLCO_NAME);
+        forecast_try_drives(forecast, blocks);
+        judge_time(found, forecast);
+    }
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    const struct forecast_options options = {.brief = true};
+    struct slc_reshape_forecast found;
+
+    return forecast_reshape(&options, context, &found, forecast, err);
+}
+
+static enum slc_status dry_run(const struct forecast_options *options,
+                               const struct slc_reshape_options *reshape,
+                               struct slc_error *err)
+{
+    struct slc_reshape_forecast found;
+    struct forecast forecast;
+    char dims[FORMAT_DIMS_BYTES];
+    struct format_text a, b;
+
+    SLC_TRY(forecast_reshape(options, reshape, &found, &forecast, err));
+    return forecast_dry_run(&forecast, options->json, err,
+                            "Would %s %s to %s\n"
+                            "  %-12s %s\n"
+                            "  %-12s about %s of %s\n",
+                            reshape->verb, reshape->store, reshape->output, "dims",
+                            format_dims(dims, found.order, found.dims), "nonzeros",
+                            format_count(&a, found.kept), format_count(&b, found.nnz));
+}
+
+int reshape_run(const struct build_options *build,
+                const struct option_strings *transforms,
+                const struct forecast_options *forecast,
+                struct slc_reshape_options *reshape)
+{
+    struct slc_reshape_report report;
+    struct forecast_ahead ahead;
+    struct slc_error err = SLC_ERROR_INIT;
+    struct format_text a, b;
+    char dims[FORMAT_DIMS_BYTES];
+
+    if (build_start(build, forecast->dry_run ? "-" : reshape->output, &err) != SLC_OK ||
+        fill_options(build, transforms, reshape, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    if (forecast->dry_run) {
+        return dry_run(forecast, reshape, &err) == SLC_OK ? 0 : console_error(&err);
+    }
+    forecast_ahead(&ahead, build->quiet, reshape->store, judge_ahead, reshape);
+    if (slc_reshape(reshape, &report, &err) != SLC_OK) {
+        return console_error(&err);
+    }
+    console_settle();
+    if (report.build.summary.nnz == 0 && report.nnz > 0) {
+        console_note("none of the nonzeros is left: %s is an empty tensor", reshape->output);
+    }
+    if (build->quiet) {
+        forecast_compare(&ahead, true, reshape->output);
+        return 0;
+    }
+    printf("Wrote %s from %s\n", reshape->output, reshape->store);
+    printf("  %-12s %s\n", "dims", format_dims(dims, report.order, report.dims));
+    printf("  %-12s %s of %s\n", "nonzeros", format_count(&a, report.build.summary.nnz),
+           format_count(&b, report.nnz));
+    build_report(&report.build, report.order, report.dims);
+    build_report_memory(build->memory);
+    forecast_compare(&ahead, false, reshape->output);
+    return 0;
 }

@@ -4,6 +4,9 @@
 
 #include "convert/build/builder.h"
 #include "convert/ingest/names/name_maps.h"
+#include "convert/reshape/reshape.h"
+#include "tools/forecast/forecast.h"
+#include "tools/progress/cleanup.h"
 #include "tools/progress/progress.h"
 #include "tools/session/common_options.h"
 
@@ -79,6 +82,24 @@ enum slc_status build_fibers(const struct build_options *options,
                              struct slc_fiber_run *run,
                              struct slc_error *err) SLC_NODISCARD;
 
+/* How blocks are stored. Errors: SLC_ERR_USAGE. */
+enum slc_status build_codec(const struct build_options *options,
+                            enum slc_codec *codec,
+                            struct slc_error *err) SLC_NODISCARD;
+
+/* Sets what internal options of any kind say of room, threads and progress. */
+#define BUILD_SET(to, options)                                                                     \
+    do {                                                                                           \
+        (to)->block_bytes = (options)->block_bytes;                                                \
+        (to)->memory_bytes = (options)->memory;                                                    \
+        (to)->temp_folder = (options)->temp_dir;                                                   \
+        (to)->max_temp = (options)->max_temp;                                                      \
+        (to)->threads = build_threads(options);                                                    \
+        (to)->overwrite = (options)->force;                                                        \
+        (to)->progress = progress_phase;                                                           \
+        (to)->publishing = cleanup_publishing;                                                     \
+    } while (0)
+
 /* How indices are numbered. */
 enum slc_relabel build_relabel(const struct build_options *options);
 
@@ -106,5 +127,37 @@ void build_report(const struct slc_builder_report *report, unsigned order, const
 
 /* Peak memory against the budget. */
 void build_report_memory(uint64_t budget_bytes);
+
+/* The row of an option table for the chain of transforms at `field` of struct `type`. */
+#define OPTION_ROW_TRANSFORM(type, field)                                                          \
+    OPTION_ROW("transform", OPTION_MORE_STRINGS, type, field, .value = "F",                        \
+               .help = "log1p, binarize, abs or scale=FACTOR of each value, duplicates combined; " \
+                       "several are made in turn")
+
+extern const char *const reshape_codec_choices[];
+extern const char *const reshape_relabel_choices[];
+
+/* The rows of build_options.h, but for what is as in the store that is reshaped. */
+#define RESHAPE_OPTION_ROWS(type)                                                                  \
+    OPTION_ROW("codec", OPTION_CHOICE, type, build.codec, .value = "NAME", .fallback = "keep",     \
+               .choices = reshape_codec_choices,                                                   \
+               .help = "how blocks are stored: keep (as in X), packed, lz4 or blco"),              \
+        OPTION_ROW("relabel", OPTION_CHOICE, type, build.relabel, .value = "HOW",                  \
+                   .fallback = "keep", .choices = reshape_relabel_choices,                         \
+                   .help = "number indices within the store by frequency where that makes it "     \
+                           "smaller: keep (where X does), none or frequency"),                     \
+        BUILD_OPTION_ROW_FIBERS_AGAIN(type), BUILD_WORK_OPTION_ROWS(type)
+
+/* The transforms that were given. Errors: SLC_ERR_USAGE. */
+enum slc_status reshape_transforms(const struct option_strings *given,
+                                   struct slc_transforms *transforms,
+                                   struct slc_error *err) SLC_NODISCARD;
+
+/* Fills what the shared options say, reshapes and reports, or tells what that would take. Returns
+ * the exit code. */
+int reshape_run(const struct build_options *build,
+                const struct option_strings *transforms,
+                const struct forecast_options *forecast,
+                struct slc_reshape_options *reshape);
 
 #endif

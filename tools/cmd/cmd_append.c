@@ -90,12 +90,8 @@ static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct sl
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
-    const enum slc_status status =
-        input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err));
     if (args->table && (args->input.format[0] != 'a' || args->input.index_base[0] != 'a')) {
         return slc_fail(err, SLC_ERR_USAGE, "--format and --index-base do not go with --table");
     }
@@ -104,16 +100,9 @@ fill_options(const struct arguments *args, struct slc_convert_options *out, stru
     out->table = args->table;
     out->drop_layouts = args->layouts[0] == 'd';
     out->value = SLC_VALUE_AUTO;
-    out->block_bytes = args->build.block_bytes;
-    out->memory_bytes = args->build.memory;
-    out->temp_folder = args->build.temp_dir;
-    out->max_temp = args->build.max_temp;
-    out->threads = build_threads(&args->build);
-    out->progress = progress_phase;
-    out->publishing = cleanup_publishing;
-    return parse_grow_modes(args->grow_modes, out->fixed_modes, err) == SLC_OK
-               ? build_fibers(&args->build, &out->fibers, &out->run, err)
-               : SLC_ERR_USAGE;
+    BUILD_SET(out, &args->build);
+    SLC_TRY(parse_grow_modes(args->grow_modes, out->fixed_modes, err));
+    return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
 static void print_report(const struct slc_convert_report *report,
@@ -176,7 +165,7 @@ static void report_append(const struct slc_convert_report *report,
     if (dropped > 0) {
         console_note("note: %u further layout%s of the store %s the old nonzeros and %s gone: "
                      "sluice layout builds %s again",
-                     dropped, dropped == 1 ? "" : "s", dropped == 1 ? "has" : "have",
+                     dropped, plural(dropped), dropped == 1 ? "has" : "have",
                      dropped == 1 ? "is" : "are", dropped == 1 ? "it" : "them");
     }
     if (!args->build.quiet) {
@@ -222,15 +211,9 @@ static int run(const struct command *command, int argc, char **argv)
     append.values = operands.count == 3 ? operands.text[2] : NULL;
     append.names = args.labels.count > 0 ? &names : NULL;
     status = build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err);
-    if (status == SLC_OK) {
-        status = fill_options(&args, &append, &err);
-    }
-    if (status == SLC_OK) {
-        status = build_labels(&args.labels, &names, &err);
-    }
-    if (status == SLC_OK) {
-        status = perform(&args, &append, &err);
-    }
+    SLC_THEN(status, fill_options(&args, &append, &err));
+    SLC_THEN(status, build_labels(&args.labels, &names, &err));
+    SLC_THEN(status, perform(&args, &append, &err));
     slc_name_maps_destroy(&names);
     return status == SLC_OK ? 0 : console_error(&err);
 }

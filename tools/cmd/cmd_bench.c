@@ -30,20 +30,6 @@ static void print_help(const struct command *command)
     printf("\nsluice bench NAME --help tells the options of one.\n");
 }
 
-static int fail_unknown(const char *word)
-{
-    struct slc_error err = SLC_ERROR_INIT;
-    const char *near = commands_nearest(word, benches);
-
-    if (near != NULL) {
-        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown benchmark '%s'; did you mean %s?", word, near);
-    } else {
-        (void)slc_fail(&err, SLC_ERR_USAGE, "unknown benchmark '%s'; see sluice bench --help",
-                       word);
-    }
-    return console_error(&err);
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "--help";
@@ -57,7 +43,7 @@ static int run(const struct command *command, int argc, char **argv)
             return benches[i]->run(benches[i], argc - 1, argv + 1);
         }
     }
-    return fail_unknown(word);
+    return commands_unknown("benchmark", word, benches, "sluice bench --help");
 }
 
 const struct command command_bench = {

@@ -95,12 +95,11 @@ static enum slc_status forecast_check(const struct arguments *args,
         slc_min_u64(slc_min_u64(threads, fitting), slc_max_u64(info->block_count, 1));
     const double nnz = (double)info->nnz * store->manifest.layout_count;
     struct slc_store_trial trial;
-    enum slc_status status = SLC_OK;
 
     if (workers == 0) {
         return slc_fail_budget(err, args->memory, fixed + each, "checking this store");
     }
-    forecast->read_bytes = session_store_bytes(&store->manifest);
+    forecast->read_bytes = slc_manifest_file_bytes(&store->manifest);
     /* Files of names are read whole, and then piece by piece. */
     for (unsigned i = 0; i < store->manifest.names_count; i++) {
         forecast->read_bytes += store->manifest.names[i].file_bytes;
@@ -111,19 +110,17 @@ static enum slc_status forecast_check(const struct arguments *args,
                     "program, libraries, index of blocks");
     forecast_buffer(forecast, "workers", workers * each, "a block and a decoder for each thread");
     if (!args->forecast.no_probe) {
-        status =
-            slc_store_trial(NULL, store->reader, forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS,
-                            NULL, &trial, err);
+        SLC_TRY(slc_store_trial(NULL, store->reader,
+                                forecast->brief ? BRIEF_SECONDS : TRIAL_SECONDS, NULL, &trial,
+                                err));
     }
-    SLC_TRY(status);
     if (!args->forecast.no_probe && (trial.nnz > 0 || info->nnz == 0)) {
         forecast_try_drives(forecast, slc_reader_path(store->reader));
         forecast_phase(forecast, "begin");
         forecast_part(forecast, "opening", FORECAST_START_SECONDS);
         forecast_phase(forecast, "check");
         forecast_part(forecast, "reading",
-                      forecast->read_rate > 0 ? (double)forecast->read_bytes / forecast->read_rate
-                                              : 0);
+                      slc_ratio((double)forecast->read_bytes, forecast->read_rate));
         forecast_part(forecast, args->fast ? "checksums" : "decoding",
                       (args->fast ? CHECKSUM_SHARE : CHECKED_DECODING) * trial.decode_seconds *
                           nnz / (double)workers);
@@ -172,12 +169,10 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
 static enum slc_status dry_run(const struct job *job, struct slc_error *err)
 {
     struct forecast forecast = begin_forecast(job->args);
-    enum slc_status status = judge_path(job, &forecast, err);
 
-    if (status == SLC_OK && !job->args->forecast.json) {
-        printf("Would check %s\n", job->path);
-    }
-    return status == SLC_OK ? forecast_report(&forecast, job->args->forecast.json, err) : status;
+    SLC_TRY(judge_path(job, &forecast, err));
+    return forecast_dry_run(&forecast, job->args->forecast.json, err, "Would check %s\n",
+                            job->path);
 }
 
 /* A signal ends a check at once: it changes nothing. */
@@ -232,7 +227,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     if (!args.quiet) {
         printf("%s is sound: %" PRIu64 " files, %" PRIu64 " block%s, %s nonzeros", operands.text[0],
-               report.files, report.blocks, report.blocks == 1 ? "" : "s",
+               report.files, report.blocks, plural(report.blocks),
                format_count(&count, report.layouts > 0 ? report.nnz / report.layouts : 0));
         if (report.layouts > 1) {
             printf(" in each of %" PRIu64 " layouts", report.layouts);

@@ -2,7 +2,6 @@
  * input. */
 #include "convert/ingest/convert.h"
 #include "tools/build/build_options.h"
-#include "tools/build/reshape_options.h"
 #include "tools/forecast/forecast_convert.h"
 #include "tools/options/input_options.h"
 #include "tools/progress/cleanup.h"
@@ -138,34 +137,19 @@ static enum slc_status fill_csv(const struct arguments *args,
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
-    const enum slc_status status =
-        input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    if (!slc_codec_parse(args->build.codec, &out->codec)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
-                        args->build.codec);
-    }
+    SLC_TRY(input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err));
+    SLC_TRY(build_codec(&args->build, &out->codec, err));
     out->dims_order = args->dims.order;
     for (unsigned n = 0; n < args->dims.order; n++) {
         out->dims[n] = args->dims.length[n];
     }
     out->relabel = build_relabel(&args->build);
-    out->block_bytes = args->build.block_bytes;
-    out->memory_bytes = args->build.memory;
-    out->temp_folder = args->build.temp_dir;
-    out->max_temp = args->build.max_temp;
-    out->threads = build_threads(&args->build);
-    out->overwrite = args->build.force;
+    BUILD_SET(out, &args->build);
     out->restart = args->restart;
     out->commit_seconds = args->commit_seconds;
-    out->progress = progress_phase;
-    out->publishing = cleanup_publishing;
-    return reshape_transforms(&args->transforms, &out->transforms, err) == SLC_OK
-               ? build_fibers(&args->build, &out->fibers, &out->run, err)
-               : SLC_ERR_USAGE;
+    SLC_TRY(reshape_transforms(&args->transforms, &out->transforms, err));
+    return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
 /* Coordinates of .npy files count from 0, as they do in NumPy: say where they hardly do. */
@@ -238,7 +222,7 @@ static void print_report(const struct slc_convert_report *report,
     build_report(build, report->order, report->dims);
     printf("  %-12s %.2fs in all; reading %.2fs, parsing %.2fs (%s/s)\n", "time",
            report->total_seconds, report->read_seconds, report->parse_seconds,
-           format_data(&a, read > 0 ? (double)report->text_bytes / read : 0));
+           format_data(&a, slc_ratio((double)report->text_bytes, read)));
     if (build->commit_seconds > 0) {
         printf("  %-12s %.2fs, %.1f %% of the time, for what an interrupted run would go on with\n",
                "commits", build->commit_seconds,

@@ -7,13 +7,11 @@
 #include "tools/cmd/cpd/cpd_run.h"
 #include "tools/forecast/probe.h"
 #include "tools/progress/console.h"
+#include "tools/progress/log_json.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/run_log.h"
 #include "tools/progress/signals.h"
 #include "tools/report/devices_report.h"
-#include "tools/report/gpu_report.h"
 #include "tools/report/report.h"
-#include "tools/report/run_json.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
 
@@ -230,9 +228,7 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     enum slc_status status =
         cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err);
 
-    if (status == SLC_OK) {
-        status = session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err);
-    }
+    SLC_THEN(status, session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err));
     if (status == SLC_OK) {
         fill_options(cpd);
         status =
@@ -251,12 +247,8 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
                                      cpd->output.own_checkpoint, args->restart, err);
         cpd->als.checkpoint = cpd->checkpoint.file;
     }
-    if (status == SLC_OK) {
-        status = cpd_output_lock(&cpd->output, cpd->checkpoint.folder, err);
-    }
-    if (status == SLC_OK) {
-        status = keep_order(cpd, err);
-    }
+    SLC_THEN(status, cpd_output_lock(&cpd->output, cpd->checkpoint.folder, err));
+    SLC_THEN(status, keep_order(cpd, err));
     if (status == SLC_OK) {
         if (cpd->sweep == NULL &&
             (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL)) {
@@ -489,12 +481,8 @@ static int run(const struct command *command, int argc, char **argv)
     cpd.args.session.plan_only = cpd.args.dry_run;
     cpd.args.rank = cpd.args.ranks.number[0];
     status = cpd_holdout_parse(cpd.args.holdout, &cpd.args.session.holdout, &err);
-    if (status == SLC_OK) {
-        status = signals_start(NULL, NULL, &err);
-    }
-    if (status == SLC_OK) {
-        status = log_json_open(cpd.args.log_json, &cpd.log, &err);
-    }
+    SLC_THEN(status, signals_start(NULL, NULL, &err));
+    SLC_THEN(status, log_json_open(cpd.args.log_json, &cpd.log, &err));
     if (status != SLC_OK) {
         code = fail(&cpd, status, &err);
     } else if (cpd.args.dry_run) {

@@ -2,20 +2,29 @@
  * sluice export: a store becomes FROSTT text again, the factors of a run another form of factors;
  * no bit of any value is lost.
  */
+#include "base/error/clock.h"
+#include "base/error/error.h"
+#include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "convert/export/export.h"
 #include "convert/export/export_form.h"
+#include "report/export_run.h"
+#include "storage/file/output.h"
+#include "storage/model/model.h"
+#include "storage/model/model_forms.h"
 #include "storage/model/run_folder.h"
+#include "tools/forecast/forecast.h"
 #include "tools/forecast/forecast_ahead.h"
 #include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
-#include "tools/report/export_run.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,20 +122,134 @@ static enum slc_status choose_form(const struct arguments *args,
                : status;
 }
 
+/* What a number is as text, "-1.2345678901234567e-01" and a separator: half of them are negative.
+ */
+#define NUMBER_BYTES 23.5
+enum {
+    TOUCHED_BYTES = 2 << 20, /* of the program and libraries, later */
+    TRIAL_NUMBERS = 4096     /* of a trial of formatting: a millisecond or two */
+};
+
+/* Seconds of a number. */
+static double try_formatting(void)
+{
+    const uint64_t start_ns = slc_clock_thread_ns();
+    char text[40];
+    int bytes = 0;
+
+    for (int i = 0; i < TRIAL_NUMBERS; i++) {
+        bytes += snprintf(text, sizeof text, "%.16e ", 1.0 / (i + 3));
+    }
+    return bytes > 0 ? 1e-9 * (double)(slc_clock_thread_ns() - start_ns) / TRIAL_NUMBERS : 0;
+}
+
+/* The export of a run's factors. */
+struct model_job {
+    const struct arguments *args;
+    struct slc_export_run_options asked;
+};
+
+/* What it would take. */
+static enum slc_status forecast_model(const struct model_job *job,
+                                      bool brief,
+                                      struct slc_export_run_report *found,
+                                      struct forecast *forecast,
+                                      struct slc_error *err)
+{
+    const bool text = job->asked.form != SLC_MODEL_MATLAB;
+    char *first;
+
+    SLC_TRY(slc_export_run_judge(&job->asked, found, err));
+    first = slc_run_folder_factor(job->asked.run, 0);
+    if (first == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    }
+    *forecast = (struct forecast){.command = "export",
+                                  .brief = brief,
+                                  .budget_bytes = job->args->memory,
+                                  .output = job->asked.output,
+                                  .passes = "one over the factors, one over the output",
+                                  .free_bytes = UINT64_MAX,
+                                  .read_bytes = found->factor_bytes};
+    forecast->written_bytes =
+        text ? (uint64_t)(NUMBER_BYTES * (double)found->numbers) : forecast->read_bytes;
+    forecast->final_bytes = forecast->written_bytes;
+    forecast_buffer(forecast, "process", slc_memory_resident() + TOUCHED_BYTES,
+                    "program, libraries, readers");
+    forecast_buffer(forecast, "writing",
+                    SLC_MODEL_PIECE_NUMBERS * sizeof(double) + SLC_OUTPUT_BUFFER_BYTES,
+                    "rows of a factor, and what they become");
+    forecast->memory_bytes = forecast->buffer[0].bytes + forecast->buffer[1].bytes;
+    if (!job->args->forecast.no_probe) {
+        forecast_try_drives(forecast, first);
+        forecast_phase(forecast, "begin");
+        forecast_part(forecast, "opening", FORECAST_START_SECONDS);
+        forecast_phase(forecast, "export");
+        forecast_part(forecast, "reading",
+                      slc_ratio((double)forecast->read_bytes, forecast->read_rate));
+        forecast_part(forecast, "formatting", text ? try_formatting() * (double)found->numbers : 0);
+        forecast_part(forecast, "writing",
+                      slc_ratio((double)forecast->written_bytes, forecast->write_rate));
+    }
+    slc_free(first);
+    return SLC_OK;
+}
+
+static enum slc_status
+judge_model_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
+{
+    struct slc_export_run_report found;
+
+    return forecast_model(context, true, &found, forecast, err);
+}
+
+/* A signal removes what is unfinished. */
+static enum slc_status
+watch(void *context, unsigned count, const char *const *paths, struct slc_error *err)
+{
+    struct cleanup_outputs outputs = {.count = count};
+
+    (void)context;
+    for (unsigned f = 0; f < count; f++) {
+        outputs.paths[f] = paths[f];
+    }
+    return cleanup_watch_all(&outputs, err);
+}
+
 static enum slc_status export_model(const struct arguments *args,
                                     const struct operands *operands,
                                     const struct slc_export_form *form,
                                     struct slc_error *err)
 {
-    const struct export_run_options export_options = {.run = operands->text[0],
-                                                      .output = operands->text[1],
-                                                      .form = form->model,
-                                                      .memory_bytes = args->memory,
-                                                      .overwrite = args->force,
-                                                      .quiet = args->quiet,
-                                                      .forecast = args->forecast};
+    const struct model_job job = {.args = args,
+                                  .asked = {.run = operands->text[0],
+                                            .output = operands->text[1],
+                                            .form = form->model,
+                                            .memory_bytes = args->memory,
+                                            .overwrite = args->force,
+                                            .writing = watch,
+                                            .written = cleanup_publishing}};
+    struct slc_export_run_report report;
+    struct forecast_ahead ahead;
 
-    return export_run(&export_options, err);
+    if (args->forecast.dry_run) {
+        struct forecast forecast;
+
+        SLC_TRY(forecast_model(&job, false, &report, &forecast, err));
+        return forecast_dry_run(&forecast, args->forecast.json, err,
+                                "Would export the factors of %s to %s\n", job.asked.run,
+                                report.first);
+    }
+    forecast_ahead(&ahead, args->quiet, job.asked.run, judge_model_ahead, &job);
+    SLC_TRY(slc_export_run(&job.asked, &report, err));
+    if (!args->quiet) {
+        printf("Exported %u factors of rank %" PRIu32 " to %s\n", report.order, report.rank,
+               report.first);
+    }
+    /* Of files side by side no size is compared. */
+    forecast_compare(&ahead, args->quiet,
+                     form->model == SLC_MODEL_SPLATT ? NULL : job.asked.output);
+    return SLC_OK;
 }
 
 /* The export of a tensor. */
@@ -147,16 +270,14 @@ static void judge_time(const struct tensor_job *job,
     forecast_phase(forecast, "begin");
     forecast_part(forecast, "opening", FORECAST_START_SECONDS);
     forecast_phase(forecast, "export");
-    forecast_part(forecast, "reading",
-                  forecast->read_rate > 0 ? (double)found->read_bytes / forecast->read_rate : 0);
+    forecast_part(forecast, "reading", slc_ratio((double)found->read_bytes, forecast->read_rate));
     forecast_part(forecast, "formatting",
                   (job->form->text ? IN_ORDER : 1) *
                       (found->decode_seconds + found->format_seconds));
     if (found->in_parts) {
         forecast_phase(forecast, "write");
     }
-    forecast_part(forecast, "writing",
-                  forecast->write_rate > 0 ? found->output_bytes / forecast->write_rate : 0);
+    forecast_part(forecast, "writing", slc_ratio(found->output_bytes, forecast->write_rate));
 }
 
 static enum slc_status forecast_export(const struct tensor_job *job,
@@ -167,13 +288,10 @@ static enum slc_status forecast_export(const struct tensor_job *job,
 {
     const struct slc_export_options *asked = job->asked;
     const double trial = job->args->forecast.no_probe ? 0 : brief ? BRIEF_SECONDS : TRIAL_SECONDS;
-    const enum slc_status status =
-        job->form->text ? slc_export_forecast(asked, trial, found, err)
-                        : slc_export_lists_forecast(asked, job->form->lists, trial, found, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(job->form->text
+                ? slc_export_forecast(asked, trial, found, err)
+                : slc_export_lists_forecast(asked, job->form->lists, trial, found, err));
     *forecast = (struct forecast){.command = "export",
                                   .brief = brief,
                                   .budget_bytes = job->args->memory,
@@ -201,24 +319,18 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
     return forecast_export(context, true, &found, forecast, err);
 }
 
-/* What it would take, and whether the disk has room. */
 static enum slc_status dry_run(const struct tensor_job *job, struct slc_error *err)
 {
     struct slc_export_forecast found;
     struct forecast forecast;
     char passes[64];
-    enum slc_status status = forecast_export(job, false, &found, &forecast, err);
 
-    if (status == SLC_OK) {
-        (void)snprintf(passes, sizeof passes, "%" PRIu64 " over the store, 1 over the output",
-                       found.scans);
-        forecast.passes = passes;
-        status = forecast_check_room(&forecast, err);
-    }
-    if (status == SLC_OK && !job->args->forecast.json) {
-        printf("Would export %s to %s\n", job->asked->store, job->asked->output);
-    }
-    return status == SLC_OK ? forecast_report(&forecast, job->args->forecast.json, err) : status;
+    SLC_TRY(forecast_export(job, false, &found, &forecast, err));
+    (void)snprintf(passes, sizeof passes, "%" PRIu64 " over the store, 1 over the output",
+                   found.scans);
+    forecast.passes = passes;
+    return forecast_dry_run(&forecast, job->args->forecast.json, err, "Would export %s to %s\n",
+                            job->asked->store, job->asked->output);
 }
 
 static enum slc_status export_tensor(const struct arguments *args,
@@ -239,25 +351,19 @@ static enum slc_status export_tensor(const struct arguments *args,
     struct forecast_ahead ahead;
     struct format_text count;
     uint64_t lines = 0;
-    enum slc_status status =
-        cleanup_watch(args->forecast.dry_run ? "-" : export_options.output, err);
 
-    if (status == SLC_OK && to_stdout && !form->text) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "--format %s is written in many places at once: name a file, not -",
-                          form->name);
+    SLC_TRY(cleanup_watch(args->forecast.dry_run ? "-" : export_options.output, err));
+    if (to_stdout && !form->text) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--format %s is written in many places at once: name a file, not -",
+                        form->name);
     }
-    if (status == SLC_OK && args->forecast.dry_run) {
+    if (args->forecast.dry_run) {
         return dry_run(&job, err);
     }
-    if (status == SLC_OK) {
-        forecast_ahead(&ahead, args->quiet, export_options.store, judge_ahead, &job);
-        status = form->text ? slc_export_tns(&export_options, &lines, err)
-                            : slc_export_lists(&export_options, form->lists, &lines, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    forecast_ahead(&ahead, args->quiet, export_options.store, judge_ahead, &job);
+    SLC_TRY(form->text ? slc_export_tns(&export_options, &lines, err)
+                       : slc_export_lists(&export_options, form->lists, &lines, err));
     console_settle();
     if (!args->quiet && form->text && !to_stdout) {
         printf("Exported %s rows to %s, indices from %u\n", format_count(&count, lines),
@@ -305,13 +411,9 @@ static int run(const struct command *command, int argc, char **argv)
     if (status == SLC_OK && !is_run) {
         status = is_sweep(operands.text[0], &is_run, &err);
     }
-    if (status == SLC_OK) {
-        status = choose_form(&args, operands.text[1], is_run, &form, &err);
-    }
-    if (status == SLC_OK) {
-        status = is_run ? export_model(&args, &operands, form, &err)
-                        : export_tensor(&args, &operands, form, &err);
-    }
+    SLC_THEN(status, choose_form(&args, operands.text[1], is_run, &form, &err));
+    SLC_THEN(status, is_run ? export_model(&args, &operands, form, &err)
+                            : export_tensor(&args, &operands, form, &err));
     return status == SLC_OK ? 0 : console_error(&err);
 }
 

@@ -100,10 +100,7 @@ parse_distribution(const char *text, struct slc_generate_options *out, struct sl
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_generate_options *out, struct slc_error *err)
 {
-    if (!slc_codec_parse(args->build.codec, &out->codec)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
-                        args->build.codec);
-    }
+    SLC_TRY(build_codec(&args->build, &out->codec, err));
     out->order = args->dims.order;
     for (unsigned n = 0; n < args->dims.order; n++) {
         out->dims[n] = args->dims.length[n];
@@ -113,17 +110,9 @@ fill_options(const struct arguments *args, struct slc_generate_options *out, str
     out->noise = args->noise;
     out->seed = args->seed;
     out->relabel = build_relabel(&args->build);
-    out->block_bytes = args->build.block_bytes;
-    out->memory_bytes = args->build.memory;
-    out->temp_folder = args->build.temp_dir;
-    out->max_temp = args->build.max_temp;
-    out->threads = build_threads(&args->build);
-    out->overwrite = args->build.force;
-    out->progress = progress_phase;
-    out->publishing = cleanup_publishing;
-    return build_fibers(&args->build, &out->fibers, &out->run, err) == SLC_OK
-               ? parse_distribution(args->dist, out, err)
-               : SLC_ERR_USAGE;
+    BUILD_SET(out, &args->build);
+    SLC_TRY(build_fibers(&args->build, &out->fibers, &out->run, err));
+    return parse_distribution(args->dist, out, err);
 }
 
 static void print_report(const struct slc_generate_options *options_used,
@@ -156,14 +145,13 @@ static void judge_time(const struct slc_generate_forecast *found, struct forecas
     forecast_part(forecast, "syncing", ALWAYS_SECONDS);
     forecast_phase(forecast, found->store ? "collect" : "write");
     forecast_part(forecast, "drawing", found->draw_seconds + found->scatter_seconds);
-    forecast_part(forecast, found->store ? "spilling" : "writing",
-                  writes > 0
-                      ? (double)(found->store ? found->spill_bytes : found->output_bytes) / writes
-                      : 0);
+    forecast_part(
+        forecast, found->store ? "spilling" : "writing",
+        slc_ratio((double)(found->store ? found->spill_bytes : found->output_bytes), writes));
     if (found->store) {
         forecast_phase(forecast, "write");
         forecast_part(forecast, "sorting", found->sort_seconds + found->encode_seconds);
-        forecast_part(forecast, "writing", writes > 0 ? (double)found->output_bytes / writes : 0);
+        forecast_part(forecast, "writing", slc_ratio((double)found->output_bytes, writes));
     }
 }
 
@@ -180,14 +168,11 @@ forecast_generate(const void *context, struct forecast *forecast, struct slc_err
     const struct slc_generate_options *generate = job->generate;
     const bool to_file = strcmp(generate->output, "-") != 0;
     struct slc_generate_forecast found;
-    enum slc_status status = slc_generate_forecast(generate, &found, err);
 
-    if (status == SLC_OK && found.store) {
-        status =
-            slc_build_folder_check(slc_files_system(), generate->output, generate->overwrite, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(slc_generate_forecast(generate, &found, err));
+    if (found.store) {
+        SLC_TRY(
+            slc_build_folder_check(slc_files_system(), generate->output, generate->overwrite, err));
     }
     *forecast = (struct forecast){
         .command = "generate",
@@ -221,15 +206,10 @@ static enum slc_status dry_run(const struct arguments *args,
 {
     const struct job job = {.generate = generate, .no_probe = args->forecast.no_probe};
     struct forecast forecast;
-    enum slc_status status = forecast_generate(&job, &forecast, err);
 
-    if (status == SLC_OK) {
-        status = forecast_check_room(&forecast, err);
-    }
-    if (status == SLC_OK && !args->forecast.json) {
-        printf("Would generate %s\n", generate->output);
-    }
-    return status == SLC_OK ? forecast_report(&forecast, args->forecast.json, err) : status;
+    SLC_TRY(forecast_generate(&job, &forecast, err));
+    return forecast_dry_run(&forecast, args->forecast.json, err, "Would generate %s\n",
+                            generate->output);
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -9,13 +9,74 @@
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
-#include "tools/report/info_checkpoint.h"
 #include "tools/session/commands.h"
 #include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+static void print_checkpoint(const struct slc_saved_run *run)
+{
+    const struct slc_checkpoint_reader *reader = run->reader;
+    const struct slc_cp_saved *saved = &run->saved;
+    const struct slc_checkpoint_info *info = slc_checkpoint_reader_info(reader);
+    struct format_text bytes;
+    struct format_text seconds;
+    char written[32];
+
+    printf("%s\n", slc_checkpoint_reader_path(reader));
+    printf("  %-18s %" PRIu64 ", whole, %s in %u sections, of %s\n", "generation", info->generation,
+           format_data(&bytes, (double)info->file_bytes), info->section_count,
+           slc_saved_run_written(saved->written, written, sizeof written));
+    printf("  %-18s iteration %u, mode %u%s\n", "goes on with", saved->iterations + 1,
+           saved->mode_order[saved->place] + 1,
+           saved->pending != SLC_MAX_ORDER ? ", whose MTTKRP it has" : "");
+    if (saved->part.position != 0) {
+        printf("  %-18s behind %" PRIu64 " %s of a pass for %s\n", "", saved->part.position,
+               saved->part.fused ? "ranges of rows" : "blocks",
+               saved->part.fused ? "it and the next mode" : "it");
+    }
+    printf("  %-18s %.8f after %u iteration%s\n", "fit", saved->fit, saved->iterations,
+           plural(saved->iterations));
+    printf("  %-18s %s so far, resumed %u time%s; %" PRIu64 " checkpoint%s in %.3fs\n", "time",
+           format_seconds(&seconds, saved->times.total), saved->checkpoints.resumes,
+           plural(saved->checkpoints.resumes), saved->checkpoints.count,
+           plural(saved->checkpoints.count), saved->checkpoints.seconds);
+    for (const char *line = run->identity; *line != '\0';) {
+        const size_t length = strcspn(line, "\n");
+        const char *equals = memchr(line, '=', length);
+        const int name = equals != NULL ? (int)(equals - line) : 0;
+
+        if (equals != NULL) {
+            printf("  %-18.*s %.*s\n", name, line, (int)length - name - 1, equals + 1);
+        }
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* Prints what it holds, as text or as one JSON object. The exit code. */
+static int info_checkpoint(const char *path, bool json)
+{
+    struct slc_saved_run run;
+    struct slc_error err = SLC_ERROR_INIT;
+    json_t *object = NULL;
+    enum slc_status status = slc_saved_run_open(path, false, &run, &err);
+
+    if (status != SLC_OK) {
+        return console_error(&err);
+    }
+    if (json) {
+        status = slc_saved_run_json(&run, &object, &err);
+        SLC_THEN(status, json_out_print(object, &err));
+    } else {
+        print_checkpoint(&run);
+    }
+    slc_saved_run_close(&run);
+    return status == SLC_OK ? 0 : console_error(&err);
+}
 
 struct arguments {
     bool json;
@@ -66,7 +127,7 @@ static double ideal_bits(const struct slc_manifest *manifest)
 
 static double index_bits(const struct slc_manifest *manifest, const struct slc_store_layout *layout)
 {
-    return manifest->nnz > 0 ? 8.0 * (double)layout->index_bytes / (double)manifest->nnz : 0;
+    return slc_ratio(8.0 * (double)layout->index_bytes, (double)manifest->nnz);
 }
 
 /*
@@ -122,9 +183,7 @@ static enum slc_status look_into(const struct slc_store *store,
                                                    slc_memory_total(), &reader, err);
 
     *stats = (struct layout_stats){.count = 0};
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     stats->run = slc_reader_info(reader)->keys.run;
     stats->fibers = slc_reader_info(reader)->fiber_count;
     stats->count = slc_reader_info(reader)->partition_count;
@@ -174,9 +233,7 @@ find_out(const struct slc_store *store, bool json, struct findings *findings, st
         } else {
             status = look_into(store, &manifest->layouts[i], &findings->layouts[i], err);
         }
-        if (status == SLC_OK) {
-            status = find_file(store, &manifest->layouts[i], &findings->files[i], err);
-        }
+        SLC_THEN(status, find_file(store, &manifest->layouts[i], &findings->files[i], err));
     }
     return status;
 }
@@ -288,7 +345,7 @@ static int print_json(const struct slc_store *store, const struct findings *find
         "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64", "sum_of_squares",
         manifest->sum_of_squares, "norm", sqrt(manifest->sum_of_squares), "content_sum",
         slc_json_hex(manifest->content_sum), "store_bytes",
-        (json_int_t)session_store_bytes(manifest), "bytes_per_nonzero",
+        (json_int_t)slc_manifest_file_bytes(manifest), "bytes_per_nonzero",
         session_bytes_per_nonzero(manifest), "ideal_index_bits", ideal_bits(manifest), "key_bits",
         (json_int_t)info->keys.bits, "tile_count", (json_int_t)info->tile_count, "max_block_bytes",
         (json_int_t)info->max_block_bytes, "layouts", layouts, "relabelled_modes",
@@ -309,7 +366,7 @@ static void print_modes(const struct slc_store *store, const struct used_range *
         slc_text_make_plain(title);
         printf("  %-12s %s%s%s long, %u bit%s", n == 0 ? "modes" : "", title,
                *title != '\0' ? ", " : "", format_count(&length, manifest->dims[n]),
-               info->keys.mode_bits[n], info->keys.mode_bits[n] == 1 ? "" : "s");
+               info->keys.mode_bits[n], plural(info->keys.mode_bits[n]));
         if (manifest->nnz > 0) {
             printf(", used from %" PRIu64 " to %" PRIu64, ranges[n].low + 1, ranges[n].high + 1);
         }
@@ -334,7 +391,7 @@ print_layout(const struct slc_manifest *manifest, unsigned i, const struct layou
 
     printf("  %-12s %s, codec %s, %s in %" PRIu64 " block%s\n", i == 0 ? "layouts" : "",
            layout->file, slc_codec_name(layout->codec), format_data(&a, (double)layout->file_bytes),
-           layout->block_count, layout->block_count == 1 ? "" : "s");
+           layout->block_count, plural(layout->block_count));
     printf("  %-12s coordinates %.2f bits per nonzero (log2(e * cells / nonzeros): %.2f)\n", "",
            index_bits(manifest, layout), ideal_bits(manifest));
     if (layout->layout == SLC_LAYOUT_FIBER) {
@@ -346,9 +403,9 @@ print_layout(const struct slc_manifest *manifest, unsigned i, const struct layou
     }
     if (layout->layout == SLC_LAYOUT_SORTED) {
         printf("  %-12s sorted by mode %u: %" PRIu64 " partition%s of %s to %s nonzeros", "",
-               layout->layout_mode + 1, stats->count, stats->count == 1 ? "" : "s",
+               layout->layout_mode + 1, stats->count, plural(stats->count),
                format_count(&a, stats->smallest_nnz), format_count(&b, stats->largest_nnz));
-        printf(", %" PRIu64 " row%s split\n", stats->split_rows, stats->split_rows == 1 ? "" : "s");
+        printf(", %" PRIu64 " row%s split\n", stats->split_rows, plural(stats->split_rows));
     }
 }
 
@@ -378,7 +435,7 @@ static void print_origin(const struct slc_store_origin *found)
 
         slc_text_make_plain(last->source);
         printf("  %-12s %u input%s, the last %s with %s entries\n", "appended",
-               origin.appended_count, origin.appended_count == 1 ? "" : "s", last->source,
+               origin.appended_count, plural(origin.appended_count), last->source,
                format_count(&a, last->entries));
     }
 }
@@ -409,10 +466,10 @@ static void print_text(const struct slc_store *store, const struct findings *fin
     }
     printf("  %-12s largest %s, %s nonzeros; %" PRIu64 " tile%s in all\n", "blocks",
            format_memory(&a, info->max_block_bytes), format_count(&b, info->max_block_nnz),
-           info->tile_count, info->tile_count == 1 ? "" : "s");
+           info->tile_count, plural(info->tile_count));
     printf("  %-12s %.2f bytes per nonzero, %s in all\n", "size",
            session_bytes_per_nonzero(manifest),
-           format_data(&a, (double)session_store_bytes(manifest)));
+           format_data(&a, (double)slc_manifest_file_bytes(manifest)));
     print_origin(&manifest->origin);
 }
 

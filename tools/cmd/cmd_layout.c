@@ -1,25 +1,35 @@
 /* sluice layout: adds layouts to a store, or drops some, or tells which it has. */
+#include "base/memory/checked.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
+#include "convert/forecast/store_trial.h"
 #include "convert/layout/relayout.h"
 #include "convert/layout/restripe.h"
 #include "storage/file/stripes.h"
-#include "tools/options/layout_wish.h"
+#include "tools/forecast/forecast_ahead.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
-#include "tools/report/layout_report.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Further kinds of layouts. */
+enum { LAYOUT_KINDS = 2 };
+
 struct arguments {
-    struct layout_lists lists;
+    const char *sorted; /* modes to add sorted layouts of, as they were given, or NULL, .. */
+    const char *fiber;  /* .. and those with whole fibers */
+    const char *drop;   /* layouts */
+    const char *stripe; /* folders */
+    const char *of;     /* layouts to be moved; NULL: all */
+    bool gather;
     bool dry_run;
     uint64_t memory;
     uint64_t threads;
@@ -29,18 +39,334 @@ struct arguments {
     bool quiet;
 };
 
+/* Sets of modes of each kind, a bit each. */
+struct layout_wish {
+    uint32_t add[LAYOUT_KINDS];
+    uint32_t drop[LAYOUT_KINDS];
+    uint32_t move[LAYOUT_KINDS]; /* further layouts to be striped or gathered .. */
+    bool move_blco;              /* .. and the first .. */
+    bool move_all;               /* .. or whatever there is */
+};
+
+static const enum slc_layout_kind kinds[LAYOUT_KINDS] = {SLC_LAYOUT_SORTED, SLC_LAYOUT_FIBER};
+
+/* A mode from 1 to `order`, up to a comma or the end; 0 where it is something else. */
+static unsigned parse_mode(const char **text, unsigned order)
+{
+    unsigned mode = 0;
+
+    for (; **text >= '0' && **text <= '9' && mode <= order; ++*text) {
+        mode = mode * 10 + (unsigned)(**text - '0');
+    }
+    if ((**text != ',' && **text != '\0') || mode > order) {
+        return 0;
+    }
+    *text += **text == ',';
+    return mode;
+}
+
+/* The modes of a list, or all; NULL: none. Errors: SLC_ERR_USAGE. */
+static enum slc_status parse_modes(
+    const char *option, const char *list, unsigned order, uint32_t *modes, struct slc_error *err)
+{
+    const char *text = list;
+
+    if (list != NULL && strcmp(list, "all") == 0) {
+        *modes = (UINT32_C(1) << order) - 1;
+        return SLC_OK;
+    }
+    while (text != NULL && *text != '\0') {
+        const unsigned mode = parse_mode(&text, order);
+
+        if (mode == 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--%s '%s': modes from 1 to %u, with commas between, or all", option,
+                            list, order);
+        }
+        *modes |= UINT32_C(1) << (mode - 1);
+    }
+    return SLC_OK;
+}
+
+/* Layouts by their names, NULL: none; *blco, which may be NULL, for the first. Errors:
+ * SLC_ERR_USAGE. */
+static enum slc_status parse_layouts(const char *option,
+                                     const char *list,
+                                     unsigned order,
+                                     uint32_t *modes,
+                                     bool *blco,
+                                     struct slc_error *err)
+{
+    const char *text = list;
+
+    while (text != NULL && *text != '\0') {
+        const size_t first = blco == NULL                     ? 0
+                             : strncmp(text, "blco,", 5) == 0 ? 5
+                             : strcmp(text, "blco") == 0      ? 4
+                                                              : 0;
+        unsigned mode = 0;
+
+        text += first;
+        if (first > 0) {
+            *blco = true;
+            continue;
+        }
+        for (unsigned k = 0; k < LAYOUT_KINDS && mode == 0; k++) {
+            const char *name = slc_layout_name(kinds[k]);
+
+            if (strncmp(text, name, strlen(name)) == 0 && text[strlen(name)] == '-') {
+                text += strlen(name) + 1;
+                mode = parse_mode(&text, order);
+                modes[k] |= mode > 0 ? UINT32_C(1) << (mode - 1) : 0;
+                break;
+            }
+        }
+        if (mode == 0) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "--%s '%s': modes from 1 to %u, each as sorted-K or fiber-K, with "
+                            "commas between%s",
+                            option, list, order, blco != NULL ? ", or blco" : "");
+        }
+    }
+    return SLC_OK;
+}
+
+/* Of a store with so many modes. Errors: SLC_ERR_USAGE. */
+static enum slc_status parse_wish(const struct arguments *args,
+                                  unsigned order,
+                                  struct layout_wish *wish,
+                                  struct slc_error *err)
+{
+    wish->move_all = args->of == NULL;
+    SLC_TRY(parse_modes("sorted", args->sorted, order, &wish->add[0], err));
+    SLC_TRY(parse_modes("fiber", args->fiber, order, &wish->add[1], err));
+    SLC_TRY(parse_layouts("drop", args->drop, order, wish->drop, NULL, err));
+    SLC_TRY(parse_layouts("of", args->of, order, wish->move, &wish->move_blco, err));
+    if ((args->stripe != NULL) + args->gather > 1 ||
+        (args->of != NULL && args->stripe == NULL && !args->gather)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--of goes with one of --stripe and --gather, which do not go together");
+    }
+    if ((wish->add[0] & wish->drop[0]) != 0 || (wish->add[1] & wish->drop[1]) != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the same layout is to be added and dropped: drop it first to build it "
+                        "again");
+    }
+    return SLC_OK;
+}
+
+/* Whether a layout is to be striped or gathered. */
+static bool is_to_move(const struct layout_wish *wish, const struct slc_store_layout *layout)
+{
+    return wish->move_all ||
+           (layout->layout == SLC_LAYOUT_BLCO
+                ? wish->move_blco
+                : (wish->move[layout->layout == SLC_LAYOUT_FIBER] >> layout->layout_mode & 1) != 0);
+}
+
+/* What a run that adds layouts is expected to take, judged by the plan of each. */
+struct layout_expected {
+    struct forecast_ahead ahead;
+    const struct slc_relayout *layouts;
+    uint64_t made_bytes; /* of the files, as they turned out */
+    bool resumed;        /* some was there of an interrupted build: less is read and written */
+};
+
+/* The layouts of a store, from the manifest alone: another run may be changing the store, or
+ * replacing it. Errors: as slc_manifest_read. */
+static enum slc_status print_list(const char *store, struct slc_error *err)
+{
+    struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
+    enum slc_status status;
+    double nnz;
+
+    if (manifest == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
+    }
+    status = slc_manifest_read(slc_files_or_system(NULL), store, manifest, err);
+    nnz = status == SLC_OK && manifest->nnz > 0 ? (double)manifest->nnz : 1;
+    for (unsigned i = 0; status == SLC_OK && i < manifest->layout_count; i++) {
+        const struct slc_store_layout *layout = &manifest->layouts[i];
+        struct format_text size;
+
+        printf("%-14s %s in %" PRIu64 " block%s, %.2f bytes per nonzero, codec %s\n", layout->file,
+               format_data(&size, (double)layout->file_bytes), layout->block_count,
+               plural(layout->block_count), (double)layout->file_bytes / nnz,
+               slc_codec_name(layout->codec));
+    }
+    slc_free(manifest);
+    return status;
+}
+
+/* Which fibers the keys of a layout keep together. */
+static void print_run(const struct slc_fiber_run *run)
+{
+    if (run->bits > 0) {
+        printf("  %-12s of mode %u kept together, in runs of up to 2^%u indices\n", "fibers",
+               run->mode + 1, run->bits);
+    }
+}
+
+/* "sorted-1: 64 partitions, 0 rows in pieces" or "fiber-2: whole fibers of mode 2". */
+static void print_head(enum slc_layout_kind kind, unsigned mode, const struct slc_sorted_cuts *cuts)
+{
+    struct format_text a;
+
+    printf("%s-%u: ", slc_layout_name(kind), mode + 1);
+    if (kind == SLC_LAYOUT_SORTED) {
+        printf("%s partition%s, %" PRIu64 " row%s in pieces", format_count(&a, cuts->count),
+               plural(cuts->count), cuts->split_rows, plural(cuts->split_rows));
+    } else {
+        printf("whole fibers of mode %u", mode + 1);
+    }
+}
+
+/* As the nonzeros take now, half a page of padding for each partition and its entry. */
+static double disk_bytes(const struct slc_layout_info *info, const struct slc_sorted_plan *plan)
+{
+    return (double)info->file_bytes +
+           (double)plan->cuts.count * (2048.0 + 88.0 + 16.0 * info->order);
+}
+
+/* Of a trial of decoding. */
+#define TRIAL_SECONDS 0.3
+/* In times of decoding a nonzero: counting or gathering it in a scan; sorting and encoding it. */
+#define SCAN_OF_DECODE 4.0
+#define SORT_OF_DECODE 80.0
+/* What begin, syncs and end take. */
+#define ALWAYS_SECONDS 0.05
+
+/* What it would read, how long it would take, and whether the disk has room. */
+static enum slc_status judge(const struct slc_relayout *layouts,
+                             const struct slc_sorted_plan *plan,
+                             bool quiet,
+                             struct slc_error *err)
+{
+    const struct slc_reader *reader = layouts->store.reader;
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    const double scans = (double)plan->count_scans + (double)plan->batches;
+    const double work = (double)info->nnz / plan->workers;
+    struct forecast forecast = {.command = "layout", .output = slc_reader_path(reader)};
+    struct slc_store_trial trial;
+    struct format_text a;
+
+    SLC_TRY(slc_store_trial(NULL, reader, TRIAL_SECONDS, NULL, &trial, err));
+    forecast.final_bytes = (uint64_t)disk_bytes(info, plan);
+    if (trial.nnz > 0) {
+        forecast_try_drives(&forecast, slc_reader_path(reader));
+        forecast_phase(&forecast, "begin and end");
+        forecast_part(&forecast, "syncing", ALWAYS_SECONDS);
+        forecast_phase(&forecast, "scan");
+        forecast_part(&forecast, "reading",
+                      slc_ratio(scans * (double)info->file_bytes, forecast.read_rate));
+        forecast_part(&forecast, "decoding", SCAN_OF_DECODE * scans * work * trial.decode_seconds);
+        forecast_phase(&forecast, "write");
+        forecast_part(&forecast, "sorting", SORT_OF_DECODE * work * trial.decode_seconds);
+        forecast_part(&forecast, "writing",
+                      slc_ratio((double)forecast.final_bytes, forecast.write_rate));
+    }
+    SLC_TRY(forecast_check_room(&forecast, err));
+    if (!quiet) {
+        printf("  %-12s %s read\n", "bytes", format_data(&a, scans * (double)info->file_bytes));
+        forecast_print_time(&forecast);
+    }
+    return SLC_OK;
+}
+
+/* Of memory for encoders and the writer, that is touched (measured: 0.21 to 0.45). */
+#define ENCODERS_FILLED 0.35
+/* In times of a scan that counts: sorting, encoding and writing (measured: 1.2 to 3.6). */
+#define WRITE_OF_SCAN 2.5
+
+/* `planned` of struct slc_relayout_options; `expected` is a struct layout_expected. */
+static void layout_expect(void *expected, const struct slc_sorted_plan *plan)
+{
+    struct layout_expected *layout = expected;
+    struct forecast_told *told = &layout->ahead.told;
+    const struct slc_layout_info *info = slc_reader_info(layout->layouts->store.reader);
+    const double scan = slc_ratio(plan->count_seconds, plan->count_scans);
+    const uint64_t memory =
+        slc_memory_resident() + plan->area_bytes +
+        (uint64_t)(ENCODERS_FILLED * (double)(plan->need_bytes - plan->area_bytes));
+
+    told->memory_bytes = slc_max_u64(told->memory_bytes, memory);
+    told->read_bytes += (plan->count_scans + plan->batches) * info->file_bytes;
+    told->final_bytes += (uint64_t)disk_bytes(info, plan);
+    told->seconds +=
+        ALWAYS_SECONDS + plan->count_seconds + scan * ((double)plan->batches + WRITE_OF_SCAN);
+    layout->ahead.known = true;
+}
+
+/* What would be built. */
+static void print_plan(const struct slc_relayout *layouts,
+                       enum slc_layout_kind kind,
+                       unsigned mode,
+                       const struct slc_sorted_plan *plan)
+{
+    const struct slc_layout_info *info = slc_reader_info(layouts->store.reader);
+    struct format_text a, b;
+
+    print_head(kind, mode, &plan->cuts);
+    printf("\n  %-12s %u to %s, %" PRIu64 " to gather nonzeros\n", "scans", plan->count_scans,
+           kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "cut by keys", plan->batches);
+    print_run(&plan->keys.run);
+    printf("  %-12s %s with %u thread%s, %s of it for nonzeros\n", "memory",
+           format_memory(&a, plan->need_bytes), plan->workers, plural(plan->workers),
+           format_memory(&b, plan->area_bytes));
+    printf("  %-12s about %s\n", "disk", format_data(&a, disk_bytes(info, plan)));
+}
+
+/* What has been built; `verbose`: and by which scans, in which time. */
+static void print_report(const struct slc_relayout *layouts,
+                         enum slc_layout_kind kind,
+                         unsigned mode,
+                         const struct slc_sorted_report *report,
+                         bool verbose)
+{
+    const struct slc_sorted_cuts cuts = {.count = report->partitions,
+                                         .split_rows = report->split_rows};
+    double nnz = layouts->store.manifest.nnz > 0 ? (double)layouts->store.manifest.nnz : 1;
+    double seconds = report->count_seconds + report->gather_seconds + report->sort_seconds +
+                     report->emit_seconds;
+    struct format_text a, b;
+
+    print_head(kind, mode, &cuts);
+    if (kind == SLC_LAYOUT_FIBER) {
+        printf(", %s of them", format_count(&a, report->summary.fiber_count));
+    }
+    printf("; %s, %.2f bytes per nonzero; %.2fs, %snnz/s\n",
+           format_data(&a, (double)report->summary.file_bytes),
+           (double)report->summary.file_bytes / nnz, seconds,
+           format_scaled(&b, slc_ratio(nnz, seconds)));
+    if (report->kept_nnz > 0) {
+        printf("  %-12s %s nonzeros were there from an interrupted build\n", "resumed",
+               format_count(&a, report->kept_nnz));
+    }
+    if (verbose) {
+        printf("  %-12s %u to %s (%.2fs), %" PRIu64 " to gather nonzeros (%.2fs, and %.2fs "
+               "to sort them)\n",
+               "scans", report->count_scans,
+               kind == SLC_LAYOUT_SORTED ? "count rows and fibers" : "cut by keys",
+               report->count_seconds, report->gather_scans, report->gather_seconds,
+               report->sort_seconds);
+        print_run(&report->run);
+        printf("  %-12s %.2fs; all threads: encode %.2fs, write %.2fs\n", "output",
+               report->emit_seconds, report->encode_seconds, report->write_seconds);
+    }
+}
+
 static const struct option options[] = {
-    {"sorted", OPTION_STRING, offsetof(struct arguments, lists.sorted), .value = "MODES",
+    {"sorted", OPTION_STRING, offsetof(struct arguments, sorted), .value = "MODES",
      .help = "add layouts sorted by these modes: 1,3 or all"},
-    {"fiber", OPTION_STRING, offsetof(struct arguments, lists.fiber), .value = "MODES",
+    {"fiber", OPTION_STRING, offsetof(struct arguments, fiber), .value = "MODES",
      .help = "add layouts that keep whole fibers of these modes together: 2 or all"},
-    {"drop", OPTION_STRING, offsetof(struct arguments, lists.drop), .value = "LAYOUTS",
+    {"drop", OPTION_STRING, offsetof(struct arguments, drop), .value = "LAYOUTS",
      .help = "remove layouts, before others are added: sorted-1,fiber-2"},
-    {"stripe", OPTION_STRING, offsetof(struct arguments, lists.stripe), .value = "FOLDERS",
+    {"stripe", OPTION_STRING, offsetof(struct arguments, stripe), .value = "FOLDERS",
      .help = "move layouts out of the store, in stripes to these folders: /mnt/a,/mnt/b"},
-    {"gather", OPTION_FLAG, offsetof(struct arguments, lists.gather),
+    {"gather", OPTION_FLAG, offsetof(struct arguments, gather),
      .help = "move layouts back into the store"},
-    {"of", OPTION_STRING, offsetof(struct arguments, lists.of), .value = "LAYOUTS",
+    {"of", OPTION_STRING, offsetof(struct arguments, of), .value = "LAYOUTS",
      .help = "with --stripe and --gather, only these: blco,sorted-1; default: all"},
     {"dry-run", OPTION_FLAG, offsetof(struct arguments, dry_run),
      .help = "count rows and tell what would be built, read and written; change nothing"},
@@ -75,8 +401,8 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
         status = slc_relayout_plan(layouts, kind, mode, &plan, err);
         console_settle();
         if (status == SLC_OK) {
-            layout_print_plan(layouts, kind, mode, &plan);
-            status = layout_judge(layouts, &plan, args->quiet, err);
+            print_plan(layouts, kind, mode, &plan);
+            status = judge(layouts, &plan, args->quiet, err);
         }
         slc_sorted_plan_destroy(&plan);
         return status;
@@ -87,7 +413,7 @@ static enum slc_status add_layout(struct slc_relayout *layouts,
     expected->made_bytes += report.summary.file_bytes;
     expected->resumed = expected->resumed || report.kept_nnz > 0;
     if (!args->quiet) {
-        layout_print_report(layouts, kind, mode, &report, args->verbose);
+        print_report(layouts, kind, mode, &report, args->verbose);
         (void)fflush(stdout);
     }
     return SLC_OK;
@@ -148,7 +474,7 @@ static enum slc_status move_layout(struct slc_relayout *layouts,
     memcpy(file, layout->file, sizeof file);
     if (!args->dry_run) {
         status =
-            args->lists.gather
+            args->gather
                 ? slc_relayout_gather(layouts, layout->layout, layout->layout_mode, &changed, err)
                 : slc_relayout_stripe(layouts, layout->layout, layout->layout_mode,
                                       (const char *const *)folders, count, &changed, err);
@@ -160,9 +486,9 @@ static enum slc_status move_layout(struct slc_relayout *layouts,
                !changed        ? "is already "
                : args->dry_run ? "would be moved "
                                : "",
-               args->lists.gather ? "in the store\n" : "");
-        if (!args->lists.gather) {
-            printf("in %u stripe%s\n", count, count == 1 ? "" : "s");
+               args->gather ? "in the store\n" : "");
+        if (!args->gather) {
+            printf("in %u stripe%s\n", count, plural(count));
         }
         (void)fflush(stdout);
     }
@@ -178,19 +504,17 @@ static enum slc_status move_layouts(struct slc_relayout *layouts,
     const struct slc_manifest *manifest = &layouts->store.manifest;
     char *folders[SLC_MAX_STRIPES] = {NULL};
     unsigned count = 0, found = 0;
-    enum slc_status status = args->lists.stripe == NULL
-                                 ? SLC_OK
-                                 : parse_folders(args->lists.stripe, folders, &count, err);
+    enum slc_status status =
+        args->stripe == NULL ? SLC_OK : parse_folders(args->stripe, folders, &count, err);
 
     for (unsigned i = 0; i < manifest->layout_count && status == SLC_OK; i++) {
-        if (layout_is_to_move(wish, &manifest->layouts[i])) {
+        if (is_to_move(wish, &manifest->layouts[i])) {
             found++;
             status = move_layout(layouts, args, &manifest->layouts[i], folders, count, err);
         }
     }
     if (status == SLC_OK && found == 0) {
-        status =
-            slc_fail(err, SLC_ERR_USAGE, "the store has none of the layouts '%s'", args->lists.of);
+        status = slc_fail(err, SLC_ERR_USAGE, "the store has none of the layouts '%s'", args->of);
     }
     for (unsigned k = 0; k < SLC_MAX_STRIPES; k++) {
         free(folders[k]);
@@ -205,20 +529,20 @@ static enum slc_status change(struct slc_relayout *layouts,
 {
     const unsigned order = layouts->store.manifest.order;
     struct layout_wish wish = {.add = {0}};
-    enum slc_status status = layout_wish_parse(&args->lists, order, &wish, err);
+    enum slc_status status = parse_wish(args, order, &wish, err);
 
     for (unsigned i = 0; i < LAYOUT_KINDS * order && status == SLC_OK; i++) {
-        if (layout_has_mode(wish.drop[i / order], i % order)) {
-            status = drop_layout(layouts, args, layout_kinds[i / order], i % order, err);
+        if ((wish.drop[i / order] >> i % order & 1) != 0) {
+            status = drop_layout(layouts, args, kinds[i / order], i % order, err);
         }
     }
     for (unsigned i = 0; i < LAYOUT_KINDS * order && status == SLC_OK; i++) {
-        if (layout_has_mode(wish.add[i / order], i % order)) {
-            status = add_layout(layouts, args, expected, layout_kinds[i / order], i % order, err);
+        if ((wish.add[i / order] >> (i % order) & 1) != 0) {
+            status = add_layout(layouts, args, expected, kinds[i / order], i % order, err);
         }
     }
     SLC_TRY(status);
-    if ((args->lists.stripe != NULL || args->lists.gather)) {
+    if ((args->stripe != NULL || args->gather)) {
         SLC_TRY(move_layouts(layouts, args, &wish, err));
     }
     return SLC_OK;
@@ -240,18 +564,15 @@ change_store(const struct arguments *args, const char *store, struct slc_error *
         .progress = progress_phase,
         .planned = layout_expect,
         .planned_context = &expected};
+    struct format_text a, b;
     enum slc_status status = slc_relayout_open(&open, &layouts, err);
 
     forecast_begin(&expected.ahead);
-    if (status == SLC_OK) {
-        status = change(&layouts, args, &expected, err);
-    }
+    SLC_THEN(status, change(&layouts, args, &expected, err));
     if (status == SLC_OK && !expected.resumed) {
         forecast_compare_bytes(&expected.ahead, args->quiet, 0, expected.made_bytes);
     }
     if (status == SLC_OK && args->verbose) {
-        struct format_text a, b;
-
         printf("%s at most, budget %s\n", format_memory(&a, slc_memory_peak()),
                format_memory(&b, args->memory));
     }
@@ -261,7 +582,7 @@ change_store(const struct arguments *args, const char *store, struct slc_error *
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct arguments args = {.lists = {.sorted = NULL}};
+    struct arguments args = {.sorted = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     enum slc_status status;
@@ -273,12 +594,10 @@ static int run(const struct command *command, int argc, char **argv)
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
     status = signals_start(NULL, NULL, &err);
-    if (status == SLC_OK) {
-        status = args.lists.sorted == NULL && args.lists.fiber == NULL && args.lists.drop == NULL &&
-                         args.lists.stripe == NULL && args.lists.of == NULL && !args.lists.gather
-                     ? layout_print_list(operands.text[0], &err)
-                     : change_store(&args, operands.text[0], &err);
-    }
+    SLC_THEN(status, args.sorted == NULL && args.fiber == NULL && args.drop == NULL &&
+                             args.stripe == NULL && args.of == NULL && !args.gather
+                         ? print_list(operands.text[0], &err)
+                         : change_store(&args, operands.text[0], &err));
     if (status != SLC_OK) {
         console_settle();
         code = console_error(&err);

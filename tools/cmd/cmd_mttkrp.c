@@ -9,11 +9,10 @@
 #include "tools/forecast/probe.h"
 #include "tools/progress/console.h"
 #include "tools/progress/format.h"
+#include "tools/progress/log_json.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/run_log.h"
 #include "tools/progress/signals.h"
 #include "tools/report/devices_report.h"
-#include "tools/report/gpu_report.h"
 #include "tools/report/report.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
@@ -122,25 +121,16 @@ static enum slc_status compute(struct slc_session *session,
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
     if (status == SLC_OK) {
-        struct slc_session_pass made = {.mode = mode,
-                                        .factors = factors,
-                                        .output = &output,
-                                        .stop = signals_stop(),
-                                        .progress = show_progress,
-                                        .progress_context = &pass->mode};
-
-        status = slc_session_mttkrp(session, &made, err);
-        pass->choice = made.choice;
-        memcpy(pass->devices, made.devices, sizeof pass->devices);
-        memcpy(pass->hybrid, made.hybrid, sizeof pass->hybrid);
+        pass->factors = factors;
+        pass->output = &output;
+        pass->stop = signals_stop();
+        pass->progress = show_progress;
+        pass->progress_context = &pass->mode;
+        status = slc_session_mttkrp(session, pass, err);
     }
     console_settle();
-    if (status == SLC_OK) {
-        status = slc_relabel_rows(&session->store, mode, SLC_ROWS_OF_INPUT, &output, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_npy_write(slc_files_system(), args->output, &output, err);
-    }
+    SLC_THEN(status, slc_relabel_rows(&session->store, mode, SLC_ROWS_OF_INPUT, &output, err));
+    SLC_THEN(status, slc_npy_write(slc_files_system(), args->output, &output, err));
     for (unsigned n = 0; n < manifest->order; n++) {
         slc_matrix_destroy(&factors[n]);
     }
@@ -246,25 +236,15 @@ static int run(const struct command *command, int argc, char **argv)
     args.session.plan_only = args.dry_run;
     mode = (unsigned)args.mode - 1;
     status = signals_start(NULL, NULL, &err);
-    if (status == SLC_OK) {
-        status = slc_check_outside_stores(slc_files_system(), args.output, &err);
-    }
-    if (status == SLC_OK) {
-        status = slc_check_own_form(NULL, args.output, "\x93NUMPY", "a .npy file", &err);
-    }
-    if (status == SLC_OK) {
-        status = session_open(&session, operands.text[0], args.session.memory, &err);
-    }
+    SLC_THEN(status, slc_check_outside_stores(slc_files_system(), args.output, &err));
+    SLC_THEN(status, slc_check_own_form(NULL, args.output, "\x93NUMPY", "a .npy file", &err));
+    SLC_THEN(status, session_open(&session, operands.text[0], args.session.memory, &err));
     if (status == SLC_OK && mode >= session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", mode + 1,
                           session.store.manifest.order);
     }
-    if (status == SLC_OK) {
-        status = find_rank(&session.store.manifest, args.factors, mode, &rank, &err);
-    }
-    if (status == SLC_OK) {
-        status = session_plan(&session, &args.session, SLC_OP_MTTKRP, mode, rank, &err);
-    }
+    SLC_THEN(status, find_rank(&session.store.manifest, args.factors, mode, &rank, &err));
+    SLC_THEN(status, session_plan(&session, &args.session, SLC_OP_MTTKRP, mode, rank, &err));
     if (status == SLC_OK && args.dry_run) {
         status = dry_run(&session, &args, &err);
         args.quiet = true;

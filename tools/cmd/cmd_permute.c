@@ -1,5 +1,5 @@
 /* sluice permute: a store with its modes in another order. */
-#include "tools/build/reshape_options.h"
+#include "tools/build/build_options.h"
 #include "tools/progress/console.h"
 #include "tools/session/commands.h"
 

@@ -126,12 +126,8 @@ fill_options(struct prediction *prediction, const struct operands *operands, str
 {
     const struct arguments *args = &prediction->args;
     struct slc_predict_options *out = &prediction->options;
-    const enum slc_status status =
-        input_parse(&args->input, &out->dialect, &out->index_base, NULL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(input_parse(&args->input, &out->dialect, &out->index_base, NULL, err));
     out->input = operands->text[1];
     out->model = &prediction->model;
     out->overwrite = args->force;
@@ -196,11 +192,10 @@ static void judge_time(const struct prediction *prediction,
     forecast_part(forecast, "opening", FORECAST_START_SECONDS);
     forecast_phase(forecast, "predict");
     forecast_part(forecast, "reading",
-                  forecast->read_rate > 0 ? (double)forecast->read_bytes / forecast->read_rate : 0);
+                  slc_ratio((double)forecast->read_bytes, forecast->read_rate));
     forecast_part(forecast, "parsing and computing", found->parse_seconds + found->compute_seconds);
     forecast_part(forecast, "writing",
-                  forecast->write_rate > 0 ? (double)forecast->written_bytes / forecast->write_rate
-                                           : 0);
+                  slc_ratio((double)forecast->written_bytes, forecast->write_rate));
 }
 
 /* What it would take; the run's folder has been read, and its factors need not have been. */
@@ -214,11 +209,8 @@ static enum slc_status forecast_predictions(const struct prediction *prediction,
     const struct slc_predict_options *asked = &prediction->options;
     const uint64_t fixed = slc_memory_resident() + touched_bytes;
     const bool to_file = asked->form != SLC_PREDICT_NONE && strcmp(asked->output, "-") != 0;
-    const enum slc_status status = slc_predict_forecast(asked, found, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_predict_forecast(asked, found, err));
     *forecast = (struct forecast){.command = "predict",
                                   .brief = brief,
                                   .budget_bytes = budget_of(prediction),
@@ -264,48 +256,40 @@ static enum slc_status dry_run(const struct prediction *prediction, struct slc_e
     struct slc_predict_forecast found;
     struct forecast forecast;
     struct format_text a;
-    enum slc_status status = forecast_predictions(prediction, false, &found, &forecast, err);
 
-    if (status == SLC_OK) {
-        status = forecast_check_room(&forecast, err);
-    }
-    if (status == SLC_OK && !prediction->args.json) {
-        printf("Would predict the entries of %s\n", prediction->options.input);
-        printf("  %-12s %s%s\n", "entries", found.rows > 0 ? "about " : "unknown",
-               found.rows > 0 ? format_count(&a, found.rows) : "");
-    }
-    return status == SLC_OK ? forecast_report(&forecast, prediction->args.json, err) : status;
+    SLC_TRY(forecast_predictions(prediction, false, &found, &forecast, err));
+    return forecast_dry_run(&forecast, prediction->args.json, err,
+                            "Would predict the entries of %s\n"
+                            "  %-12s %s%s\n",
+                            prediction->options.input, "entries",
+                            found.rows > 0 ? "about " : "unknown",
+                            found.rows > 0 ? format_count(&a, found.rows) : "");
 }
 
 static enum slc_status
 read_model(struct prediction *prediction, const char *folder, struct slc_error *err)
 {
     struct slc_run_folder *run = &prediction->run;
-    enum slc_status status = slc_run_folder_read(slc_files_system(), folder, run, err);
 
+    SLC_TRY(slc_run_folder_read(slc_files_system(), folder, run, err));
     prediction->model.order = run->order;
     prediction->model.rank = run->rank;
-    if (status == SLC_OK && run->recorded && *run->record.dialect != '\0') {
-        prediction->options.store_dialect = run->record.dialect;
-        prediction->options.store_base = run->record.index_base;
-    }
-    if (status == SLC_OK) {
-        status = check_budget(prediction, err);
-    }
-    if (status == SLC_OK && prediction->args.dry_run) {
-        return SLC_OK;
-    }
-    if (status == SLC_OK) {
-        forecast_ahead(&prediction->ahead, prediction->args.quiet, prediction->options.input,
-                       judge_ahead, prediction);
-        status = slc_model_read(slc_files_system(), folder, SLC_F64, run->order, run->dims,
-                                SLC_MAX_ORDER, &run->rank, prediction->factors, err);
-    }
     prediction->model.lambda = run->lambda;
     for (unsigned n = 0; n < run->order; n++) {
         prediction->model.factors[n] = &prediction->factors[n];
     }
-    return status;
+    if (run->recorded && *run->record.dialect != '\0') {
+        prediction->options.store_dialect = run->record.dialect;
+        prediction->options.store_base = run->record.index_base;
+    }
+    SLC_TRY(check_budget(prediction, err));
+    if (prediction->args.dry_run) {
+        return SLC_OK;
+    }
+    forecast_ahead(&prediction->ahead, prediction->args.quiet, prediction->options.input,
+                   judge_ahead, prediction);
+    return slc_model_read(slc_files_system(), folder, SLC_F64, run->order, run->dims, SLC_MAX_ORDER,
+                          &run->rank, prediction->factors, err);
 }
 
 static json_t *real(double number)
@@ -366,35 +350,27 @@ static void print_summary(const struct prediction *prediction)
 static enum slc_status
 predict(struct prediction *prediction, const struct operands *operands, struct slc_error *err)
 {
-    enum slc_status status = fill_options(prediction, operands, err);
+    bool to_file;
 
-    if (status == SLC_OK) {
-        status = cleanup_watch(prediction->args.dry_run ? "-" : prediction->options.output, err);
-    }
-    if (status == SLC_OK) {
-        status = read_model(prediction, operands->text[0], err);
-    }
-    if (status == SLC_OK && prediction->args.dry_run) {
+    SLC_TRY(fill_options(prediction, operands, err));
+    SLC_TRY(cleanup_watch(prediction->args.dry_run ? "-" : prediction->options.output, err));
+    SLC_TRY(read_model(prediction, operands->text[0], err));
+    if (prediction->args.dry_run) {
         return dry_run(prediction, err);
     }
-    if (status == SLC_OK) {
-        status = slc_predict(&prediction->options, &prediction->report, err);
-    }
-    if (status == SLC_OK && prediction->args.json) {
-        status = print_json(prediction, operands->text[0], err);
-    } else if (status == SLC_OK) {
+    SLC_TRY(slc_predict(&prediction->options, &prediction->report, err));
+    if (prediction->args.json) {
+        SLC_TRY(print_json(prediction, operands->text[0], err));
+    } else {
         print_summary(prediction);
     }
-    if (status == SLC_OK) {
-        const bool to_file = prediction->options.form != SLC_PREDICT_NONE &&
-                             strcmp(prediction->options.output, "-") != 0;
-
-        forecast_compare(&prediction->ahead,
-                         prediction->args.quiet || prediction->args.json ||
-                             (!to_file && prediction->options.form != SLC_PREDICT_NONE),
-                         to_file ? prediction->options.output : NULL);
-    }
-    return status;
+    to_file = prediction->options.form != SLC_PREDICT_NONE &&
+              strcmp(prediction->options.output, "-") != 0;
+    forecast_compare(&prediction->ahead,
+                     prediction->args.quiet || prediction->args.json ||
+                         (!to_file && prediction->options.form != SLC_PREDICT_NONE),
+                     to_file ? prediction->options.output : NULL);
+    return SLC_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)

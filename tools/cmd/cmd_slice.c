@@ -1,5 +1,5 @@
 /* sluice slice: a store of some indices of another one's modes. */
-#include "tools/build/reshape_options.h"
+#include "tools/build/build_options.h"
 #include "tools/progress/console.h"
 #include "tools/session/commands.h"
 

@@ -76,9 +76,7 @@ print_mode(struct told *told, uint32_t component, unsigned i, struct slc_error *
         const enum slc_status status =
             slc_run_names_text(&top->names, mode, rows[k].row, told->name, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         printf("    %13.6g  %" PRIu64 "%s%s\n", rows[k].value, rows[k].row + 1,
                *told->name != '\0' ? "  " : "", told->name);
     }
@@ -196,8 +194,7 @@ static enum slc_status print_json(struct told *told, struct slc_error *err)
         json_pack("{s:s, s:o}", "schema", "sluice-top-1", "run", slc_json_string(told->folder));
     enum slc_status status;
 
-    slc_json_set(object, "store",
-                 top->run.recorded ? json_string(top->run.record.store) : json_null());
+    slc_json_set_text(object, "store", top->run.recorded ? top->run.record.store : NULL);
     slc_json_set(object, "rank", json_integer(top->run.rank));
     slc_json_set_text(object, "by", told->args->by);
     status = print_open(object, "components", err);
@@ -230,9 +227,7 @@ static enum slc_status print_top(struct told *told, struct slc_error *err)
         components[i] = (uint32_t)args->components.number[i] - 1;
     }
     status = slc_top_find(&wanted, &told->top, err);
-    if (status == SLC_OK) {
-        status = args->json ? print_json(told, err) : print_text(told, err);
-    }
+    SLC_THEN(status, args->json ? print_json(told, err) : print_text(told, err));
     slc_top_destroy(told->top);
     return status;
 }

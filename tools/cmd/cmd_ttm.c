@@ -1,22 +1,229 @@
 /* sluice ttm: a tensor times a matrix, as coordinates of fibers and a dense row for each. */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
-#include "engine/planning/planning.h"
+#include "base/memory/memory.h"
+#include "engine/session/product_session.h"
+#include "report/json_parts.h"
 #include "storage/manifest/path_guard.h"
 #include "storage/model/npy.h"
 #include "tools/forecast/estimate.h"
+#include "tools/forecast/forecast.h"
 #include "tools/forecast/forecast_ahead.h"
-#include "tools/forecast/forecast_product.h"
+#include "tools/options/fields.h"
 #include "tools/progress/console.h"
+#include "tools/progress/format.h"
+#include "tools/progress/json_out.h"
 #include "tools/progress/progress.h"
 #include "tools/progress/signals.h"
-#include "tools/report/ttm_report.h"
+#include "tools/report/fiber_order.h"
+#include "tools/report/product_gpu.h"
 #include "tools/session/commands.h"
 #include "tools/session/common_options.h"
+#include "tools/session/session.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+
+struct ttm_arguments {
+    struct session_options session; /* of these, what there is a row for below */
+    uint64_t mode;
+    const char *matrix;
+    const char *kernel;
+    const char *temp_dir;
+    const char *progress;
+    const char *log_json;
+    bool dry_run;
+    bool json;
+    bool quiet;
+};
+
+/* Everything a product holds. */
+struct ttm_product {
+    const struct ttm_arguments *args;
+    const char *folder;
+    unsigned mode;
+    uint32_t cols;
+    struct slc_store store;
+    struct slc_ttm_session run;
+    struct forecast_ahead ahead;
+    double sort_seconds, multiply_seconds, total_seconds;
+};
+
+/* Multiplications and additions. */
+static double operations(const struct ttm_product *product)
+{
+    return 2.0 * (double)product->store.manifest.nnz * product->cols;
+}
+
+/* Fibers of the result: as the layout counts them, or at most: nonzeros, or cells of the others. */
+static uint64_t ttm_fibers_most(const struct ttm_product *product)
+{
+    const struct slc_manifest *manifest = &product->store.manifest;
+    uint64_t cells = 1;
+
+    if (product->run.order.reader != NULL &&
+        slc_reader_info(product->run.order.reader)->layout == SLC_LAYOUT_FIBER) {
+        return slc_reader_info(product->run.order.reader)->fiber_count;
+    }
+    for (unsigned n = 0; n < manifest->order; n++) {
+        if (n != product->mode && !slc_mul_u64(cells, manifest->dims[n], &cells)) {
+            return manifest->nnz;
+        }
+    }
+    return slc_min_u64(cells, manifest->nnz);
+}
+
+/* Bytes of both files of so many fibers. */
+static double ttm_result_bytes(const struct ttm_product *product, uint64_t fibers)
+{
+    const double coords = (product->store.manifest.order - 1.0) * sizeof(int64_t);
+    const double row = (double)product->cols * slc_value_bytes(product->run.plan.request.precision);
+
+    return (double)fibers * (coords + row);
+}
+
+static const char *layout_text(const struct ttm_product *product)
+{
+    if (product->run.order.path != NULL || product->run.order.reader == NULL) {
+        return "temporary";
+    }
+    return slc_layout_name(slc_reader_info(product->run.order.reader)->layout);
+}
+
+/* What there is to tell of the device; `done`: and of what it did. */
+static struct product_gpu told_of(const struct ttm_product *product, bool done)
+{
+    return (struct product_gpu){.choice = &product->run.choice,
+                                .refused = &product->run.refused,
+                                .plan = &product->run.plan.gpu,
+                                .threads = product->run.options.division.outputs,
+                                .report = done ? &product->run.report.products : NULL};
+}
+
+static void put_device(const struct ttm_product *product, bool done, json_t *record)
+{
+    const struct product_gpu told = told_of(product, done);
+    struct fault_text why;
+
+    slc_json_set(record, "device", product_gpu_json(&told));
+    if (product->run.refused.status != SLC_OK) {
+        slc_json_set_text(record, "no_device", fault_text(&why, &product->run.refused));
+    }
+}
+
+/* What the CPU multiplied with; a device that had all tiles used none of its kernels. */
+static const char *kernel_name(const struct ttm_product *product)
+{
+    return product->run.options.division.outputs > 0
+               ? slc_ttm_form_name(product->run.options.job.form)
+               : "device";
+}
+
+static enum slc_status ttm_print_json(const struct ttm_product *product, struct slc_error *err)
+{
+    const struct slc_ttm_report *report = &product->run.report;
+    json_t *record = json_pack(
+        "{s:s, s:i, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:I}", "schema",
+        "sluice-ttm-1", "mode", (int)product->mode + 1, "nnz",
+        (json_int_t)product->store.manifest.nnz, "fibers", (json_int_t)report->fibers, "columns",
+        (json_int_t)product->cols, "layout", layout_text(product), "kernel", kernel_name(product),
+        "precision", product->args->session.precision, "sums", "f64", "threads",
+        (int)product->run.plan.threads, "bytes_read", (json_int_t)product->run.stats.bytes_read,
+        "bytes_written", (json_int_t)report->output.bytes, "memory_peak_bytes",
+        (json_int_t)slc_memory_peak(), "memory_budget_bytes",
+        (json_int_t)product->run.plan.budget_bytes);
+    json_t *seconds =
+        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "total", product->total_seconds,
+                  "sort", product->sort_seconds, "multiply", product->multiply_seconds, "pass",
+                  product->run.stats.pass_seconds, "write", report->output.write_seconds,
+                  "wait_read", product->run.stats.wait_seconds / product->run.plan.threads,
+                  "wait_turn", report->turn_seconds / product->run.plan.threads, "wait_write",
+                  report->output.wait_seconds / product->run.plan.threads);
+
+    slc_json_set(record, "seconds", seconds);
+    put_device(product, true, record);
+    slc_json_set_real(record, "gflops", operations(product) / product->multiply_seconds * 1e-9);
+    return json_out_print(record, err);
+}
+
+/* What was multiplied, and how: for readers, or as one JSON object. */
+static void ttm_print(const struct ttm_product *product)
+{
+    const struct product_gpu told = told_of(product, true);
+    const struct slc_ttm_report *report = &product->run.report;
+    const double threads = product->run.plan.threads;
+    struct format_text a, b;
+
+    printf("Wrote %s/%s and %s\n", product->folder, SLC_PAIR_COORDS, SLC_PAIR_ROWS);
+    printf("  %-12s %s of mode %u, %" PRIu32 " columns: %s\n", "fibers",
+           format_count(&a, report->fibers), product->mode + 1, product->cols,
+           format_data(&b, (double)report->output.bytes));
+    printf("  %-12s %s, read at %s/s\n", "layout", layout_text(product),
+           format_data(&a, slc_ratio((double)product->run.stats.bytes_read,
+                                     product->run.stats.pass_seconds)));
+    if (product->run.order.path != NULL) {
+        printf("  %-12s %.2fs\n", "sort", product->sort_seconds);
+    }
+    product_gpu_print(&told, stdout);
+    printf("  %-12s %.2fs, %.2f GFLOP/s (%s)\n", "multiply", product->multiply_seconds,
+           operations(product) / product->multiply_seconds * 1e-9, kernel_name(product));
+    printf("  %-12s %s/s while writing%s\n", "write",
+           format_data(&a, slc_ratio((double)report->output.bytes, report->output.write_seconds)),
+           report->output.direct ? ", direct (past the page cache)" : "");
+    printf("  %-12s per thread: for blocks %.2fs, for tiles before %.2fs, for the drive to write "
+           "%.2fs\n",
+           "waits", product->run.stats.wait_seconds / threads, report->turn_seconds / threads,
+           report->output.wait_seconds / threads);
+    printf("  %-12s %s at most, budget %s\n", "memory", format_memory(&a, slc_memory_peak()),
+           format_memory(&b, product->run.plan.budget_bytes));
+}
+
+static enum slc_status ttm_print_dry_run_json(const struct ttm_product *product,
+                                              struct slc_error *err)
+{
+    const uint64_t fibers = ttm_fibers_most(product);
+    json_t *record = json_pack(
+        "{s:s, s:b, s:i, s:I, s:I, s:I, s:s, s:i, s:f, s:I, s:I, s:I, s:I}", "schema",
+        "sluice-ttm-1", "dry_run", 1, "mode", (int)product->mode + 1, "nnz",
+        (json_int_t)product->store.manifest.nnz, "fibers_most", (json_int_t)fibers, "columns",
+        (json_int_t)product->cols, "layout", layout_text(product), "threads",
+        (int)product->run.plan.threads, "result_bytes_most", ttm_result_bytes(product, fibers),
+        "bytes_to_read", (json_int_t)product->run.plan.iteration_bytes, "memory_least_bytes",
+        (json_int_t)product->run.plan.minimum_bytes, "memory_bytes",
+        (json_int_t)product->run.plan.total_bytes, "memory_budget_bytes",
+        (json_int_t)product->run.plan.budget_bytes);
+
+    put_device(product, false, record);
+    return json_out_print(record, err);
+}
+
+/* What would be. */
+static void ttm_print_dry_run(const struct ttm_product *product)
+{
+    const struct slc_store_layout *blco = &product->store.manifest.layouts[0];
+    const struct product_gpu told = told_of(product, false);
+    const uint64_t fibers = ttm_fibers_most(product);
+    struct format_text a, b, c;
+
+    printf("Would write %s/%s and %s\n", product->folder, SLC_PAIR_COORDS, SLC_PAIR_ROWS);
+    printf("  %-12s up to %s of mode %u, %" PRIu32 " columns: %s\n", "fibers",
+           format_count(&a, fibers), product->mode + 1, product->cols,
+           format_data(&b, ttm_result_bytes(product, fibers)));
+    if (product->run.order.reader != NULL) {
+        printf("  %-12s %s, %s to read\n", "layout", layout_text(product),
+               format_data(&a, (double)product->run.plan.iteration_bytes));
+    } else {
+        printf("  %-12s temporary: the nonzeros (%s as stored) would be sorted first, beside the "
+               "result\n",
+               "layout", format_data(&a, (double)blco->file_bytes));
+    }
+    product_gpu_print(&told, stdout);
+    printf("  %-12s %s with %u threads, %s at least, budget %s\n", "memory",
+           format_memory(&a, product->run.plan.total_bytes), product->run.plan.threads,
+           format_memory(&b, product->run.plan.minimum_bytes),
+           format_memory(&c, product->run.plan.budget_bytes));
+}
 
 static const char *const kernel_choices[] = {"auto", "fiber", "nonzero", NULL};
 
@@ -50,12 +257,6 @@ static const struct option options[] = {
     OPTION_ROW_QUIET(ttm_arguments, quiet),
     {.name = NULL}};
 
-/* The store whose indices the layout has. */
-static const struct slc_store *numbering(const struct ttm_product *product)
-{
-    return product->order.path != NULL ? &product->order.made : &product->store;
-}
-
 /* The matrix's columns, before anything is planned or sorted. */
 static enum slc_status find_columns(struct ttm_product *product, struct slc_error *err)
 {
@@ -86,62 +287,11 @@ static enum slc_status open_order(struct ttm_product *product, struct slc_error 
                                                .threads = (unsigned)args->session.threads,
                                                .output = product->folder,
                                                .temp_dir = args->temp_dir};
-    const enum slc_status status = fiber_order_open(&product->order, &product->store, &wanted, err);
+    const enum slc_status status =
+        fiber_order_open(&product->run.order, &product->store, &wanted, err);
 
     product->sort_seconds = slc_seconds_since(start_ns);
     return status;
-}
-
-/* Goes on without the device, because of `refused`. */
-static void do_without(struct ttm_product *product, const struct slc_error *refused)
-{
-    slc_products_drop(&product->choice);
-    product->refused = *refused;
-}
-
-static enum slc_status
-make_plan(struct ttm_product *product, struct slc_reader *reader, struct slc_error *err)
-{
-    const struct session_options *session = &product->args->session;
-    const struct slc_layouts layouts = slc_layouts_one(reader);
-    struct slc_plan_request request = {.mode = product->mode,
-                                       .rank = product->cols,
-                                       .precision =
-                                           session->precision[1] == '3' ? SLC_F32 : SLC_F64,
-                                       .threads = (unsigned)session->threads,
-                                       .memory_bytes = session->memory,
-                                       .gpu = product->choice.device,
-                                       .hybrid = product->choice.hybrid,
-                                       .streams = (unsigned)session->streams};
-    struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
-
-    if (!slc_io_parse(session->io, &request.io) || !slc_pin_parse(session->pin, &request.pin)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --pin %s is not known to this library",
-                        session->io, session->pin);
-    }
-    if (product->choice.device == NULL || !product->choice.optional) {
-        return slc_ttm_plan(&layouts, &request, &product->plan, &product->options.division, err);
-    }
-    status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.division, &refused);
-    if (status != SLC_OK) {
-        do_without(product, &refused);
-        request.gpu = NULL;
-        status = slc_ttm_plan(&layouts, &request, &product->plan, &product->options.division, err);
-    }
-    return status;
-}
-
-/* The matrix in the order of the layout's indices, and names for those of the other modes. */
-static enum slc_status read_operands(struct ttm_product *product, struct slc_error *err)
-{
-    const struct slc_store *store = numbering(product);
-    const struct slc_manifest *manifest = &store->manifest;
-
-    SLC_TRY(slc_npy_read(slc_files_system(), product->args->matrix, product->plan.request.precision,
-                         manifest->dims[product->mode], product->cols, &product->matrix, err));
-    SLC_TRY(slc_relabel_rows(store, product->mode, SLC_ROWS_OF_STORE, &product->matrix, err));
-    return slc_relabel_names(store, product->mode, product->labels, product->options.index, err);
 }
 
 static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t bytes_read)
@@ -150,72 +300,51 @@ static void show_progress(void *mode, uint64_t done, uint64_t blocks, uint64_t b
     progress_blocks(0, *(const unsigned *)mode, done, blocks);
 }
 
-static void set_options(struct ttm_product *product)
+static enum slc_status set_request(struct ttm_product *product, struct slc_error *err)
 {
-    const struct slc_layout_info *info = slc_reader_info(product->order.reader);
-    struct slc_ttm_options *ttm = &product->options;
+    const struct session_options *session = &product->args->session;
+    struct slc_ttm_options *ttm = &product->run.options;
+    struct slc_plan_request *request = &product->run.request;
 
-    ttm->job = (struct slc_ttm_job){
-        .order = info->order,
-        .mode = product->mode,
-        .form = product->args->kernel == kernel_choices[2] ? SLC_TTM_ELEMENTS : SLC_TTM_FIBERS,
-        .fiber_tiles = info->keys.run.bits > 0 && info->keys.run.mode == product->mode,
-        .matrix = &product->matrix};
-    ttm->workers = product->plan.threads;
-    ttm->device = product->choice.device;
-    ttm->plan = &product->plan;
+    *request =
+        (struct slc_plan_request){.mode = product->mode,
+                                  .rank = product->cols,
+                                  .precision = session->precision[1] == '3' ? SLC_F32 : SLC_F64,
+                                  .threads = (unsigned)session->threads,
+                                  .memory_bytes = session->memory,
+                                  .streams = (unsigned)session->streams};
+    if (!slc_io_parse(session->io, &request->io) || !slc_pin_parse(session->pin, &request->pin)) {
+        return slc_fail(err, SLC_ERR_USAGE, "--io %s or --pin %s is not known to this library",
+                        session->io, session->pin);
+    }
+    product->run.store = &product->store;
+    ttm->job.form = product->args->kernel == kernel_choices[2] ? SLC_TTM_ELEMENTS : SLC_TTM_FIBERS;
     ttm->folder = product->folder;
     ttm->stop = signals_stop();
     ttm->progress = show_progress;
     ttm->progress_context = &product->mode;
+    return SLC_OK;
 }
 
-/* Streams the layout as planned; the result waits beside its place. */
-static enum slc_status
-stream(struct ttm_product *product, struct slc_npy_pair **pair, struct slc_error *err)
-{
-    const struct slc_layouts layouts = slc_layouts_one(product->order.reader);
-    enum slc_status status;
-
-    slc_stream_close(product->stream);
-    product->stream = NULL;
-    status = slc_stream_open(slc_files_system(), &layouts, &product->plan, &product->stream, err);
-    if (status == SLC_OK) {
-        status = slc_ttm_stream(product->stream, &product->options, pair, &product->report, err);
-        slc_stream_stats(product->stream, &product->stats);
-    }
-    return status;
-}
-
-/* Streams the layout, without the device where that may be and has to, and publishes the result. */
+/* Reads the matrix, streams the layout and publishes the result. */
 static enum slc_status multiply(struct ttm_product *product, struct slc_error *err)
 {
+    const struct slc_store *store = slc_ttm_session_numbering(&product->run);
     const struct progress_shape shape = {.order = product->store.manifest.order,
                                          .passes = 1,
                                          .nnz = product->store.manifest.nnz,
-                                         .bytes = product->plan.iteration_bytes,
+                                         .bytes = product->run.plan.iteration_bytes,
                                          .operation = "TTM"};
-    const uint64_t start_ns = slc_clock_ns();
-    struct slc_npy_pair *pair = NULL;
-    struct slc_error fault = SLC_ERROR_INIT;
+    uint64_t start_ns;
     enum slc_status status;
 
+    SLC_TRY(slc_npy_read(slc_files_system(), product->args->matrix,
+                         product->run.plan.request.precision, store->manifest.dims[product->mode],
+                         product->cols, &product->run.matrix, err));
+    SLC_TRY(slc_ttm_session_relabel(&product->run, err));
+    start_ns = slc_clock_ns();
     progress_shape(&shape);
-    set_options(product);
-    status = stream(product, &pair, &fault);
-    if (status != SLC_OK && product->report.device_refused && product->choice.optional) {
-        do_without(product, &fault);
-        slc_error_clear(&fault);
-        status = make_plan(product, product->order.reader, &fault);
-        set_options(product);
-        status = status == SLC_OK ? stream(product, &pair, &fault) : status;
-    }
-    if (status != SLC_OK) {
-        *err = fault;
-    } else {
-        status = slc_npy_pair_publish(pair, err);
-    }
-    slc_npy_pair_destroy(pair);
+    status = slc_ttm_session_multiply(&product->run, err);
     product->multiply_seconds = slc_seconds_since(start_ns);
     console_settle();
     return status;
@@ -227,16 +356,16 @@ static struct forecast_product expected_of(const struct ttm_product *product)
     return (struct forecast_product){
         .reader = product->store.reader,
         .output = product->folder,
-        .threads = product->plan.threads,
+        .threads = product->run.plan.threads,
         .written_bytes = (uint64_t)ttm_result_bytes(product, ttm_fibers_most(product)),
-        .decodings = (product->order.reader != NULL ? 5 : 200) + 0.5 * product->cols};
+        .decodings = (product->run.order.reader != NULL ? 5 : 200) + 0.5 * product->cols};
 }
 
 static enum slc_status expect_time(const struct ttm_product *product, struct slc_error *err)
 {
     const struct forecast_product expected = expected_of(product);
 
-    return product->choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
+    return product->run.choice.device != NULL ? SLC_OK : forecast_product(&expected, err);
 }
 
 /* What rows fill of memory: buffers until all are written, and with each thread those of a tile. */
@@ -244,7 +373,7 @@ static uint64_t rows_bytes(const struct ttm_product *product, uint64_t result_by
 {
     const double tile = SLC_TILE_NNZ / (double)slc_max_u64(product->store.manifest.nnz, 1);
 
-    return (uint64_t)((double)result_bytes * (1 + product->plan.threads * fmin(tile, 1)));
+    return (uint64_t)((double)result_bytes * (1 + product->run.plan.threads * fmin(tile, 1)));
 }
 
 /* Of a run that begins, and has its plan over the layout that it multiplies. */
@@ -252,11 +381,11 @@ static enum slc_status
 judge_ahead(const void *context, struct forecast *forecast, struct slc_error *err)
 {
     const struct ttm_product *product = context;
-    const struct slc_plan *plan = &product->plan;
+    const struct slc_plan *plan = &product->run.plan;
     struct forecast_product expected = expected_of(product);
     enum slc_status status;
 
-    expected.reader = product->order.reader;
+    expected.reader = product->run.order.reader;
     expected.brief = true;
     status = forecast_product_judge(&expected, forecast, err);
     forecast->memory_bytes =
@@ -269,8 +398,8 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
 /* Where a device multiplies, or it is not known how many fibers there are, nothing is. */
 static void expect_run(struct ttm_product *product)
 {
-    if (product->order.path == NULL && product->choice.device == NULL &&
-        slc_reader_info(product->order.reader)->layout == SLC_LAYOUT_FIBER) {
+    if (product->run.order.path == NULL && product->run.choice.device == NULL &&
+        slc_reader_info(product->run.order.reader)->layout == SLC_LAYOUT_FIBER) {
         forecast_ahead(&product->ahead, product->args->quiet || product->args->json,
                        product->store.path, judge_ahead, product);
     }
@@ -290,8 +419,8 @@ static enum slc_status print_result(const struct ttm_product *product, struct sl
     if (!args->quiet && !args->json) {
         ttm_print(product);
     }
-    forecast_compare_bytes(&product->ahead, args->quiet || args->json, product->stats.bytes_read,
-                           product->report.output.bytes);
+    forecast_compare_bytes(&product->ahead, args->quiet || args->json,
+                           product->run.stats.bytes_read, product->run.report.output.bytes);
     return args->json ? ttm_print_json(product, err) : SLC_OK;
 }
 
@@ -301,71 +430,48 @@ static enum slc_status plan_only(struct ttm_product *product, struct slc_error *
     const uint64_t room =
         product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX;
 
-    product->order.store = &product->store;
-    SLC_TRY(
-        slc_store_open_fibers(&product->store, product->mode, room, &product->order.reader, err));
-    return product->order.reader != NULL
-               ? make_plan(product, product->order.reader, err)
+    product->run.order.store = &product->store;
+    SLC_TRY(slc_store_open_fibers(&product->store, product->mode, room, &product->run.order.reader,
+                                  err));
+    return product->run.order.reader != NULL
+               ? slc_ttm_session_plan(&product->run, product->run.order.reader, err)
                : slc_fiber_order_check(&product->store, product->mode, err);
 }
 
 static enum slc_status
 compute(struct ttm_product *product, const char *store, struct slc_error *err)
 {
-    enum slc_status status = signals_start(NULL, NULL, err);
+    enum slc_status status;
 
-    if (status == SLC_OK) {
-        status = slc_check_outside_stores(slc_files_system(), product->folder, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_store_open_within(
-            slc_files_system(), store,
-            product->args->session.memory != 0 ? product->args->session.memory : UINT64_MAX,
-            &product->store, err);
-    }
-    if (status == SLC_OK) {
-        status = find_columns(product, err);
-    }
-    if (status == SLC_OK) {
-        status = product_gpu_choose(&product->args->session, &product->choice, err);
-        product->refused = product->choice.refused;
-    }
-    if (status == SLC_OK) {
-        /* Over the store's own layout, so that nothing is sorted for a product that does not fit.
-         */
-        status = make_plan(product, product->store.reader, err);
-    }
-    if (status == SLC_OK && product->args->dry_run) {
+    SLC_TRY(signals_start(NULL, NULL, err));
+    SLC_TRY(slc_check_outside_stores(slc_files_system(), product->folder, err));
+    SLC_TRY(slc_store_open_within(slc_files_system(), store,
+                                  product->args->session.memory != 0 ? product->args->session.memory
+                                                                     : UINT64_MAX,
+                                  &product->store, err));
+    SLC_TRY(find_columns(product, err));
+    SLC_TRY(set_request(product, err));
+    status = product_gpu_choose(&product->args->session, &product->run.choice, err);
+    product->run.refused = product->run.choice.refused;
+    SLC_TRY(status);
+    /* Over the store's own layout, so that nothing is sorted for a product that does not fit. */
+    SLC_TRY(slc_ttm_session_plan(&product->run, product->store.reader, err));
+    if (product->args->dry_run) {
         return plan_only(product, err);
     }
-    if (status == SLC_OK) {
-        status = open_order(product, err);
-    }
-    if (status == SLC_OK) {
-        status = make_plan(product, product->order.reader, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(open_order(product, err));
+    SLC_TRY(slc_ttm_session_plan(&product->run, product->run.order.reader, err));
     expect_run(product);
-    slc_placement_enter(&product->plan.placement);
-    status = read_operands(product, err);
-    if (status == SLC_OK) {
-        status = multiply(product, err);
-    }
+    slc_placement_enter(&product->run.plan.placement);
+    status = multiply(product, err);
     slc_placement_leave();
     return status;
 }
 
 static void release(struct ttm_product *product)
 {
-    slc_stream_close(product->stream);
-    slc_products_drop(&product->choice);
-    slc_matrix_destroy(&product->matrix);
-    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
-        slc_labels_destroy(&product->labels[n]);
-    }
-    fiber_order_close(&product->order);
+    slc_ttm_session_close(&product->run);
+    fiber_order_close(&product->run.order);
     slc_store_close(&product->store);
 }
 
@@ -388,9 +494,7 @@ static int run(const struct command *command, int argc, char **argv)
     product.folder = operands.text[1];
     status = compute(&product, operands.text[0], &err);
     product.total_seconds = slc_seconds_since(start_ns);
-    if (status == SLC_OK) {
-        status = print_result(&product, &err);
-    }
+    SLC_THEN(status, print_result(&product, &err));
     if (status != SLC_OK) {
         console_settle();
         code = console_error(&err);

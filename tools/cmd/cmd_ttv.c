@@ -5,12 +5,12 @@
 #include "convert/build/resume/build_folder.h"
 #include "convert/number/format.h"
 #include "engine/product/contract.h"
-#include "engine/product/device_products.h"
+#include "engine/session/product_session.h"
 #include "engine/stream/tile_stream.h"
 #include "report/json_parts.h"
 #include "storage/manifest/store.h"
 #include "tools/build/build_options.h"
-#include "tools/forecast/forecast_product.h"
+#include "tools/forecast/forecast.h"
 #include "tools/options/fields.h"
 #include "tools/progress/cleanup.h"
 #include "tools/progress/console.h"
@@ -65,7 +65,6 @@ struct product {
     struct slc_tile_stream tiles;
     struct slc_products_choice choice;
     struct slc_device_products device;
-    struct slc_tile_products products; /* the table of `device` */
     struct slc_contract_report report;
     double seconds;
 };
@@ -98,12 +97,7 @@ static enum slc_status fill_products(struct product *product, struct slc_error *
                                                    .streams = (unsigned)session->streams,
                                                    .optional = choice->optional,
                                                    .why = choice->refused};
-    SLC_TRY(status);
-    if (choice->device != NULL) {
-        product->products = slc_device_products_table(&product->device);
-        product->contract.products = &product->products;
-    }
-    return SLC_OK;
+    return status;
 }
 
 static enum slc_status
@@ -117,10 +111,7 @@ fill_options(struct product *product, const struct operands *operands, struct sl
                         "the number of modes is %u, that of vectors %u: each mode needs one",
                         args->modes.count, args->vectors.count);
     }
-    if (!slc_codec_parse(args->build.codec, &out->codec)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
-                        args->build.codec);
-    }
+    SLC_TRY(build_codec(&args->build, &out->codec, err));
     SLC_TRY(fill_tiles(product, err));
     out->store = operands->text[0];
     out->output = operands->count > 1 ? operands->text[1] : NULL;
@@ -131,15 +122,8 @@ fill_options(struct product *product, const struct operands *operands, struct sl
     }
     out->names = true;
     out->relabel = build_relabel(&args->build);
-    out->block_bytes = args->build.block_bytes;
-    out->memory_bytes = args->build.memory;
-    out->temp_folder = args->build.temp_dir;
-    out->max_temp = args->build.max_temp;
-    out->threads = build_threads(&args->build);
-    out->overwrite = args->build.force;
+    BUILD_SET(out, &args->build);
     out->dry_run = args->dry_run;
-    out->progress = progress_phase;
-    out->publishing = cleanup_publishing;
     return build_fibers(&args->build, &out->fibers, &out->run, err);
 }
 
@@ -187,8 +171,7 @@ static void print_layout(const struct product *product, FILE *out)
     (void)fprintf(out, "  %-12s %s: %s nonzeros in %" PRIu64 " block%s, %s\n", "layout",
                   session_layout_name(&a, report->layout, report->layout_mode),
                   format_count(&b, report->nnz), report->layout_blocks,
-                  report->layout_blocks == 1 ? "" : "s",
-                  format_data(&c, (double)report->layout_bytes));
+                  plural(report->layout_blocks), format_data(&c, (double)report->layout_bytes));
     if (report->layout_fibers > 0) {
         (void)fprintf(out, "  %-12s %s of mode %u have nonzeros, of %.3g\n", "fibers",
                       format_count(&a, report->layout_fibers), report->layout_mode + 1,
@@ -226,7 +209,7 @@ static void print_dry_run(const struct product *product)
     printf("  %-12s %s at least, budget %s; %u thread%s\n", "memory",
            format_memory(&a, report->least_bytes),
            format_memory(&b, product->contract.memory_bytes), report->threads,
-           report->threads == 1 ? "" : "s");
+           plural(report->threads));
 }
 
 /* How the store was read; to `out`, for a number is all that standard output gets. */
@@ -241,14 +224,11 @@ static void print_reading(const struct product *product, FILE *out)
     print_layout(product, out);
     (void)fprintf(out, "  %-12s %s at %s/s by %s%s, schedule %s\n", "read",
                   format_data(&a, (double)stats->bytes_read),
-                  format_data(&b, stats->pass_seconds > 0
-                                      ? (double)stats->bytes_read / stats->pass_seconds
-                                      : 0),
+                  format_data(&b, slc_ratio((double)stats->bytes_read, stats->pass_seconds)),
                   slc_io_name(stats->io), stats->direct ? ", direct (past the page cache)" : "",
                   slc_schedule_name(tiles->used_schedule));
     (void)fprintf(out, "  %-12s %u of %s; %u thread%s\n", "slots", tiles->slot_count,
-                  format_memory(&a, tiles->slot_bytes), report->threads,
-                  report->threads == 1 ? "" : "s");
+                  format_memory(&a, tiles->slot_bytes), report->threads, plural(report->threads));
     if (stats->note[0] != '\0') {
         (void)fprintf(out, "  %-12s %s\n", "note", stats->note);
     }
@@ -445,41 +425,16 @@ static enum slc_status check_place(const struct product *product, struct slc_err
                : SLC_OK;
 }
 
-/* On the device; without it where it may be left out, and a plan finds no memory for both. */
-static enum slc_status contract(struct product *product, struct slc_error *err)
-{
-    struct slc_error refused = SLC_ERROR_INIT;
-    const enum slc_status status = slc_contract(&product->contract, &product->report, &refused);
-
-    if (status == SLC_ERR_BUDGET && product->report.scan_seconds == 0 &&
-        product->contract.products != NULL && product->choice.optional) {
-        slc_products_drop(&product->choice);
-        product->contract.products = NULL;
-        product->device.why = refused;
-        return slc_contract(&product->contract, &product->report, err);
-    }
-    if (status != SLC_OK) {
-        *err = refused;
-    }
-    return status;
-}
-
 static enum slc_status
 multiply(struct product *product, const struct operands *operands, struct slc_error *err)
 {
-    enum slc_status status = fill_options(product, operands, err);
-
-    if (status == SLC_OK) {
-        status = build_start(&product->args.build, written(product), err);
-    }
+    SLC_TRY(fill_options(product, operands, err));
+    SLC_TRY(build_start(&product->args.build, written(product), err));
     /* After signals: the device's threads leave them to the one that takes them. */
-    if (status == SLC_OK) {
-        status = fill_products(product, err);
-    }
-    if (status == SLC_OK) {
-        status = contract(product, err);
-    }
-    return status == SLC_OK ? check_place(product, err) : status;
+    SLC_TRY(fill_products(product, err));
+    SLC_TRY(slc_contract_on_device(&product->contract, &product->choice, &product->device,
+                                   &product->report, err));
+    return check_place(product, err);
 }
 
 static int run(const struct command *command, int argc, char **argv)

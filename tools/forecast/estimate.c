@@ -51,7 +51,7 @@ void estimator_blocks(struct estimator *estimator, unsigned mode, uint64_t done,
         estimator->passes += 1;
         estimator->mode = mode;
     }
-    estimator->share = blocks > 0 ? (double)done / (double)blocks : 0;
+    estimator->share = slc_ratio((double)done, (double)blocks);
     if (estimator->early_after == 0 &&
         estimator_seconds(estimator) - estimator->first_seconds >= EARLY_SECONDS) {
         estimator->early_after = estimator_seconds(estimator);
@@ -243,9 +243,9 @@ void estimator_estimate(const struct estimator *estimator,
     *estimate = (struct estimate){.iterations = iterations,
                                   .most_bytes = estimator->plan->total_bytes,
                                   .judged_after = estimator->marked_after};
-    estimate->wait_share = pass_seconds > 0 ? stats->wait_seconds / workers / pass_seconds : 0;
+    estimate->wait_share = slc_ratio(stats->wait_seconds / workers, pass_seconds);
     estimate->reading = stats->bytes_read > 0 && estimate->wait_share > READING_SHARE;
-    estimate->read_rate = pass_seconds > 0 ? (double)stats->bytes_read / pass_seconds : 0;
+    estimate->read_rate = slc_ratio((double)stats->bytes_read, pass_seconds);
     if (estimator->nnz > 0 && pass_seconds > 0) {
         const double passes =
             estimator->completed * estimator->plan->passes + estimator->passes + estimator->share;
@@ -290,7 +290,7 @@ void estimate_print(const struct estimate *estimate)
     }
     printf("  %-12s %s for %u iteration%s, %s each; %s before the first\n", "time",
            format_seconds(&a, estimate->seconds), estimate->iterations,
-           estimate->iterations == 1 ? "" : "s", format_seconds(&b, estimate->iteration_seconds),
+           plural(estimate->iterations), format_seconds(&b, estimate->iteration_seconds),
            format_seconds(&c, estimate->start_seconds));
     printf("  %-12s %s: threads wait for data for %.0f %% of a pass; %snnz/s, %s/s read\n",
            "bottleneck", bottleneck(estimate), 100 * estimate->wait_share,
@@ -309,8 +309,7 @@ json_t *estimate_json(const struct estimate *estimate)
         bottleneck(estimate), "judged_after_seconds", estimate->judged_after, "least_seconds",
         estimate->least_seconds);
 
-    slc_json_set(object, "seconds",
-                 estimate->seconds < 0 ? json_null() : json_real(estimate->seconds));
+    slc_json_set_known_real(object, "seconds", estimate->seconds);
     return object;
 }
 

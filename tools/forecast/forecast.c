@@ -1,15 +1,16 @@
-/* See forecast.h. */
 #include "tools/forecast/forecast.h"
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"
+#include "convert/forecast/store_trial.h"
 #include "report/json_parts.h"
 #include "storage/file/block_file.h"
 #include "storage/file/files.h"
 #include "tools/progress/format.h"
 #include "tools/progress/json_out.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,43 +69,45 @@ static void folder_of(const char *path, char folder[PATH_BYTES])
     }
 }
 
-/*
- * Bytes a second of reading the file from its beginning, past the page cache where that can be; of
- * one in stripes, of the first: more of them may lie on one drive.
- */
-static double try_reading(const char *path, void *piece)
+enum slc_status
+forecast_try_reading(const char *path, uint64_t most, double *rate, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
     const uint64_t start_ns = slc_clock_ns();
-    struct slc_file_stat stat;
+    struct slc_file_stat stat = {.bytes = 0};
+    struct slc_buffer piece = SLC_BUFFER_INIT;
     uint64_t done = 0, end = 0;
     struct slc_block_file file = SLC_BLOCK_FILE_INIT;
     const struct slc_block_part *part = &file.parts[0];
     int direct = -1;
-    double rate = 0;
+    enum slc_status status = slc_buffer_create(&piece, TRIAL_PIECE_BYTES, SLC_PAGES_SMALL, err);
 
-    if (slc_block_file_open(files, path, "opening it", &file, NULL) == SLC_OK &&
-        files->stat_fd(files->self, part->fd, &stat) == 0 &&
-        slc_file_open_direct(files, part->fd, part->path, O_RDONLY | O_CLOEXEC, &direct, NULL) ==
-            SLC_OK) {
-        end = slc_min_u64(stat.bytes, TRIAL_BYTES) / TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
+    *rate = 0;
+    SLC_THEN(status,
+             slc_block_file_open(files, path, "opening for a trial of the drive", &file, err));
+    SLC_THEN(status,
+             slc_file_open_direct(files, part->fd, part->path, O_RDONLY | O_CLOEXEC, &direct, err));
+    if (status == SLC_OK && files->stat_fd(files->self, part->fd, &stat) == 0) {
+        end = slc_min_u64(slc_min_u64(stat.bytes, most), TRIAL_BYTES) / TRIAL_PIECE_BYTES *
+              TRIAL_PIECE_BYTES;
     }
-    while (done < end && slc_seconds_since(start_ns) < TRIAL_SECONDS &&
-           slc_file_read_pages(files, direct, part->fd, part->path, piece, TRIAL_PIECE_BYTES, done,
-                               NULL) == SLC_OK) {
+    while (status == SLC_OK && done < end && slc_seconds_since(start_ns) < TRIAL_SECONDS) {
+        status = slc_file_read_pages(files, direct, part->fd, part->path, piece.data,
+                                     TRIAL_PIECE_BYTES, done, err);
         done += TRIAL_PIECE_BYTES;
     }
-    if (done > 0) {
-        rate = (double)done / (slc_seconds_since(start_ns) + 1e-9);
+    if (status == SLC_OK && done > 0) {
+        *rate = (double)done / (slc_seconds_since(start_ns) + 1e-9);
     }
     if (direct >= 0) {
         (void)files->close(files->self, direct);
     }
     slc_block_file_close(&file);
-    return rate;
+    slc_buffer_destroy(&piece);
+    return status;
 }
 
-/* The same of writing to a file without a name in that folder, synced at its end. */
+/* The same of writing, to a file without a name in that folder, synced at its end. */
 static double try_writing(const char *folder, const void *piece)
 {
     const struct slc_files *files = slc_files_system();
@@ -142,7 +145,8 @@ void forecast_try_drives(struct forecast *forecast, const char *input)
         forecast->write_rate = try_writing(folder, piece.data);
     }
     if (input != NULL) {
-        forecast->read_rate = try_reading(input, piece.data);
+        /* Where it cannot be read, the command itself will tell. */
+        (void)(forecast_try_reading(input, UINT64_MAX, &forecast->read_rate, NULL) == SLC_OK);
     }
     slc_buffer_destroy(&piece);
 }
@@ -333,12 +337,9 @@ static json_t *to_json(const struct forecast *forecast)
     slc_json_set(object, "buffers", buffers);
     slc_json_set_text(object, "passes", forecast->passes);
     slc_json_set(object, "phases", phases_json(forecast));
-    slc_json_set(object, "seconds", seconds < 0 ? json_null() : json_real(seconds));
-    slc_json_set(object, "bottleneck", bottleneck != NULL ? json_string(bottleneck) : json_null());
-    slc_json_set(object, "free_bytes",
-                 forecast->free_bytes == UINT64_MAX
-                     ? json_null()
-                     : json_integer((json_int_t)forecast->free_bytes));
+    slc_json_set_known_real(object, "seconds", seconds);
+    slc_json_set_text(object, "bottleneck", bottleneck);
+    slc_json_set_known_count(object, "free_bytes", forecast->free_bytes);
     return object;
 }
 
@@ -348,5 +349,91 @@ enum slc_status forecast_report(const struct forecast *forecast, bool json, stru
         return json_out_print(to_json(forecast), err);
     }
     print_forecast(forecast);
+    return SLC_OK;
+}
+
+enum slc_status forecast_dry_run(
+    struct forecast *forecast, bool json, struct slc_error *err, const char *format, ...)
+{
+    va_list list;
+
+    SLC_TRY(forecast_check_room(forecast, err));
+    va_start(list, format);
+    if (!json) {
+        (void)vprintf(format, list);
+    }
+    va_end(list);
+    return forecast_report(forecast, json, err);
+}
+
+#define DECODING_SECONDS 0.3
+/* Bytes a second of memory that is filled, and moved to a file, where no drive was tried. */
+#define UNTRIED_RATE 1e9
+/* What begin, syncs and end take. */
+#define ALWAYS_SECONDS 0.05
+
+static enum slc_status judge_time(const struct forecast_product *product,
+                                  const struct slc_reader *reader,
+                                  struct forecast *forecast,
+                                  struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(reader);
+    struct slc_store_trial trial;
+    const enum slc_status status =
+        slc_store_trial(NULL, reader, DECODING_SECONDS, NULL, &trial, err);
+
+    if (status != SLC_OK || trial.nnz == 0) {
+        return status;
+    }
+    forecast_try_drives(forecast, slc_reader_path(reader));
+    forecast_phase(forecast, "begin and end");
+    forecast_part(forecast, "opening", ALWAYS_SECONDS);
+    forecast_phase(forecast, "multiply");
+    forecast_part(forecast, "reading", slc_ratio((double)info->file_bytes, forecast->read_rate));
+    forecast_part(forecast, "computing",
+                  product->decodings * trial.decode_seconds * (double)info->nnz / product->threads);
+    forecast_part(forecast, "writing",
+                  (double)product->written_bytes /
+                      (forecast->write_rate > 0 ? forecast->write_rate : UNTRIED_RATE));
+    return SLC_OK;
+}
+
+enum slc_status forecast_product_judge(const struct forecast_product *product,
+                                       struct forecast *forecast,
+                                       struct slc_error *err)
+{
+    const uint64_t memory = product->memory_bytes != 0 ? product->memory_bytes : UINT64_MAX;
+    struct slc_store store;
+    struct slc_reader *reader = NULL;
+    enum slc_status status = SLC_OK;
+
+    *forecast = (struct forecast){.command = "product",
+                                  .brief = product->brief,
+                                  .output = product->output,
+                                  .final_bytes = product->written_bytes};
+    if (product->reader != NULL) {
+        return judge_time(product, product->reader, forecast, err);
+    }
+    SLC_TRY(slc_store_open_within(slc_files_system(), product->store, memory, &store, err));
+    if (product->layout != SLC_LAYOUT_BLCO) {
+        status =
+            slc_store_open_layout(&store, product->layout, product->mode, memory, &reader, err);
+    }
+    SLC_THEN(status, judge_time(product, reader != NULL ? reader : store.reader, forecast, err));
+    slc_store_close_layout(&store, reader);
+    slc_store_close(&store);
+    return status;
+}
+
+enum slc_status forecast_product(const struct forecast_product *product, struct slc_error *err)
+{
+    struct forecast forecast;
+    enum slc_status status = forecast_product_judge(product, &forecast, err);
+
+    if (status != SLC_OK || forecast.phases == 0) {
+        return status;
+    }
+    SLC_TRY(forecast_check_room(&forecast, err));
+    forecast_print_time(&forecast);
     return SLC_OK;
 }

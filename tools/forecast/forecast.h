@@ -7,6 +7,8 @@
 #define SLC_TOOLS_FORECAST_H
 
 #include "base/error/error.h"
+#include "base/text/format.h"
+#include "storage/manifest/store.h"
 #include "tools/session/common_options.h"
 
 #include <jansson.h>
@@ -79,6 +81,16 @@ void forecast_part(struct forecast *forecast, const char *what, double seconds);
 void forecast_try_drives(struct forecast *forecast, const char *input);
 
 /*
+ * Bytes a second of reading a block file from its beginning, `most` of it, past the page cache
+ * where that can be; of one in stripes, of the first: more of them may lie on one drive. 0 where
+ * nothing is read. Errors: those of opening and reading.
+ */
+enum slc_status forecast_try_reading(const char *path,
+                                     uint64_t most,
+                                     double *rate,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/*
  * Whether the disk has room for what would be written. Errors: SLC_ERR_BUDGET, saying what is free
  * and what is needed.
  */
@@ -91,8 +103,47 @@ double forecast_seconds(const struct forecast *forecast, const char **bottleneck
 /* The lines "time" and "bottleneck" alone. */
 void forecast_print_time(const struct forecast *forecast);
 
+/*
+ * What a dry run tells: the heading `format`, unless `json`, and the forecast. Errors: as
+ * forecast_check_room, before anything is told; SLC_ERR_MEMORY.
+ */
+enum slc_status forecast_dry_run(struct forecast *forecast,
+                                 bool json,
+                                 struct slc_error *err,
+                                 const char *format,
+                                 ...) SLC_NODISCARD SLC_PRINTF(4, 5);
+
 /* The lines of it, or one JSON object. Errors: SLC_ERR_MEMORY. */
 enum slc_status
 forecast_report(const struct forecast *forecast, bool json, struct slc_error *err) SLC_NODISCARD;
+
+/* The time that a product with vectors or a matrix is expected to take, for its dry run. */
+struct forecast_product {
+    const struct slc_reader *reader; /* what would be read; NULL: a layout of the store at .. */
+    const char *store;
+    enum slc_layout_kind layout;
+    unsigned mode;      /* unless it is blco */
+    const char *output; /* NULL: a number */
+    uint64_t memory_bytes;
+    bool brief; /* as struct forecast has it */
+    unsigned threads;
+    uint64_t written_bytes; /* at most; 0: not known, as is whether the disk has room */
+    double decodings;       /* that a nonzero takes a thread as long as, all steps together */
+};
+
+/*
+ * The same for a run that begins: fills the forecast's command, output, what would be written, and
+ * time, but for phases where nothing can be tried. Errors: those of the store.
+ */
+enum slc_status forecast_product_judge(const struct forecast_product *product,
+                                       struct forecast *forecast,
+                                       struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Tries some tiles of the layout and the drives, and prints "time" and "bottleneck"; nothing where
+ * nothing can be tried. Errors: SLC_ERR_BUDGET where the disk has no room; those of the store.
+ */
+enum slc_status forecast_product(const struct forecast_product *product,
+                                 struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -9,7 +9,7 @@
 #include "storage/block/file_layout.h"
 #include "storage/file/files.h"
 #include "tools/progress/format.h"
-#include "tools/progress/run_log.h"
+#include "tools/progress/log_json.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -136,7 +136,7 @@ void forecast_ahead(struct forecast_ahead *of,
 
 static double times(double expected, double happened)
 {
-    return happened > 0 ? expected / happened : 0;
+    return slc_ratio(expected, happened);
 }
 
 void forecast_begin(struct forecast_ahead *of)

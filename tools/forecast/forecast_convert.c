@@ -1,4 +1,3 @@
-/* See forecast_convert.h. */
 #include "tools/forecast/forecast_convert.h"
 
 #include "base/memory/checked.h"
@@ -106,19 +105,19 @@ static void judge_time(const struct slc_convert_forecast *found, struct forecast
     forecast_part(forecast, "syncing", found->always_seconds);
     if (found->table) {
         forecast_phase(forecast, "table");
-        forecast_part(forecast, "reading", reads > 0 ? (double)found->input_bytes / reads : 0);
+        forecast_part(forecast, "reading", slc_ratio((double)found->input_bytes, reads));
         forecast_part(forecast, "parsing", found->table_seconds);
-        forecast_part(forecast, "spooling", writes > 0 ? (double)found->spool_bytes / writes : 0);
+        forecast_part(forecast, "spooling", slc_ratio((double)found->spool_bytes, writes));
     }
     forecast_phase(forecast, "collect");
     forecast_part(forecast, "reading",
                   reads > 0 && !found->table ? (double)found->input_bytes / reads : 0);
     forecast_part(forecast, "unpacking", found->unpack_seconds);
     forecast_part(forecast, "parsing", found->parse_seconds + found->scatter_seconds);
-    forecast_part(forecast, "spilling", writes > 0 ? spill / writes : 0);
+    forecast_part(forecast, "spilling", slc_ratio(spill, writes));
     if (found->old_bytes > 0) {
         forecast_phase(forecast, "old store");
-        forecast_part(forecast, "reading", reads > 0 ? (double)found->old_bytes / reads : 0);
+        forecast_part(forecast, "reading", slc_ratio((double)found->old_bytes, reads));
         forecast_part(forecast, "decoding", found->old_seconds);
     }
     forecast_phase(forecast, "write");
@@ -126,8 +125,7 @@ static void judge_time(const struct slc_convert_forecast *found, struct forecast
                   (1 + LAYOUT_OF_SORT * found->layouts) *
                       (found->sort_seconds + found->encode_seconds));
     forecast_part(forecast, "writing",
-                  (writes > 0 ? (double)found->store_bytes / writes : 0) +
-                      (reads > 0 ? spill / reads : 0));
+                  slc_ratio((double)found->store_bytes, writes) + slc_ratio(spill, reads));
 }
 
 static enum slc_status make_forecast(const struct forecast_options *options,
@@ -137,17 +135,11 @@ static enum slc_status make_forecast(const struct forecast_options *options,
                                      struct slc_error *err)
 {
     const bool by_path = strcmp(convert->input, "-") != 0;
-    enum slc_status status =
-        convert->append
-            ? SLC_OK
-            : slc_build_folder_check(slc_files_system(), convert->output, convert->overwrite, err);
 
-    if (status == SLC_OK) {
-        status = slc_convert_forecast(convert, options->brief, found, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(convert->append ? SLC_OK
+                            : slc_build_folder_check(slc_files_system(), convert->output,
+                                                     convert->overwrite, err));
+    SLC_TRY(slc_convert_forecast(convert, options->brief, found, err));
     fill_forecast(found, convert, forecast);
     forecast->brief = options->brief;
     if (found->entries > 0 && !options->no_probe) {

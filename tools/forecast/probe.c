@@ -1,5 +1,6 @@
-/* See probe.h. */
 #include "tools/forecast/probe.h"
+
+#include "tools/forecast/forecast.h"
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -27,10 +28,9 @@
 #define START_SHARE 0.6
 /* That this is far less needs no trial below so many bytes. */
 #define START_BYTES_SURE (UINT64_C(64) << 20)
-/* A trial of the drive, or of memory: so much, in pieces, or for so long. */
-#define TRIAL_BYTES   (UINT64_C(32) << 20)
-#define TRIAL_SECONDS 0.2
-enum { TRIAL_PIECE_BYTES = 1 << 20, LOOK_NS = 10000000 };
+/* A trial of memory: so much. */
+#define TRIAL_BYTES (UINT64_C(32) << 20)
+enum { LOOK_NS = 10000000 };
 
 struct probe {
     struct estimator estimator;
@@ -200,52 +200,6 @@ static enum slc_status check_session(const struct slc_session *session, struct s
     return SLC_OK;
 }
 
-/*
- * Bytes a second of reading from the start of a file, past the page cache where that can be; of one
- * in stripes, of the first: more of them may lie on one drive.
- */
-static enum slc_status
-try_drive(const struct slc_reader *reader, double *rate, struct slc_error *err)
-{
-    const struct slc_files *files = slc_files_system();
-    struct slc_block_file file = SLC_BLOCK_FILE_INIT;
-    const uint64_t start_ns = slc_clock_ns();
-    struct slc_buffer piece = SLC_BUFFER_INIT;
-    uint64_t end, done = 0, at = 0;
-    unsigned part = 0;
-    int direct = -1;
-    struct slc_block_entry entry;
-    enum slc_status status = slc_buffer_create(&piece, TRIAL_PIECE_BYTES, SLC_PAGES_SMALL, err);
-
-    *rate = 0;
-    slc_reader_entry(reader, 0, &entry);
-    end = slc_min_u64(entry.padded_bytes, TRIAL_BYTES) / TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
-    if (status == SLC_OK) {
-        status = slc_block_file_open(files, slc_reader_path(reader),
-                                     "opening for a trial of the drive", &file, err);
-    }
-    if (status == SLC_OK) {
-        end = slc_min_u64(end, slc_block_file_place(&file, entry.offset, &part, &at)) /
-              TRIAL_PIECE_BYTES * TRIAL_PIECE_BYTES;
-        status = slc_file_open_direct(files, file.parts[part].fd, file.parts[part].path,
-                                      O_RDONLY | O_CLOEXEC, &direct, err);
-    }
-    while (status == SLC_OK && done < end && slc_seconds_since(start_ns) < TRIAL_SECONDS) {
-        status = slc_file_read_pages(files, direct, file.parts[part].fd, file.parts[part].path,
-                                     piece.data, TRIAL_PIECE_BYTES, at + done, err);
-        done += TRIAL_PIECE_BYTES;
-    }
-    if (status == SLC_OK && done > 0) {
-        *rate = (double)done / (slc_seconds_since(start_ns) + 1e-9);
-    }
-    if (direct >= 0) {
-        (void)files->close(files->self, direct);
-    }
-    slc_block_file_close(&file);
-    slc_buffer_destroy(&piece);
-    return status;
-}
-
 /* Bytes a second of memory that is touched for the first time. */
 static double try_memory(void)
 {
@@ -277,15 +231,19 @@ static enum slc_status begins_in_time(const struct slc_session *session,
                            2 * (double)plan->factor_bytes + (double)plan->output_bytes;
     const double first = workers * (double)plan->slot_bytes;
     const double memory = touched > (double)START_BYTES_SURE ? try_memory() : 0;
-    double rate = 0, before = memory > 0 ? touched / memory : 0;
+    double rate = 0, before = slc_ratio(touched, memory);
     enum slc_status status = SLC_OK;
 
     if (first > (double)START_BYTES_SURE) {
-        status = try_drive(session->layouts.reader[0], &rate, err);
-        before += rate > 0 ? first / rate : 0;
+        struct slc_block_entry entry;
+
+        slc_reader_entry(session->layouts.reader[0], 0, &entry);
+        status = forecast_try_reading(slc_reader_path(session->layouts.reader[0]),
+                                      entry.padded_bytes, &rate, err);
+        before += slc_ratio(first, rate);
         estimate->read_rate = rate;
         estimate->reading = true;
-        estimate->least_seconds = rate > 0 ? (double)estimate->read_bytes / rate : 0;
+        estimate->least_seconds = slc_ratio((double)estimate->read_bytes, rate);
     }
     estimate->start_seconds = before;
     estimate->enough_seconds = ceil(before / START_SHARE) + 1;

@@ -7,42 +7,19 @@
 
 enum { FORMAT_DIMS_BYTES = SLC_FORMAT_DIMS_BYTES, FORMAT_MODES_BYTES = SLC_FORMAT_MODES_BYTES };
 
-/* A tag has no other name but a macro's. */
-#define format_text slc_format_text
+#define format_text                  slc_format_text
+#define format_data                  slc_format_data
+#define format_memory                slc_format_memory
+#define format_count                 slc_format_count
+#define format_scaled                slc_format_scaled
+#define format_seconds(out, seconds) slc_format_seconds(out, seconds)
+#define format_dims                  slc_format_dims
+#define format_modes                 slc_format_modes
 
-static inline const char *format_data(struct format_text *out, double bytes)
+/* The end of a noun behind a number. */
+static inline const char *plural(uint64_t count)
 {
-    return slc_format_data(out, bytes);
-}
-
-static inline const char *format_memory(struct format_text *out, uint64_t bytes)
-{
-    return slc_format_memory(out, bytes);
-}
-
-static inline const char *format_count(struct format_text *out, uint64_t number)
-{
-    return slc_format_count(out, number);
-}
-
-static inline const char *format_scaled(struct format_text *out, double number)
-{
-    return slc_format_scaled(out, number);
-}
-
-static inline const char *format_seconds(struct format_text *out, double seconds)
-{
-    return slc_format_seconds(out, seconds);
-}
-
-static inline const char *format_dims(char *text, unsigned order, const uint64_t *dims)
-{
-    return slc_format_dims(text, order, dims);
-}
-
-static inline const char *format_modes(char *text, uint32_t modes)
-{
-    return slc_format_modes(text, modes);
+    return count == 1 ? "" : "s";
 }
 
 #endif

@@ -1,4 +1,3 @@
-/* See json_out.h. */
 #include "tools/progress/json_out.h"
 
 #include "base/memory/memory.h"

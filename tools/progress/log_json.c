@@ -1,6 +1,7 @@
 /* JSON lines; see log_json.h. */
 #include "tools/progress/log_json.h"
 
+#include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "base/version.h"
 #include "cpu/cpu.h"
@@ -10,6 +11,7 @@
 #include "storage/manifest/path_guard.h"
 #include "tools/progress/console.h"
 #include "tools/progress/json_out.h"
+#include "tools/progress/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -64,9 +66,7 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
         status =
             slc_check_own_form(NULL, path, "{\"schema\":\"sluice-log-1\"", "a log of sluice", err);
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     fresh = slc_calloc(1, sizeof *fresh);
     if (fresh == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the JSON log");
@@ -216,29 +216,35 @@ void log_json_results(struct log_json *log, unsigned iteration, const char *path
     }
 }
 
+const char *log_json_boot(char boot[LOG_BOOT_BYTES])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    boot[0] = '\0';
+    if (file != NULL) {
+        if (fgets(boot, LOG_BOOT_BYTES, file) != NULL) {
+            boot[strcspn(boot, "\n")] = '\0';
+        }
+        (void)fclose(file);
+    }
+    return boot;
+}
+
 void log_json_start(struct log_json *log, const struct command *command, int argc, char **argv)
 {
-    char boot[64] = "";
+    char boot[LOG_BOOT_BYTES];
     struct utsname host;
-    FILE *file;
     json_t *object;
 
     if (log == NULL) {
         return;
-    }
-    file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file != NULL) {
-        if (fgets(boot, sizeof boot, file) != NULL) {
-            boot[strcspn(boot, "\n")] = '\0';
-        }
-        (void)fclose(file);
     }
     object = event("start");
     slc_json_set_text(object, "name", command->name);
     slc_json_set(object, "command", json_command_line(argc, argv));
     slc_json_set(object, "pid", json_integer(getpid()));
     slc_json_set_text(object, "host", uname(&host) == 0 ? host.nodename : "");
-    slc_json_set_text(object, "boot", boot);
+    slc_json_set_text(object, "boot", log_json_boot(boot));
     slc_json_set(object, "time", json_integer((json_int_t)time(NULL)));
     write_event(log, object);
 }
@@ -324,4 +330,100 @@ void log_json_abort(struct log_json *log, int exit_code, double seconds)
                    exit_code, seconds);
     write_line(log, text);
     (void)pthread_mutex_unlock(&log->lock);
+}
+
+static struct {
+    struct log_json *log;
+    bool own; /* opened here */
+    uint64_t start_ns;
+    json_t *estimate; /* beside what happened; NULL: there was none */
+} current;
+/* A signal's thread ends the log of a run that may just be through. */
+static pthread_mutex_t current_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static const char *path_of(const struct command *command, const void *values)
+{
+    for (const struct option *option = command->options; option->name != NULL; option++) {
+        if (strcmp(option->name, "log-json") == 0) {
+            const char *path;
+
+            memcpy(&path, (const char *)values + option->offset, sizeof path);
+            return path;
+        }
+    }
+    return NULL;
+}
+
+void run_log_use(struct log_json *log)
+{
+    pthread_mutex_lock(&current_mutex);
+    current.log = log;
+    current.own = false;
+    current.start_ns = slc_clock_ns();
+    pthread_mutex_unlock(&current_mutex);
+    progress_log(log);
+}
+
+bool run_log_begin(
+    const struct command *command, int argc, char **argv, const void *values, int *exit_code)
+{
+    struct slc_error err = SLC_ERROR_INIT;
+    struct log_json *log = NULL;
+
+    if (command->resumes) {
+        return true;
+    }
+    if (log_json_open(path_of(command, values), &log, &err) != SLC_OK) {
+        *exit_code = console_error(&err);
+        return false;
+    }
+    if (log != NULL) {
+        log_json_fresh(log);
+        run_log_use(log);
+        current.own = true;
+        log_json_start(log, command, argc, argv);
+    }
+    return true;
+}
+
+bool run_log_is_open(void)
+{
+    return current.own;
+}
+
+void run_log_estimate(json_t *estimate)
+{
+    json_decref(current.estimate);
+    current.estimate = estimate;
+}
+
+void run_log_end(int exit_code)
+{
+    struct log_json *log = current.log;
+    const bool signalled = exit_code == 130 || exit_code == 143;
+    const struct log_end end = {.reason = exit_code == 0 ? "done"
+                                          : signalled    ? "signal"
+                                                         : console_last_status(),
+                                .exit_code = exit_code,
+                                .estimate = current.estimate,
+                                .seconds = slc_seconds_since(current.start_ns)};
+
+    current.estimate = NULL;
+    if (log == NULL || !current.own) {
+        json_decref(end.estimate);
+        return;
+    }
+    progress_log(NULL);
+    pthread_mutex_lock(&current_mutex);
+    current.log = NULL;
+    pthread_mutex_unlock(&current_mutex);
+    log_json_end(log, &end);
+    log_json_close(log);
+}
+
+void run_log_abort(int exit_code)
+{
+    /* The process ends: nobody is to close the log before that. */
+    pthread_mutex_lock(&current_mutex);
+    log_json_abort(current.log, exit_code, slc_seconds_since(current.start_ns));
 }

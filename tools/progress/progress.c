@@ -96,7 +96,7 @@ static double speed_of_part(void)
 {
     const double seconds = slc_seconds_since(state.part_ns);
 
-    return seconds > 0 ? (double)state.done / seconds : 0;
+    return slc_ratio((double)state.done, seconds);
 }
 
 /* Seconds that are left of a phase; below 0 when unknown. */
@@ -128,7 +128,7 @@ static const char *unit_of_phase(void)
 static void log_state(void)
 {
     const bool passes = state.shape.passes > 0;
-    const double share = state.total > 0 ? (double)state.done / (double)state.total : 0;
+    const double share = slc_ratio((double)state.done, (double)state.total);
     const double seconds = slc_seconds_since(state.part_ns);
     const double scale = passes && seconds > 0 ? share / seconds : 0;
     const bool bytes = !passes && unit_of_phase() == NULL;
@@ -172,9 +172,9 @@ static void describe_pass(char *text, size_t bytes)
     struct format_text rate;
     struct format_text nonzeros;
     struct format_text left;
-    double share = state.total > 0 ? (double)state.done / (double)state.total : 0;
+    double share = slc_ratio((double)state.done, (double)state.total);
     double seconds = slc_seconds_since(state.part_ns);
-    double scale = seconds > 0 ? share / seconds : 0;
+    double scale = slc_ratio(share, seconds);
     double eta = seconds_left(share);
     int used = state.shape.iterations > 0
                    ? snprintf(text, bytes, "its = %3u of %u, mode %u", state.iteration,

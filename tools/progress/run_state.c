@@ -190,11 +190,9 @@ json_t *run_state_json(const struct run_state *state, int alive)
                   (json_int_t)state->mode, "done", (json_int_t)state->done, "total",
                   (json_int_t)state->total, "fit", state->fit, "seconds", state->seconds);
 
-    slc_json_set(object, "seconds_left",
-                 state->seconds_left < 0 || state->ended ? json_null()
-                                                         : json_real(state->seconds_left));
+    slc_json_set_known_real(object, "seconds_left", state->ended ? -1 : state->seconds_left);
     slc_json_set(object, "alive", alive < 0 ? json_null() : json_boolean(alive > 0));
-    slc_json_set(object, "reason", state->ended ? json_string(state->reason) : json_null());
+    slc_json_set_text(object, "reason", state->ended ? state->reason : NULL);
     slc_json_set(object, "exit_code", state->ended ? json_integer(state->exit_code) : json_null());
     return object;
 }

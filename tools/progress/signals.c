@@ -8,8 +8,8 @@
 
 #include "base/error/clock.h"
 #include "tools/progress/console.h"
+#include "tools/progress/log_json.h"
 #include "tools/progress/progress.h"
-#include "tools/progress/run_log.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,3 @@
-/* See fiber_order.h. */
 #include "tools/report/fiber_order.h"
 
 #include "base/memory/memory.h"

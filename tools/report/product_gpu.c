@@ -1,4 +1,3 @@
-/* See product_gpu.h. */
 #include "tools/report/product_gpu.h"
 
 #include "gpu/gpu.h"
@@ -27,7 +26,7 @@ static double part_of(const struct slc_hybrid_tiles_report *sides)
     const double device = (double)sides->nnz[SLC_HYBRID_GPU];
     const double all = device + (double)sides->nnz[SLC_HYBRID_CPU];
 
-    return all > 0 ? device / all : 0;
+    return slc_ratio(device, all);
 }
 
 static void print_shares(const struct slc_hybrid_tiles_report *sides, FILE *out)
@@ -37,11 +36,10 @@ static void print_shares(const struct slc_hybrid_tiles_report *sides, FILE *out)
     (void)fprintf(out,
                   "  %-12s GPU %" PRIu64 " tile%s, %s nonzeros (%.1f %%), %.3fs; CPU %" PRIu64
                   " tile%s, %s nonzeros, %.3fs",
-                  "shares", sides->tiles[SLC_HYBRID_GPU],
-                  sides->tiles[SLC_HYBRID_GPU] == 1 ? "" : "s",
+                  "shares", sides->tiles[SLC_HYBRID_GPU], plural(sides->tiles[SLC_HYBRID_GPU]),
                   format_count(&a, sides->nnz[SLC_HYBRID_GPU]), 100 * part_of(sides),
                   sides->seconds[SLC_HYBRID_GPU], sides->tiles[SLC_HYBRID_CPU],
-                  sides->tiles[SLC_HYBRID_CPU] == 1 ? "" : "s",
+                  plural(sides->tiles[SLC_HYBRID_CPU]),
                   format_count(&b, sides->nnz[SLC_HYBRID_CPU]), sides->seconds[SLC_HYBRID_CPU]);
     if (sides->fraction >= 0) {
         (void)fprintf(out, "; divided by %.3f", sides->fraction);
@@ -65,11 +63,11 @@ void product_gpu_print(const struct product_gpu *told, FILE *out)
     }
     (void)fprintf(out, "  %-12s %s (%s), %u lane%s, %s of %s there (smallest that works: %s)",
                   "device", plan->name, choice->device->ops->name, plan->streams,
-                  plan->streams == 1 ? "" : "s", format_memory(&a, plan->total_bytes),
+                  plural(plan->streams), format_memory(&a, plan->total_bytes),
                   format_memory(&b, plan->budget_bytes), format_memory(&c, plan->minimum_bytes));
     if (choice->hybrid.kind != SLC_HYBRID_NONE) {
         (void)fprintf(out, "; split %s with %u thread%s", slc_hybrid_name(&choice->hybrid, &share),
-                      told->threads, told->threads == 1 ? "" : "s");
+                      told->threads, plural(told->threads));
     }
     (void)fprintf(out, "\n");
     if (told->report != NULL) {

@@ -7,7 +7,7 @@
 #include "report/run_record.h"
 #include "tools/options/fields.h"
 #include "tools/progress/format.h"
-#include "tools/report/gpu_report.h"
+#include "tools/report/devices_report.h"
 #include "tools/session/session.h"
 
 #include <inttypes.h>
@@ -21,11 +21,6 @@
 static void heading(const char *text)
 {
     printf("%s\n", text);
-}
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
 }
 
 void report_tensor(const struct slc_store *store)
@@ -54,13 +49,11 @@ void report_tensor(const struct slc_store *store)
     }
     printf(KEY "%.2f bytes per nonzero (coordinates %.2f bits)\n\n", "stored",
            session_bytes_per_nonzero(manifest),
-           manifest->nnz > 0
-               ? 8.0 * (double)manifest->layouts[0].index_bytes / (double)manifest->nnz
-               : 0.0);
+           slc_ratio(8.0 * (double)manifest->layouts[0].index_bytes, (double)manifest->nnz));
     (void)fflush(stdout);
 }
 
-static void plan_line(const char *name, uint64_t bytes, const char *what)
+void report_part(const char *name, uint64_t bytes, const char *what)
 {
     struct format_text text;
 
@@ -115,7 +108,7 @@ static void report_passes(const struct slc_plan *plan, unsigned order)
 
     printf(KEY "%s in %g pass%s per iteration, %s of that read from the drive (%.1f %%)\n",
            "passes", format_data(&a, bytes), plan->passes, plan->passes > 1 ? "es" : "",
-           format_data(&b, read), bytes > 0 ? 100.0 * read / bytes : 0.0);
+           format_data(&b, read), slc_ratio(100.0 * read, bytes));
     if (plan->layout_count == 1 && plan->other_read_bytes == UINT64_MAX) {
         return;
     }
@@ -177,24 +170,24 @@ void report_plan(const struct slc_plan *plan, unsigned order)
     printf(KEY "%s of a budget of %s (smallest that works: %.0f MiB)\n", "memory",
            format_memory(&a, plan->total_bytes), format_memory(&b, plan->budget_bytes),
            (double)(plan->minimum_bytes + ((1U << 20) - 1)) / (1U << 20));
-    plan_line("process", plan->process_bytes, "program, libraries, stacks");
-    plan_line("index", plan->index_bytes, "one entry per block");
-    plan_line("factors", plan->factor_bytes, plan->request.precision == SLC_F32 ? "f32" : "f64");
-    plan_line("output", plan->output_bytes, "MTTKRP, the largest mode");
-    plan_line("dense", plan->dense_bytes, "Gram matrices and solver");
-    plan_line("devices", plan->device_bytes,
-              plan->request.gpu != NULL ? "descriptions of blocks, what drives the device"
-                                        : "the ring that rows travel, who owns what");
-    plan_line("kernels", plan->scratch_bytes, "private copies or tile rows");
-    plan_line("second", slc_plan_fused_bytes(&plan->fusion),
-              "MTTKRP and kernels of the second mode of a pass");
-    plan_line("decoders", plan->decoder_bytes, "one per thread");
-    plan_line("labels", plan->label_bytes, "the longest permutation, at start and end");
-    plan_line("ring", plan->slot_count * plan->slot_bytes, slots);
-    plan_line("cache", plan->cache_bytes, cache);
-    plan_line("copies", plan->copies_bytes,
-              plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
-                                                        : "one per mode, in a long run");
+    report_part("process", plan->process_bytes, "program, libraries, stacks");
+    report_part("index", plan->index_bytes, "one entry per block");
+    report_part("factors", plan->factor_bytes, plan->request.precision == SLC_F32 ? "f32" : "f64");
+    report_part("output", plan->output_bytes, "MTTKRP, the largest mode");
+    report_part("dense", plan->dense_bytes, "Gram matrices and solver");
+    report_part("devices", plan->device_bytes,
+                plan->request.gpu != NULL ? "descriptions of blocks, what drives the device"
+                                          : "the ring that rows travel, who owns what");
+    report_part("kernels", plan->scratch_bytes, "private copies or tile rows");
+    report_part("second", slc_plan_fused_bytes(&plan->fusion),
+                "MTTKRP and kernels of the second mode of a pass");
+    report_part("decoders", plan->decoder_bytes, "one per thread");
+    report_part("labels", plan->label_bytes, "the longest permutation, at start and end");
+    report_part("ring", plan->slot_count * plan->slot_bytes, slots);
+    report_part("cache", plan->cache_bytes, cache);
+    report_part("copies", plan->copies_bytes,
+                plan->request.copies == SLC_COPIES_ALWAYS ? "one per mode, from the start"
+                                                          : "one per mode, in a long run");
     gpu_report_plan(plan, order);
     report_passes(plan, order);
     report_fused(plan, order);
@@ -371,9 +364,7 @@ void report_iteration(const struct slc_cp_iteration *iteration, unsigned order, 
            iteration->iteration, iteration->seconds, iteration->fit, iteration->delta,
            format_data(&bytes, (double)iteration->bytes_read), iteration->passes,
            iteration->passes == 1 ? "" : "es",
-           format_data(&rate, iteration->seconds > 0
-                                  ? (double)iteration->bytes_read / iteration->seconds
-                                  : 0));
+           format_data(&rate, slc_ratio((double)iteration->bytes_read, iteration->seconds)));
     if (iteration->heldout > 0) {
         printf("     held out: RMSE = %.6g\n", iteration->heldout_rmse);
     }
@@ -426,9 +417,7 @@ void report_times(const struct slc_cp_result *result,
     printf(KEY "%10.3fs  wall time of %" PRIu64 " pass%s: %s at %s/s\n", "read",
            stats->pass_seconds, stats->passes, stats->passes == 1 ? "" : "es",
            format_data(&bytes, (double)stats->bytes_read),
-           format_data(&rate, stats->pass_seconds > 0
-                                  ? (double)stats->bytes_read / stats->pass_seconds
-                                  : 0));
+           format_data(&rate, slc_ratio((double)stats->bytes_read, stats->pass_seconds)));
     printf(KEY "%10.3fs  per thread, for want of data\n", "wait", stats->wait_seconds / threads);
     printf(KEY "%10.3fs  per thread\n", "decode", stats->decode_seconds / threads);
     printf(KEY "%10.3fs  per thread\n", "multiply", stats->compute_seconds / threads);
@@ -457,7 +446,7 @@ void report_times(const struct slc_cp_result *result,
 void report_reads_add(struct report_reads *reads, const struct slc_plan *plan, uint64_t bytes_read)
 {
     double whole = (double)plan->iteration_bytes;
-    double share = whole > 0 ? (double)bytes_read / whole : 0;
+    double share = slc_ratio((double)bytes_read, whole);
 
     if (reads->iterations == 0 || share < reads->lowest_share) {
         reads->lowest_share = share;

@@ -29,7 +29,8 @@ void report_device(const struct slc_plan *plan, const struct slc_error *no_gpu);
 /* Why no pass updates two modes, where that is so and a reason can be told. */
 void report_not_fused(const struct slc_plan *plan);
 
-/* The plan's buffers, one a line. */
+/* A part of memory, unless it has no bytes; and the plan's, one a line. */
+void report_part(const char *name, uint64_t bytes, const char *what);
 void report_plan(const struct slc_plan *plan, unsigned order);
 
 /* What copies per mode would take that the budget has no room for; nothing where that is not so. */

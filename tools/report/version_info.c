@@ -1,4 +1,3 @@
-/* See version_info.h. */
 #include "tools/report/version_info.h"
 
 #include "base/error/error.h"

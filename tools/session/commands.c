@@ -1,8 +1,7 @@
-/* See commands.h. */
 #include "tools/session/commands.h"
 
 #include "tools/progress/console.h"
-#include "tools/progress/run_log.h"
+#include "tools/progress/log_json.h"
 
 #include <string.h>
 
@@ -16,8 +15,13 @@ const struct command *const commands_all[] = {
     &command_bench,   &command_completion, NULL,
 };
 
-const char *commands_nearest(const char *word, const struct command *const *commands)
+int commands_unknown(const char *what,
+                     const char *word,
+                     const struct command *const *commands,
+                     const char *help)
 {
+    struct slc_error err = SLC_ERROR_INIT;
+    const char *near;
     enum { NAMES_MAX = 64 };
     const char *names[NAMES_MAX + 1];
     size_t count = 0;
@@ -28,7 +32,12 @@ const char *commands_nearest(const char *word, const struct command *const *comm
         names[count] = blank != NULL ? blank + 1 : commands[count]->name;
     }
     names[count] = NULL;
-    return options_nearest(word, names);
+    near = options_nearest(word, names);
+    (void)(near != NULL
+               ? slc_fail(&err, SLC_ERR_USAGE, "unknown %s '%s'; did you mean %s?", what, word,
+                          near)
+               : slc_fail(&err, SLC_ERR_USAGE, "unknown %s '%s'; see %s", what, word, help));
+    return console_error(&err);
 }
 
 bool command_begin(const struct command *command,

@@ -28,9 +28,12 @@ extern const struct command command_watch;
 /* All of them in the order of the help, NULL-terminated. */
 extern const struct command *const commands_all[];
 
-/* The name in such a list that is nearest to `word`, or NULL where none is near: options_nearest.
- * Of "bench io" the last word counts. */
-const char *commands_nearest(const char *word, const struct command *const *commands);
+/* Refuses `word`, which is none of such a list (of "bench io" the last word counts): names the one
+ * that is nearest, or `help`. Returns the exit code. */
+int commands_unknown(const char *what,
+                     const char *word,
+                     const struct command *const *commands,
+                     const char *help);
 
 /*
  * Parses the arguments into `values` (all-zero). False when the command is over already: after

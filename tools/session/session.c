@@ -1,5 +1,6 @@
 /* Opening, planning and closing what a streaming command holds; see session.h. */
 #include "tools/session/session.h"
+#include "base/text/format.h"
 
 #include "base/thread/team.h"
 #include "engine/planning/planning.h"
@@ -138,11 +139,6 @@ void session_close(struct slc_session *session)
     slc_store_close(&session->store);
 }
 
-uint64_t session_store_bytes(const struct slc_manifest *manifest)
-{
-    return slc_manifest_file_bytes(manifest);
-}
-
 const char *session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode)
 {
     const char *name = slc_layout_name(layout);
@@ -157,5 +153,5 @@ const char *session_layout_name(struct format_text *out, enum slc_layout_kind la
 
 double session_bytes_per_nonzero(const struct slc_manifest *manifest)
 {
-    return manifest->nnz > 0 ? (double)session_store_bytes(manifest) / (double)manifest->nnz : 0;
+    return slc_ratio((double)slc_manifest_file_bytes(manifest), (double)manifest->nnz);
 }

@@ -194,8 +194,7 @@ void session_close(struct slc_session *session);
 const char *
 session_layout_name(struct format_text *out, enum slc_layout_kind layout, unsigned mode);
 
-/* Bytes of all block files and permutations of the store, and per nonzero. */
-uint64_t session_store_bytes(const struct slc_manifest *manifest);
+/* Bytes of all block files and permutations of the store per nonzero. */
 double session_bytes_per_nonzero(const struct slc_manifest *manifest);
 
 #endif

@@ -2,7 +2,7 @@
  * The bands of a factor's columns against plain minima and maxima: fewer, as many and more rows
  * than bands, factors of several pieces, chosen columns, and refusals.
  */
-#include "report/factors/column_bands.h"
+#include "report/factors/factor_rows.h"
 
 #include "base/memory/memory.h"
 #include "base/random.h"

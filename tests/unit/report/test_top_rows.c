@@ -2,7 +2,7 @@
  * The strongest rows of a factor equal those of a full sort: any shape, any number wanted, ties,
  * signs, both orders of storage, and factors of several pieces.
  */
-#include "report/factors/top_rows.h"
+#include "report/factors/factor_rows.h"
 
 #include "base/error/fault.h"
 #include "base/memory/bytes.h"

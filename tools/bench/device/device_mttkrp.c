@@ -11,7 +11,7 @@
 #include "engine/executor/gpu_executor.h"
 #include "gpu/device/variants.h"
 #include "report/json_parts.h"
-#include "report/json_stats.h"
+#include "report/json_plan.h"
 #include "tools/bench/measure/factors.h"
 #include "tools/bench/measure/resident.h"
 #include "tools/bench/measure/run.h"

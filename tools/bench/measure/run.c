@@ -41,7 +41,7 @@ json_t *bench_tensor_to_json(const struct slc_store *store)
     slc_json_set(object, "dims", slc_json_dims(manifest->order, manifest->dims));
     slc_json_set_count(object, "nnz", manifest->nnz);
     slc_json_set_text(object, "value_type", manifest->value_type == SLC_F32 ? "f32" : "f64");
-    slc_json_set_count(object, "store_bytes", session_store_bytes(manifest));
+    slc_json_set_count(object, "store_bytes", slc_manifest_file_bytes(manifest));
     return object;
 }
 

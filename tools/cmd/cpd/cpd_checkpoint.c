@@ -1,5 +1,4 @@
-/* See cpd_checkpoint.h. */
-#include "tools/cmd/cpd/cpd_checkpoint.h"
+#include "tools/cmd/cpd/cpd_run.h"
 
 #include "engine/solve/cp_checkpoint.h"
 #include "report/json_plan.h"

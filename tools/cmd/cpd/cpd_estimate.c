@@ -1,5 +1,4 @@
-/* See cpd_estimate.h. */
-#include "tools/cmd/cpd/cpd_estimate.h"
+#include "tools/cmd/cpd/cpd_run.h"
 
 #include "base/memory/memory.h"
 #include "tools/forecast/probe.h"

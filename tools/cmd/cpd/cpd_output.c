@@ -1,17 +1,43 @@
 /* Writing a model and the record of its run; see cpd_output.h. */
-#include "tools/cmd/cpd/cpd_output.h"
+#include "tools/cmd/cpd/cpd_run.h"
 
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
+#include "report/run_record.h"
 #include "storage/file/folder_lock.h"
 #include "storage/manifest/path_guard.h"
 #include "storage/model/model.h"
+#include "tools/options/options.h"
 #include "tools/progress/console.h"
+#include "tools/progress/json_out.h"
+#include "tools/progress/log_json.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Writes the record to `path`, atomically. */
+static enum slc_status
+run_json_write(const struct run_record *record, const char *path, struct slc_error *err)
+{
+    struct slc_run_facts facts = record->facts;
+    json_t *command = json_command_line(record->argc, record->argv);
+    json_t *options = options_to_json(record->command, record->values);
+    char *text = NULL;
+    enum slc_status status = json_out_complete(err);
+
+    facts.command = command;
+    facts.options = options;
+    facts.estimate = record->estimate;
+    SLC_THEN(status, slc_run_record_text(&facts, &text, err));
+    SLC_THEN(status, slc_run_record_write(text, path, err));
+    free(text);
+    json_decref(command);
+    json_decref(options);
+    return status;
+}
 
 /* Fails unless `path`, where nothing is yet, can be created. */
 static enum slc_status check_new(const char *path, bool folder, struct slc_error *err)
@@ -104,9 +130,7 @@ static enum slc_status check_all(const struct cpd_output *output, struct slc_err
     }
     if (status == SLC_OK && output->ktensor != NULL) {
         status = check_writable(output->ktensor, false, err);
-        if (status == SLC_OK) {
-            status = slc_check_own_form(NULL, output->ktensor, "ktensor", "a ktensor", err);
-        }
+        SLC_THEN(status, slc_check_own_form(NULL, output->ktensor, "ktensor", "a ktensor", err));
     }
     if (status == SLC_OK && output->checkpoint[0] != '\0') {
         status = check_writable(output->checkpoint, true, err);

@@ -1,0 +1,128 @@
+#include "engine/session/product_session.h"
+
+#include "engine/plan/layouts.h"
+#include "engine/planning/planning.h"
+#include "engine/solve/relabel.h"
+
+/* Goes on without the device, because of `refused`. */
+static void drop_device(struct slc_ttm_session *session, const struct slc_error *refused)
+{
+    slc_products_drop(&session->choice);
+    session->refused = *refused;
+}
+
+enum slc_status slc_ttm_session_plan(struct slc_ttm_session *session,
+                                     struct slc_reader *reader,
+                                     struct slc_error *err)
+{
+    const struct slc_layouts layouts = slc_layouts_one(reader);
+    struct slc_plan_request *request = &session->request;
+    struct slc_ttm_division *division = &session->options.division;
+    struct slc_error refused = SLC_ERROR_INIT;
+
+    request->gpu = session->choice.device;
+    request->hybrid = session->choice.hybrid;
+    if (request->gpu != NULL && session->choice.optional) {
+        if (slc_ttm_plan(&layouts, request, &session->plan, division, &refused) == SLC_OK) {
+            return SLC_OK;
+        }
+        drop_device(session, &refused);
+        request->gpu = NULL;
+    }
+    return slc_ttm_plan(&layouts, request, &session->plan, division, err);
+}
+
+const struct slc_store *slc_ttm_session_numbering(const struct slc_ttm_session *session)
+{
+    return session->order.path != NULL ? &session->order.made : session->store;
+}
+
+enum slc_status slc_ttm_session_relabel(struct slc_ttm_session *session, struct slc_error *err)
+{
+    const struct slc_store *store = slc_ttm_session_numbering(session);
+    const unsigned mode = session->request.mode;
+
+    SLC_TRY(slc_relabel_rows(store, mode, SLC_ROWS_OF_STORE, &session->matrix, err));
+    return slc_relabel_names(store, mode, session->labels, session->options.index, err);
+}
+
+/* Streams the layout as planned; the result waits beside its place. */
+static enum slc_status
+stream_layout(struct slc_ttm_session *session, struct slc_npy_pair **pair, struct slc_error *err)
+{
+    const struct slc_layout_info *info = slc_reader_info(session->order.reader);
+    const struct slc_layouts layouts = slc_layouts_one(session->order.reader);
+    struct slc_ttm_options *options = &session->options;
+    enum slc_status status;
+
+    options->job.order = info->order;
+    options->job.mode = session->request.mode;
+    options->job.fiber_tiles =
+        info->keys.run.bits > 0 && info->keys.run.mode == session->request.mode;
+    options->job.matrix = &session->matrix;
+    options->workers = session->plan.threads;
+    options->device = session->choice.device;
+    options->plan = &session->plan;
+    slc_stream_close(session->stream);
+    session->stream = NULL;
+    SLC_TRY(slc_stream_open(slc_files_system(), &layouts, &session->plan, &session->stream, err));
+    status = slc_ttm_stream(session->stream, options, pair, &session->report, err);
+    slc_stream_stats(session->stream, &session->stats);
+    return status;
+}
+
+enum slc_status slc_ttm_session_multiply(struct slc_ttm_session *session, struct slc_error *err)
+{
+    struct slc_npy_pair *pair = NULL;
+    struct slc_error fault = SLC_ERROR_INIT;
+    enum slc_status status = stream_layout(session, &pair, &fault);
+
+    if (status != SLC_OK && session->report.device_refused && session->choice.optional) {
+        drop_device(session, &fault);
+        slc_error_clear(&fault);
+        status = slc_ttm_session_plan(session, session->order.reader, &fault);
+        SLC_THEN(status, stream_layout(session, &pair, &fault));
+    }
+    if (status == SLC_OK) {
+        status = slc_npy_pair_publish(pair, err);
+    } else if (err != NULL) {
+        *err = fault;
+    }
+    slc_npy_pair_destroy(pair);
+    return status;
+}
+
+enum slc_status slc_contract_on_device(struct slc_contract_options *contract,
+                                       struct slc_products_choice *choice,
+                                       struct slc_device_products *device,
+                                       struct slc_contract_report *report,
+                                       struct slc_error *err)
+{
+    struct slc_tile_products table = slc_device_products_table(device);
+    struct slc_error refused = SLC_ERROR_INIT;
+    enum slc_status status;
+
+    contract->products = choice->device != NULL ? &table : NULL;
+    status = slc_contract(contract, report, &refused);
+    if (status == SLC_ERR_BUDGET && report->scan_seconds == 0 && choice->device != NULL &&
+        choice->optional) {
+        slc_products_drop(choice);
+        contract->products = NULL;
+        device->why = refused;
+        return slc_contract(contract, report, err);
+    }
+    if (status != SLC_OK && err != NULL) {
+        *err = refused;
+    }
+    return status;
+}
+
+void slc_ttm_session_close(struct slc_ttm_session *session)
+{
+    slc_stream_close(session->stream);
+    slc_products_drop(&session->choice);
+    slc_matrix_destroy(&session->matrix);
+    for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
+        slc_labels_destroy(&session->labels[n]);
+    }
+}
