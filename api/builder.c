@@ -2,7 +2,7 @@
  * Public API: stores made from entries that the caller pushes, piece by piece.
  */
 #include "convert/build/builder.h"
-#include "api/output.h"
+#include "api/call.h"
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "base/memory/memory.h"

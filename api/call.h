@@ -1,13 +1,22 @@
 /*
  * What every public function does at its boundary: it reads versioned options, fills in versioned
- * reports, runs under sluice_run_options, and hands an internal fault to the caller.
+ * reports, runs under sluice_run_options and sluice_output_options, and hands an internal fault to
+ * the caller.
  */
 #ifndef SLC_API_CALL_H
 #define SLC_API_CALL_H
 
 #include "base/error/error.h"
 #include "base/error/stop.h"
+#include "convert/build/builder.h"
+#include "convert/build/sort/transform.h"
+#include "engine/solve/cp_als.h"
+#include "sluice/convert.h"
+#include "sluice/model.h"
 #include "sluice/types.h"
+#include "storage/manifest/names.h"
+#include "storage/manifest/store.h"
+#include "storage/model/model.h"
 
 #include <stddef.h>
 
@@ -97,5 +106,60 @@ api_blocks_fn *api_run_blocks(const struct api_run *run);
         (to)->progress = api_run_progress(run);                                                    \
         (to)->context = (run);                                                                     \
     } while (0)
+
+/* Errors: SLC_ERR_USAGE for values that are in no enumeration, and for a mode or bits of fibers
+ * that are out of range. */
+enum slc_status api_check_output(const struct sluice_output_options *output,
+                                 struct slc_error *err) SLC_NODISCARD;
+
+/* The fibers that are kept together, of checked options. */
+struct slc_fiber_run api_fiber_run(const struct sluice_output_options *output);
+
+/* Sets what internal options of any kind say of a store that is written, of checked options. */
+#define API_SET_OUTPUT(to, output)                                                                 \
+    do {                                                                                           \
+        (to)->codec = (output)->codec == SLUICE_CODEC_DEFAULT ? SLC_CODEC_PACKED                   \
+                                                              : (enum slc_codec)(output)->codec;   \
+        (to)->relabel = (output)->relabel == SLUICE_RELABEL_FREQUENCY ? SLC_RELABEL_FREQUENCY      \
+                                                                      : SLC_RELABEL_NONE;          \
+        (to)->fibers = (enum slc_fibers)(output)->fibers;                                          \
+        (to)->run = api_fiber_run(output);                                                         \
+        (to)->block_bytes = (output)->block_bytes;                                                 \
+        (to)->temp_folder = (output)->temp_folder;                                                 \
+        (to)->max_temp = (output)->max_temp_bytes;                                                 \
+        (to)->overwrite = (output)->overwrite != 0;                                                \
+    } while (0)
+
+/* The set of modes that a builder has relabelled. */
+uint32_t api_relabelled_modes(const struct slc_relabel_report *relabel, unsigned order);
+
+/* Adds the steps of text like "abs,log1p"; NULL: none. Errors: SLC_ERR_USAGE. */
+enum slc_status api_parse_transforms(const char *text,
+                                     struct slc_transforms *transforms,
+                                     struct slc_error *err) SLC_NODISCARD;
+
+/* The opaque objects of the public interface: what is behind their handles. */
+struct sluice_store {
+    struct slc_store store;
+    struct slc_names *names[SLC_MAX_ORDER]; /* opened when they are first asked for */
+};
+
+struct sluice_model {
+    struct slc_cp_result result;
+    uint64_t bytes_read;
+    /* Of what the tensor was made from: the format, "" if unknown, and the first index. */
+    char dialect[32];
+    unsigned index_base;
+    char *record; /* text of the run that it comes from, by malloc; NULL: there is none */
+};
+
+/* The model, whose factors and weights are borrowed. */
+struct slc_model_view api_model_view(const struct sluice_model *model);
+
+/* sluice_model_save. */
+enum slc_status api_model_save(const struct sluice_model *model,
+                               enum sluice_model_form form,
+                               const char *path,
+                               struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -2,7 +2,7 @@
  * Public API: stores made from files or random numbers, and stores that grow.
  */
 #include "convert/ingest/convert.h"
-#include "api/output.h"
+#include "api/call.h"
 #include "base/memory/checked.h"
 #include "convert/generate/generate.h"
 #include "convert/ingest/names/name_maps.h"

@@ -3,7 +3,6 @@
  */
 #include "convert/export/export.h"
 #include "api/call.h"
-#include "api/objects.h"
 #include "convert/export/export_form.h"
 #include "report/export_run.h"
 #include "sluice/convert.h"

@@ -2,7 +2,6 @@
  * Public API: further layouts of a store.
  */
 #include "api/call.h"
-#include "api/objects.h"
 #include "base/memory/memory.h"
 #include "convert/layout/relayout.h"
 #include "convert/layout/restripe.h"
@@ -198,9 +197,7 @@ resolve_folders(uint32_t count, const char *const *given, char **folders, struct
                         (int)SLC_MAX_STRIPES);
     }
     for (uint32_t k = 0; k < count; k++) {
-        const enum slc_status status = api_need_path(given[k], "a folder for stripes", err);
-
-        SLC_TRY(status);
+        SLC_TRY(api_need_path(given[k], "a folder for stripes", err));
         folders[k] = realpath(given[k], NULL);
         if (folders[k] == NULL) {
             return slc_fail_errno(err, errno, given[k], "looking for a folder for stripes");

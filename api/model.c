@@ -3,8 +3,7 @@
  */
 #include "storage/model/model.h"
 #include "api/call.h"
-#include "api/objects.h"
-#include "api/record.h"
+#include "api/cpd.h"
 #include "api/session.h"
 #include "base/memory/memory.h"
 #include "report/run_record.h"

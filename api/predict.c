@@ -3,7 +3,6 @@
  */
 #include "engine/product/predict.h"
 #include "api/call.h"
-#include "api/objects.h"
 #include "sluice/experimental.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * Public API: tensor times vectors, and times a matrix.
  */
-#include "api/output.h"
+#include "api/call.h"
 #include "api/session.h"
 #include "engine/product/contract.h"
 #include "engine/product/device_products.h"

@@ -3,7 +3,6 @@
  */
 #include "report/report.h"
 #include "api/call.h"
-#include "api/objects.h"
 
 /* Writes the page of the folder or the model in `wanted`. */
 static enum slc_status write_page(struct slc_report_options *wanted,

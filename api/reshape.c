@@ -2,7 +2,7 @@
  * Public API: stores made from other stores.
  */
 #include "convert/reshape/reshape.h"
-#include "api/output.h"
+#include "api/call.h"
 #include "base/memory/memory.h"
 
 #include <string.h>

@@ -3,7 +3,6 @@
 #define SLC_API_SESSION_H
 
 #include "api/call.h"
-#include "api/objects.h"
 #include "engine/plan/plan.h"
 #include "engine/session/device_choice.h"
 #include "engine/session/session.h"

@@ -3,7 +3,6 @@
  */
 #include "sluice/store.h"
 #include "api/call.h"
-#include "api/objects.h"
 #include "base/error/log.h"
 #include "base/memory/memory.h"
 #include "storage/verify/verify.h"

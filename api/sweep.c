@@ -113,8 +113,7 @@ static void report_run(void *context, const struct slc_sweep_run *run, bool befo
     }
 }
 
-/* Writes the results of a run that is through and records it, and then lets go of its checkpoint.
- */
+/* Writes the results of a complete run and records it, and then discards its checkpoint. */
 static enum slc_status
 keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc_error *err)
 {

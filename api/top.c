@@ -3,7 +3,6 @@
  */
 #include "report/factors/top.h"
 #include "api/call.h"
-#include "api/objects.h"
 
 /* Passes what has been found to the caller, until it wants no more. */
 static enum slc_status pass_rows(struct slc_top *top,
@@ -23,10 +22,7 @@ static enum slc_status pass_rows(struct slc_top *top,
             row.mode = top->modes[m];
             row.title = top->names.titles[row.mode];
             for (row.place = 0; row.place < top->counts[m]; row.place++) {
-                const enum slc_status status =
-                    slc_run_names_text(&top->names, row.mode, found[row.place].row, name, err);
-
-                SLC_TRY(status);
+                SLC_TRY(slc_run_names_text(&top->names, row.mode, found[row.place].row, name, err));
                 row.index = found[row.place].row;
                 row.value = found[row.place].value;
                 if (give(context, &row) != 0) {

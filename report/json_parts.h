@@ -1,5 +1,4 @@
-/* Members that the records of runs, of stores and of benchmarks share. All are NULL without memory.
- */
+/* Members that records of runs, stores and benchmarks share. All are NULL without memory. */
 #ifndef SLC_REPORT_JSON_PARTS_H
 #define SLC_REPORT_JSON_PARTS_H
 

@@ -51,17 +51,24 @@ static enum slc_status within_budget(const struct slc_report_options *options,
                : SLC_OK;
 }
 
-/* The record, whose text is sound where it was read before. */
-static enum slc_status
-take_record(struct told *told, const char *text, uint64_t bytes, struct slc_error *err)
+/* The record of a run in a text. */
+static enum slc_status parse_record(const struct slc_report_options *options,
+                                    const char *text,
+                                    uint64_t bytes,
+                                    json_t **record,
+                                    struct slc_error *err)
 {
-    SLC_TRY(within_budget(told->options, bytes * JSON_FACTOR, "reading run.json", err));
-    return slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, &told->record, err);
+    SLC_TRY(within_budget(options, bytes * JSON_FACTOR, "reading run.json", err));
+    return slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, record, err);
 }
 
-static enum slc_status load_record(struct told *told, struct slc_error *err)
+/* The record in the file `name` of the folder. */
+static enum slc_status load_record(const struct slc_report_options *options,
+                                   const char *name,
+                                   json_t **record,
+                                   struct slc_error *err)
 {
-    char *path = slc_path_join(told->options->folder, "run.json");
+    char *path = slc_path_join(options->folder, name);
     void *text = NULL;
     uint64_t bytes = 0;
     enum slc_status status =
@@ -70,7 +77,7 @@ static enum slc_status load_record(struct told *told, struct slc_error *err)
             : slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, err);
 
     if (status == SLC_OK) {
-        status = take_record(told, text, bytes, err);
+        status = parse_record(options, text, bytes, record, err);
         if (status != SLC_OK) {
             slc_error_locate_file(err, path);
         }
@@ -95,7 +102,7 @@ static enum slc_status read_folder(struct told *told, struct slc_error *err)
         SLC_TRY(slc_run_folder_read(NULL, folder, &told->run, err));
     }
     if (told->run.recorded) {
-        SLC_TRY(load_record(told, err));
+        SLC_TRY(load_record(told->options, "run.json", &told->record, err));
     }
     if (saved) {
         SLC_TRY(slc_saved_run_read(folder, false, &told->checkpoint, err));
@@ -122,7 +129,8 @@ static enum slc_status read_model(struct told *told, struct slc_error *err)
                           "the record is of a run of other lengths of modes than the model's");
     }
     run->recorded = true;
-    return status == SLC_OK ? take_record(told, text, strlen(text), err) : status;
+    return status == SLC_OK ? parse_record(told->options, text, strlen(text), &told->record, err)
+                            : status;
 }
 
 /* Chooses components and takes memory for what is told of them, within the budget. */
@@ -287,9 +295,6 @@ static enum slc_status read_best(const struct slc_report_options *options,
     struct slc_sweep_suggestion suggestion;
     char name[SLC_SWEEP_FOLDER_BYTES + sizeof "/run.json"];
     struct slc_error fault = SLC_ERROR_INIT;
-    char *path;
-    void *text = NULL;
-    uint64_t bytes = 0;
     enum slc_status status;
 
     if (record->run_count == 0) {
@@ -297,16 +302,7 @@ static enum slc_status read_best(const struct slc_report_options *options,
     }
     slc_sweep_suggest(record, &suggestion);
     (void)snprintf(name, sizeof name, "%s/run.json", suggestion.folder);
-    path = slc_path_join(options->folder, name);
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record");
-    }
-    status =
-        slc_file_load(slc_files_system(), path, SLC_RUN_RECORD_MAX_BYTES, &text, &bytes, &fault);
-    SLC_THEN(status, within_budget(options, bytes * JSON_FACTOR, "reading run.json", &fault));
-    SLC_THEN(status, slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, best, &fault));
-    slc_free(text);
-    slc_free(path);
+    status = load_record(options, name, best, &fault);
     if (status == SLC_ERR_INPUT || fault.system_errno == ENOENT || fault.system_errno == ENOTDIR) {
         return SLC_OK;
     }

@@ -82,7 +82,6 @@ static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
     }
     sweep->made = rc >= 0;
     if (rc >= 0) {
-
         SLC_TRY(slc_name_sync(files, sweep->options->folder, err));
     }
     return slc_folder_lock(files, sweep->options->folder,

@@ -159,10 +159,7 @@ static enum slc_status agreement(const struct comparing *comparing,
         } else if (run->kept && need > comparing->budget_bytes) {
             add_note(result, "comparing runs", need, comparing->budget_bytes);
         } else if (run->kept) {
-            const enum slc_status status =
-                compare_runs(comparing, result->best_seed, run->seed, &run->match, err);
-
-            SLC_TRY(status);
+            SLC_TRY(compare_runs(comparing, result->best_seed, run->seed, &run->match, err));
             sum += run->match;
             result->compared++;
         }

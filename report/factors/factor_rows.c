@@ -19,11 +19,15 @@ uint64_t slc_factor_rows_memory_bytes(uint32_t rank)
     return slc_buffer_footprint(piece_rows(rank) * rank * sizeof(double), SLC_PAGES_SMALL);
 }
 
-enum slc_status slc_factor_rows_each(
-    const struct slc_factor_rows *factor,
-    void (*add)(void *context, const double *values, uint64_t first, uint64_t rows),
-    void *context,
-    struct slc_error *err)
+/*
+ * Calls `add` with all rows in order, `rows` from number `first` on, `rank` values each. Errors:
+ * those of slc_npy_rows_read; SLC_ERR_MEMORY.
+ */
+static enum slc_status
+for_each_row(const struct slc_factor_rows *factor,
+             void (*add)(void *context, const double *values, uint64_t first, uint64_t rows),
+             void *context,
+             struct slc_error *err)
 {
     const uint64_t step = piece_rows(factor->rank);
     struct slc_npy_rows *rows = NULL;
@@ -113,7 +117,7 @@ enum slc_status slc_column_bands_find(const struct slc_column_bands *wanted,
     if (wanted->factor.length > 0) {
         state.end = band_begin(wanted->factor.length, state.count, 1);
     }
-    return slc_factor_rows_each(&wanted->factor, add_to_bands, &state, err);
+    return for_each_row(&wanted->factor, add_to_bands, &state, err);
 }
 
 uint64_t slc_top_rows_count(const struct slc_top_rows_query *wanted)
@@ -193,7 +197,7 @@ enum slc_status slc_top_rows_find(const struct slc_top_rows_query *wanted,
 {
     const uint64_t count = slc_top_rows_count(wanted);
     struct heaps heaps = {wanted, found};
-    const enum slc_status status = slc_factor_rows_each(&wanted->factor, add_rows, &heaps, err);
+    const enum slc_status status = for_each_row(&wanted->factor, add_rows, &heaps, err);
 
     for (uint32_t c = 0; c < wanted->column_count && status == SLC_OK; c++) {
         sort(found + c * count, count, wanted->by_signed);

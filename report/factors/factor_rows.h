@@ -21,16 +21,6 @@ struct slc_factor_rows {
 uint64_t slc_factor_rows_memory_bytes(uint32_t rank);
 
 /*
- * Calls `add` with all rows in order, `rows` from number `first` on, `rank` values each. Errors:
- * those of slc_npy_rows_read; SLC_ERR_MEMORY.
- */
-enum slc_status slc_factor_rows_each(
-    const struct slc_factor_rows *factor,
-    void (*add)(void *context, const double *values, uint64_t first, uint64_t rows),
-    void *context,
-    struct slc_error *err) SLC_NODISCARD;
-
-/*
  * A factor's columns as pictures see them: cut into bands of about equally many rows, of each of
  * which the smallest and the largest value are kept, so that no peak is lost however long the mode.
  * The factor is in memory, or read from its file some rows at a time.

@@ -242,6 +242,11 @@ void slc_page_main(struct slc_html *html)
     slc_html_put(html, "</ul></nav>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 
+void slc_page_section(struct slc_html *html, const char *id, const char *title)
+{
+    slc_html_print(html, "<section aria-labelledby=\"%s\"><h2 id=\"%s\">%s</h2>\n", id, id, title);
+}
+
 void slc_page_end(struct slc_html *html)
 {
     slc_html_put(html, "</main>\n<footer><p>Written by sluice " SLC_VERSION ".</p></footer>\n"

@@ -26,6 +26,9 @@ void slc_page_shortest(struct slc_html *html, double number);
 /* The last part of a path, which a title has room for; borrowed. */
 const char *slc_page_short_name(const char *path);
 
+/* The beginning of a section, with its heading. */
+void slc_page_section(struct slc_html *html, const char *id, const char *title);
+
 /* One of the figures that a page begins with, within a list; and what a reader has to know first,
  * as markup. */
 void slc_page_card(struct slc_html *html, const char *name, const char *value);

@@ -107,8 +107,7 @@ void slc_page_again(struct slc_html *html, const json_t *record)
     const json_t *machine = json_object_get(record, "machine");
     const bool called = slc_page_called(record);
 
-    slc_html_put(html,
-                 "<section aria-labelledby=\"again\"><h2 id=\"again\">To make it again</h2>\n");
+    slc_page_section(html, "again", "To make it again");
     slc_html_put(html, called ? "<p>A program made this run by a call of the library. This command "
                                 "makes the same:</p>\n"
                               : "");

@@ -87,13 +87,24 @@ static void iteration_table(struct slc_html *html, const json_t *iterations)
     slc_html_put(html, "</details>\n");
 }
 
+static struct slc_html_line
+by_iteration(const struct history *history, const char *title, const char *y_name, const double *y)
+{
+    return (struct slc_html_line){.title = title,
+                                  .x_name = "iteration",
+                                  .y_name = y_name,
+                                  .x = history->iteration,
+                                  .y = y,
+                                  .count = history->count,
+                                  .x_whole = true};
+}
+
 /* How far the model is from the nonzeros that it was not made from. */
-static void heldout(struct slc_html *html,
-                    const struct slc_run_page *page,
-                    const struct slc_html_line *by_iteration)
+static void
+heldout(struct slc_html *html, const struct slc_run_page *page, const struct slc_html_line *errors)
 {
     const json_t *error = json_object_get(page->record, "holdout");
-    struct slc_html_line line = *by_iteration;
+    struct slc_html_line line = *errors;
     struct slc_format_text text;
 
     if (!json_is_object(error)) {
@@ -115,15 +126,9 @@ static void
 fit(struct slc_html *html, const struct slc_run_page *page, const struct history *history)
 {
     const json_t *iterations = json_object_get(page->record, "iterations");
-    const struct slc_html_line by_iteration = {.title = "Fit after each iteration",
-                                               .x_name = "iteration",
-                                               .y_name = "fit",
-                                               .x = history->iteration,
-                                               .y = history->fit,
-                                               .count = history->count,
-                                               .x_whole = true};
-    struct slc_html_line by_seconds = by_iteration;
-    struct slc_html_line by_error = by_iteration;
+    const struct slc_html_line fits =
+        by_iteration(history, "Fit after each iteration", "fit", history->fit);
+    struct slc_html_line by_seconds = fits, by_error = fits;
 
     by_seconds.title = "Fit over time";
     by_seconds.x_name = history->count == 1 ? "iteration" : "seconds of iterations";
@@ -131,9 +136,9 @@ fit(struct slc_html *html, const struct slc_run_page *page, const struct history
     by_seconds.x_whole = false;
     by_seconds.x_from_zero = true;
     by_error.y = history->heldout;
-    slc_html_put(html,
-                 "<section aria-labelledby=\"fit\"><h2 id=\"fit\">Fit</h2>\n<div class=\"two\">");
-    slc_html_line(html, &by_iteration);
+    slc_page_section(html, "fit", "Fit");
+    slc_html_put(html, "<div class=\"two\">");
+    slc_html_line(html, &fits);
     slc_html_line(html, &by_seconds);
     heldout(html, page, &by_error);
     slc_html_put(html, "</div>\n");
@@ -171,21 +176,15 @@ times(struct slc_html *html, const struct slc_run_page *page, const struct histo
     static const char *const work[][2] = {{"wait_all_threads", "Waiting for data"},
                                           {"decode_all_threads", "Decoding blocks"},
                                           {"multiply_all_threads", "Multiplying"}};
-    const struct slc_html_line line = {.title = "Seconds of each iteration",
-                                       .x_name = "iteration",
-                                       .y_name = "seconds",
-                                       .x = history->iteration,
-                                       .y = history->seconds,
-                                       .count = history->count,
-                                       .from_zero = true,
-                                       .x_whole = true};
+    struct slc_html_line line =
+        by_iteration(history, "Seconds of each iteration", "seconds", history->seconds);
     const json_t *seconds = json_object_get(page->record, "seconds");
     const double total = slc_page_number(seconds, "total");
     double rest = total;
     double all = 0;
 
-    slc_html_put(html, "<section aria-labelledby=\"time\"><h2 id=\"time\">Time</h2>\n"
-                       "<div class=\"two\"><div>");
+    slc_page_section(html, "time", "Time");
+    slc_html_put(html, "<div class=\"two\"><div>");
     bars_begin(html, "By phase, of the total");
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
         const double spent = slc_page_number(seconds, phases[i][0]);
@@ -204,6 +203,7 @@ times(struct slc_html *html, const struct slc_run_page *page, const struct histo
     }
     bars_end(html);
     slc_html_put(html, "</div>\n");
+    line.from_zero = true;
     slc_html_line(html, &line);
     slc_html_put(html, "</div></section>\n");
 }
@@ -218,14 +218,8 @@ static void data_row(struct slc_html *html, const char *name, double bytes)
 static void
 reading(struct slc_html *html, const struct slc_run_page *page, const struct history *history)
 {
-    const struct slc_html_line line = {.title = "Read from the drive in each iteration",
-                                       .x_name = "iteration",
-                                       .y_name = "MB per second",
-                                       .x = history->iteration,
-                                       .y = history->rate,
-                                       .count = history->count,
-                                       .from_zero = true,
-                                       .x_whole = true};
+    struct slc_html_line line = by_iteration(history, "Read from the drive in each iteration",
+                                             "MB per second", history->rate);
     const json_t *counters = json_object_get(page->record, "counters");
     const json_t *plan = json_object_get(page->record, "plan");
     const double wall = slc_page_number(json_object_get(page->record, "seconds"), "passes_wall");
@@ -234,8 +228,9 @@ reading(struct slc_html *html, const struct slc_run_page *page, const struct his
     struct slc_format_text text, slot;
     char slots[80];
 
-    slc_html_put(html, "<section aria-labelledby=\"reading\"><h2 id=\"reading\">Reading</h2>\n"
-                       "<div class=\"two\">");
+    slc_page_section(html, "reading", "Reading");
+    slc_html_put(html, "<div class=\"two\">");
+    line.from_zero = true;
     slc_html_line(html, &line);
     slc_page_table(html, "Reading");
     data_row(html, "Read from the drive", read);
@@ -281,8 +276,8 @@ static void memory(struct slc_html *html, const struct slc_run_page *page)
     const double budget = slc_page_number(plan, "budget_bytes");
     const double total = slc_page_number(plan, "total_bytes");
 
-    slc_html_put(html, "<section aria-labelledby=\"memory\"><h2 id=\"memory\">Memory</h2>\n"
-                       "<div class=\"two\">");
+    slc_page_section(html, "memory", "Memory");
+    slc_html_put(html, "<div class=\"two\">");
     bars_begin(html, "Against the budget");
     memory_bar(html, "Budget", plan, "budget_bytes", budget);
     memory_bar(html, "Planned", plan, "total_bytes", budget);
@@ -333,9 +328,7 @@ static void expected(struct slc_html *html, const struct slc_run_page *page)
     if (!json_is_object(actual)) {
         return;
     }
-    slc_html_put(html,
-                 "<section aria-labelledby=\"expected\"><h2 id=\"expected\">Expected, and what "
-                 "happened</h2>\n");
+    slc_page_section(html, "expected", "Expected, and what happened");
     slc_page_table(html, "Expected, and what happened");
     expected_row(html, "Peak memory", slc_format_memory(&a, memory), slc_format_memory(&b, held),
                  over((double)held, (double)memory));

@@ -19,7 +19,7 @@ static void weights(struct slc_html *html, const struct slc_run_page *page)
     const struct slc_run_folder *run = page->run;
     const double heaviest = page->component_count > 0 ? fabs(run->lambda[page->components[0]]) : 0;
 
-    slc_html_put(html, "<section aria-labelledby=\"weights\"><h2 id=\"weights\">Weights</h2>\n");
+    slc_page_section(html, "weights", "Weights");
     if (!run->weighted) {
         slc_html_put(html, "<p>There is no lambda.npy: every component counts 1.</p>\n");
     }
@@ -102,11 +102,10 @@ void slc_page_components(struct slc_html *html, const struct slc_run_page *page)
     const struct slc_run_folder *run = page->run;
 
     weights(html, page);
-    slc_html_put(html,
-                 "<section aria-labelledby=\"components\"><h2 id=\"components\">Components</h2>\n"
-                 "<p>The heaviest first. A picture is a column of the factor from its first row "
-                 "to its last, the broken line is zero; below it are the rows with the largest "
-                 "absolute values, whose indices count from 1.</p>\n");
+    slc_page_section(html, "components", "Components");
+    slc_html_put(html, "<p>The heaviest first. A picture is a column of the factor from its first "
+                       "row to its last, the broken line is zero; below it are the rows with the "
+                       "largest absolute values, whose indices count from 1.</p>\n");
     if (page->component_count < run->rank) {
         slc_html_print(html,
                        "<p>%" PRIu32 " of %" PRIu32

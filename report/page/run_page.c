@@ -147,9 +147,8 @@ static void checkpoint(struct slc_html *html, const struct slc_run_page *page)
     const char *key;
     json_t *value;
 
-    slc_html_put(html,
-                 "<section aria-labelledby=\"checkpoint\"><h2 id=\"checkpoint\">Checkpoint</h2>\n"
-                 "<div class=\"two\">");
+    slc_page_section(html, "checkpoint", "Checkpoint");
+    slc_html_put(html, "<div class=\"two\">");
     slc_page_table(html, "Where the run is");
     slc_page_member(html, "Written", saved, "written");
     slc_page_member(html, "Iterations done", saved, "iterations_done");

@@ -155,7 +155,7 @@ static void which(struct slc_html *html, const struct told_sweep *told)
     const struct slc_sweep_suggestion *suggestion = &told->suggestion;
     const struct told_rank *rank = &told->ranks[told->chosen];
 
-    slc_html_put(html, "<section aria-labelledby=\"which\"><h2 id=\"which\">Which rank</h2>\n");
+    slc_page_section(html, "which", "Which rank");
     if (told->count == 0) {
         slc_html_put(html, "<p>No run is through yet.</p></section>\n");
         return;
@@ -192,10 +192,32 @@ static void which(struct slc_html *html, const struct told_sweep *told)
                  "</section>\n");
 }
 
+/* What ranks and runs are plotted by. */
+enum measure { FIT, CONSISTENCY, AGREEMENT, ERROR };
+
+/* Of a run, as a point; with itself the best run agrees in any case. */
+static double
+of_run(enum measure measure, const struct told_rank *rank, const struct slc_sweep_run *run)
+{
+    return measure == FIT      ? run->fit
+           : measure == ERROR  ? run->heldout_rmse
+           : run != rank->best ? run->match
+                               : (double)NAN;
+}
+
+/* Of a rank, as the line has it. */
+static double of_rank(enum measure measure, const struct told_rank *rank)
+{
+    if (measure == FIT || measure == ERROR) {
+        return of_run(measure, rank, rank->best);
+    }
+    return rank->judged == NULL     ? (double)NAN
+           : measure == CONSISTENCY ? rank->judged->consistency
+                                    : rank->judged->agreement;
+}
+
 /* Of each rank at most its share of runs, evenly picked. */
-static size_t collect_dots(struct told_sweep *told,
-                           double (*value)(const struct told_rank *rank,
-                                           const struct slc_sweep_run *run))
+static size_t collect_dots(struct told_sweep *told, enum measure measure)
 {
     const unsigned most = ALL_DOTS / told->count;
     size_t used = 0;
@@ -210,106 +232,53 @@ static size_t collect_dots(struct told_sweep *told,
                 (picked > 1 ? (unsigned)((uint64_t)k * (rank->runs - 1) / (picked - 1)) : 0);
 
             told->dots[used++] =
-                (struct slc_html_dot){.at = r, .y = value(rank, &told->record->runs[i])};
+                (struct slc_html_dot){.at = r, .y = of_run(measure, rank, &told->record->runs[i])};
         }
     }
     return used;
 }
 
-static double fit_of(const struct told_rank *rank, const struct slc_sweep_run *run)
-{
-    (void)rank;
-    return run->fit;
-}
-
-/* With itself the best run matches in any case. */
-static double match_of(const struct told_rank *rank, const struct slc_sweep_run *run)
-{
-    return run != rank->best ? run->match : (double)NAN;
-}
-
-static double error_of(const struct told_rank *rank, const struct slc_sweep_run *run)
-{
-    (void)rank;
-    return run->heldout_rmse;
-}
-
-/* What a rank has been judged by. */
-static double consistency_of(const struct told_rank *rank)
-{
-    return rank->judged != NULL ? rank->judged->consistency : (double)NAN;
-}
-
-static double agreement_of(const struct told_rank *rank)
-{
-    return rank->judged != NULL ? rank->judged->agreement : (double)NAN;
-}
-
-static double best_fit_of(const struct told_rank *rank)
-{
-    return rank->best->fit;
-}
-
-static double best_error_of(const struct told_rank *rank)
-{
-    return rank->best->heldout_rmse;
-}
-
-/* The line of a plot; returns its lowest point. */
-static double set_line(struct told_sweep *told, double (*value)(const struct told_rank *rank))
-{
-    double lowest = INFINITY;
-
-    for (unsigned i = 0; i < told->count; i++) {
-        told->line[i] = value(&told->ranks[i]);
-        lowest = fmin(lowest, told->line[i]);
-    }
-    return lowest;
-}
-
 static void plots(struct slc_html *html, struct told_sweep *told)
 {
-    const struct slc_html_steps common = {.x_name = "rank",
-                                          .labels = told->labels,
-                                          .y = told->line,
-                                          .count = told->count,
-                                          .dots = told->dots,
-                                          .mark = (double)NAN,
-                                          .chosen = told->chosen};
-    struct slc_html_steps fit = common, core = common, alike = common, error = common;
+    static const struct {
+        const char *title, *y_name;
+        double low, high, mark;
+    } plots[] = {[FIT] = {"Fit", "fit", 0, 0, (double)NAN},
+                 [CONSISTENCY] = {"Core consistency of the best run", "percent", -100, 100,
+                                  SLC_SWEEP_CONSISTENCY_GOOD},
+                 [AGREEMENT] = {"Agreement with the best run (factor match score)", "score", 0, 1,
+                                SLC_SWEEP_AGREEMENT_GOOD},
+                 [ERROR] = {"Error on held-out nonzeros: the lower, the better",
+                            "root mean square error", 0, 0, (double)NAN}};
 
+    slc_page_section(html, "plots", "By rank");
     slc_html_put(html,
-                 "<section aria-labelledby=\"plots\"><h2 id=\"plots\">By rank</h2>\n<p>The line "
+                 "<p>The line "
                  "goes through the best run of each rank, that of agreement through the mean of "
                  "the others; small points are single runs, the large one is the rank of the "
                  "result, and broken lines are the marks that a rank has to reach.</p>\n"
                  "<div class=\"two\">");
-    (void)set_line(told, best_fit_of);
-    fit.title = "Fit";
-    fit.y_name = "fit";
-    fit.dot_count = collect_dots(told, fit_of);
-    slc_html_steps(html, &fit);
-    core.low = -100;
-    core.high = 100;
-    core.title = set_line(told, consistency_of) < core.low
-                     ? "Core consistency of the best run; below -100 at the lower edge"
-                     : "Core consistency of the best run";
-    core.y_name = "percent";
-    core.mark = SLC_SWEEP_CONSISTENCY_GOOD;
-    slc_html_steps(html, &core);
-    (void)set_line(told, agreement_of);
-    alike.title = "Agreement with the best run (factor match score)";
-    alike.y_name = "score";
-    alike.dot_count = collect_dots(told, match_of);
-    alike.high = 1;
-    alike.mark = SLC_SWEEP_AGREEMENT_GOOD;
-    slc_html_steps(html, &alike);
-    if (told->heldout) {
-        (void)set_line(told, best_error_of);
-        error.title = "Error on held-out nonzeros: the lower, the better";
-        error.y_name = "root mean square error";
-        error.dot_count = collect_dots(told, error_of);
-        slc_html_steps(html, &error);
+    for (enum measure m = FIT; m <= (told->heldout ? ERROR : AGREEMENT); m++) {
+        struct slc_html_steps plot = {.title = plots[m].title,
+                                      .x_name = "rank",
+                                      .y_name = plots[m].y_name,
+                                      .labels = told->labels,
+                                      .y = told->line,
+                                      .count = told->count,
+                                      .dots = told->dots,
+                                      .dot_count = m == CONSISTENCY ? 0 : collect_dots(told, m),
+                                      .low = plots[m].low,
+                                      .high = plots[m].high,
+                                      .mark = plots[m].mark,
+                                      .chosen = told->chosen};
+
+        for (unsigned i = 0; i < told->count; i++) {
+            told->line[i] = of_rank(m, &told->ranks[i]);
+            if (m == CONSISTENCY && told->line[i] < plot.low) {
+                plot.title = "Core consistency of the best run; below -100 at the lower edge";
+            }
+        }
+        slc_html_steps(html, &plot);
     }
     slc_html_put(html, "</div></section>\n");
 }
@@ -343,9 +312,9 @@ static void rank_row(struct slc_html *html, const struct told_sweep *told, unsig
 
 static void ranks(struct slc_html *html, const struct told_sweep *told)
 {
-    slc_html_put(html, "<section aria-labelledby=\"ranks\"><h2 id=\"ranks\">Ranks</h2>\n"
-                       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Ranks\">"
-                       "<table class=\"wide\"><thead><tr>");
+    slc_page_section(html, "ranks", "Ranks");
+    slc_html_put(html, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                       "aria-label=\"Ranks\"><table class=\"wide\"><thead><tr>");
     header(html, "Rank", true);
     header(html, "Runs", true);
     header(html, "Best fit", true);
@@ -400,7 +369,7 @@ static void runs(struct slc_html *html, const struct told_sweep *told)
     const unsigned count = told->record->run_count;
     const unsigned shown = count < ALL_ROWS ? count : ALL_ROWS;
 
-    slc_html_put(html, "<section aria-labelledby=\"runs\"><h2 id=\"runs\">Runs</h2>\n");
+    slc_page_section(html, "runs", "Runs");
     if (shown < count) {
         slc_html_print(html, "<p>%u of %u runs.</p>\n", shown, count);
     }
@@ -455,8 +424,7 @@ static void again(struct slc_html *html, const struct slc_sweep_page *page)
     const char *name;
     json_t *value;
 
-    slc_html_put(html,
-                 "<section aria-labelledby=\"again\"><h2 id=\"again\">To make it again</h2>\n");
+    slc_page_section(html, "again", "To make it again");
     if (page->best != NULL && !slc_page_called(page->best)) {
         slc_page_command(html, page->best);
     } else {

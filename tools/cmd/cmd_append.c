@@ -90,7 +90,6 @@ static enum slc_status parse_grow_modes(const char *text, bool *fixed, struct sl
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
-
     SLC_TRY(input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err));
     if (args->table && (args->input.format[0] != 'a' || args->input.index_base[0] != 'a')) {
         return slc_fail(err, SLC_ERR_USAGE, "--format and --index-base do not go with --table");

@@ -137,7 +137,6 @@ static enum slc_status fill_csv(const struct arguments *args,
 static enum slc_status
 fill_options(const struct arguments *args, struct slc_convert_options *out, struct slc_error *err)
 {
-
     SLC_TRY(input_parse(&args->input, &out->dialect, &out->index_base, &out->duplicates, err));
     SLC_TRY(build_codec(&args->build, &out->codec, err));
     out->dims_order = args->dims.order;

@@ -16,6 +16,7 @@
 #include "tools/session/common_options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const keep_choices[] = {"best", "all", NULL};
@@ -89,6 +90,30 @@ static const struct option options[] = {
      .help = "also the time of every mode, how its strategy was chosen, and details of I/O"},
     OPTION_ROW_QUIET(arguments, quiet),
     {.name = NULL}};
+
+/* The part of the nonzeros that --holdout names. */
+static enum slc_status parse_holdout(const char *text, double *part, struct slc_error *err)
+{
+    char *end;
+    double number;
+
+    if (text == NULL) {
+        return SLC_OK;
+    }
+    number = strtod(text, &end);
+    if (end != text && *end == '%') {
+        number /= 100.0;
+        end++;
+    }
+    if (end == text || *end != '\0' || !(number > 0.0) || !(number <= 0.5)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "--holdout: '%s' is no part of the nonzeros above 0 and up to a half, as "
+                        "1%% or 0.01",
+                        text);
+    }
+    *part = number;
+    return SLC_OK;
+}
 
 static void on_iteration(void *context, const struct slc_cp_iteration *iteration)
 {
@@ -225,41 +250,32 @@ prepare(struct cpd *cpd, const struct operands *operands, struct slc_error *err)
     const struct arguments *args = &cpd->args;
     const struct cpd_output_names names = {args->folder, args->stem, args->ktensor, args->nowrite,
                                            args->checkpoint};
-    enum slc_status status =
-        cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err);
 
-    SLC_THEN(status, session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err));
-    if (status == SLC_OK) {
-        fill_options(cpd);
-        status =
-            cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err);
+    SLC_TRY(cpd_checkpoint_interval(args->interval, &cpd->als.checkpoint_seconds, err));
+    SLC_TRY(session_open(&cpd->session, operands->text[0], cpd->args.session.memory, err));
+    fill_options(cpd);
+    SLC_TRY(cpd_output_choose(&cpd->output, operands->text[0], (unsigned)args->rank, &names, err));
+    SLC_TRY(session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
+    if (args->dry_run) {
+        return SLC_OK;
     }
-    if (status == SLC_OK) {
-        status =
-            session_plan(&cpd->session, &args->session, SLC_OP_CPD, 0, (uint32_t)args->rank, err);
-    }
-    if (args->dry_run || status != SLC_OK) {
-        return status;
-    }
-    status = slc_session_start(&cpd->session, err);
-    if (status == SLC_OK && args->iterations > 0) {
-        status = cpd_checkpoint_open(&cpd->checkpoint, cpd->output.checkpoint,
-                                     cpd->output.own_checkpoint, args->restart, err);
+    SLC_TRY(slc_session_start(&cpd->session, err));
+    if (args->iterations > 0) {
+        SLC_TRY(cpd_checkpoint_open(&cpd->checkpoint, cpd->output.checkpoint,
+                                    cpd->output.own_checkpoint, args->restart, err));
         cpd->als.checkpoint = cpd->checkpoint.file;
     }
-    SLC_THEN(status, cpd_output_lock(&cpd->output, cpd->checkpoint.folder, err));
-    SLC_THEN(status, keep_order(cpd, err));
-    if (status == SLC_OK) {
-        if (cpd->sweep == NULL &&
-            (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL)) {
-            log_json_fresh(cpd->log);
-            cpd_output_tell_replaced(&cpd->output);
-        }
-        start_log(cpd);
-        show_start(cpd);
-        cpd->als.parts = cpd->session.parts;
+    SLC_TRY(cpd_output_lock(&cpd->output, cpd->checkpoint.folder, err));
+    SLC_TRY(keep_order(cpd, err));
+    if (cpd->sweep == NULL &&
+        (cpd->checkpoint.file == NULL || slc_checkpoint_found(cpd->checkpoint.file) == NULL)) {
+        log_json_fresh(cpd->log);
+        cpd_output_tell_replaced(&cpd->output);
     }
-    return status;
+    start_log(cpd);
+    show_start(cpd);
+    cpd->als.parts = cpd->session.parts;
+    return SLC_OK;
 }
 
 /* The exit code of a run that ended without a fault. */
@@ -480,7 +496,7 @@ static int run(const struct command *command, int argc, char **argv)
     cpd.start_ns = slc_clock_ns();
     cpd.args.session.plan_only = cpd.args.dry_run;
     cpd.args.rank = cpd.args.ranks.number[0];
-    status = cpd_holdout_parse(cpd.args.holdout, &cpd.args.session.holdout, &err);
+    status = parse_holdout(cpd.args.holdout, &cpd.args.session.holdout, &err);
     SLC_THEN(status, signals_start(NULL, NULL, &err));
     SLC_THEN(status, log_json_open(cpd.args.log_json, &cpd.log, &err));
     if (status != SLC_OK) {

@@ -122,8 +122,7 @@ static enum slc_status choose_form(const struct arguments *args,
                : status;
 }
 
-/* What a number is as text, "-1.2345678901234567e-01" and a separator: half of them are negative.
- */
+/* A number as text, "-1.2345678901234567e-01" and a separator: half of them are negative. */
 #define NUMBER_BYTES 23.5
 enum {
     TOUCHED_BYTES = 2 << 20, /* of the program and libraries, later */
@@ -376,8 +375,7 @@ static enum slc_status export_tensor(const struct arguments *args,
     return SLC_OK;
 }
 
-/* Whether it is the folder of a sweep, which is told by what reads runs: which one in it to name.
- */
+/* Whether it is the folder of a sweep: what reads runs then says which one in it to name. */
 static enum slc_status is_sweep(const char *folder, bool *found, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();

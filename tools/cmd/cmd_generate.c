@@ -44,8 +44,7 @@ static const struct option options[] = {
     FORECAST_OPTION_ROWS(arguments, forecast),
     {.name = NULL}};
 
-/* "best", or "best:2" for a TTM in mode 2; whether there is such a mode is the generator's to say.
- */
+/* "best", or "best:2" for a TTM in mode 2; the generator checks whether there is such a mode. */
 static bool parse_best(const char *text, struct slc_generate_options *out)
 {
     const char *end = text + strlen(text);

@@ -25,8 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Small objects, pages of libraries that are touched later, and the decoder of a compressed text.
- */
+/* Small objects, pages of libraries touched later, and the decoder of a compressed text. */
 static const uint64_t untouched_bytes = UINT64_C(24) << 20;
 static const uint64_t thread_bytes = UINT64_C(256) << 10;
 

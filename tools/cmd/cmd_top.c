@@ -73,10 +73,7 @@ print_mode(struct told *told, uint32_t component, unsigned i, struct slc_error *
     printf("  mode %u%s%s%s, %s rows\n", mode + 1, *title != '\0' ? " (" : "", title,
            *title != '\0' ? ")" : "", format_count(&count, top->run.dims[mode]));
     for (uint64_t k = 0; k < top->counts[i]; k++) {
-        const enum slc_status status =
-            slc_run_names_text(&top->names, mode, rows[k].row, told->name, err);
-
-        SLC_TRY(status);
+        SLC_TRY(slc_run_names_text(&top->names, mode, rows[k].row, told->name, err));
         printf("    %13.6g  %" PRIu64 "%s%s\n", rows[k].value, rows[k].row + 1,
                *told->name != '\0' ? "  " : "", told->name);
     }

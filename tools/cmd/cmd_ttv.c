@@ -358,8 +358,7 @@ static void print_device_of_number(const struct product *product)
     }
 }
 
-/* In times of decoding a nonzero: sums that come in order are written as they come, others sorted.
- */
+/* In times of decoding a nonzero: sums that come in order are written at once, others sorted. */
 #define ORDERED_DECODINGS 20.0
 #define SORTED_DECODINGS  150.0
 

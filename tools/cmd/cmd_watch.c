@@ -349,8 +349,7 @@ static enum slc_status look_at_folder(struct watch *watch, struct slc_error *err
     return SLC_OK;
 }
 
-/* All that has been written since the last look. A file that is another, or was cut, begins anew.
- */
+/* All that was written since the last look. A file that is another, or was cut, begins anew. */
 static enum slc_status look(struct watch *watch, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();

@@ -25,8 +25,7 @@
  * first touched, stacks (measured: 0.2 to 0.9 MiB).
  */
 #define GROWN_BYTES (UINT64_C(1) << 19)
-/* What memory is touched for the first time in, and strategies are tried, says little of the rest.
- */
+/* While memory is touched first, and strategies are tried, times say little of the rest. */
 #define EARLY_SECONDS 0.4
 /* Workers that wait for so much of the time of passes have the drive for their bottleneck. */
 #define READING_SHARE 0.3

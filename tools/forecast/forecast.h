@@ -96,8 +96,7 @@ enum slc_status forecast_try_reading(const char *path,
  */
 enum slc_status forecast_check_room(struct forecast *forecast, struct slc_error *err) SLC_NODISCARD;
 
-/* Seconds of everything, and what takes most of them; below 0 and NULL where there are no phases.
- */
+/* Seconds of everything, and what takes most of them; below 0 and NULL without phases. */
 double forecast_seconds(const struct forecast *forecast, const char **bottleneck);
 
 /* The lines "time" and "bottleneck" alone. */

@@ -3,7 +3,8 @@
 
 #include <stddef.h>
 
-const char *option_of_field(enum slc_error_field field)
+/* The option, such as "--memory", or the command that helps; "" for SLC_FIELD_NONE. */
+static const char *option_of_field(enum slc_error_field field)
 {
     static const char *const names[] = {
         [SLC_FIELD_MEMORY] = "--memory",

@@ -4,9 +4,6 @@
 
 #include "base/error/error.h"
 
-/* The option, such as "--memory", or the command that helps; "" for SLC_FIELD_NONE. */
-const char *option_of_field(enum slc_error_field field);
-
 /* A fault that is no error of the command, as one text: "MESSAGE (OPTION)". Returns it. */
 struct fault_text {
     char text[sizeof(struct slc_error) + 128];

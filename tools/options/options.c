@@ -81,8 +81,7 @@ parse_double(const struct option *option, const char *text, void *field, struct 
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is not a number of 0 or more", option->name,
                         text);
     }
-    /* So that sums and products with it stay finite; one beyond all doubles was read as infinity.
-     */
+    /* So that sums and products with it stay finite; beyond all doubles it was read as infinity. */
     if (number > 1e300) {
         return slc_fail(err, SLC_ERR_USAGE, "--%s: '%s' is out of range: 1e300 is the limit",
                         option->name, text);
@@ -413,7 +412,6 @@ set_defaults(const struct command *command, void *values, struct slc_error *err)
 {
     for (const struct option *option = command->options; option->name != NULL; option++) {
         if (option->fallback != NULL) {
-
             SLC_TRY(store_value(option, option->fallback, values, err));
         }
     }

@@ -85,8 +85,7 @@ struct command {
     unsigned operands_min, operands_max;
     const struct option *options; /* ends with a NULL name */
     const char *notes;            /* paragraphs after the options, or NULL */
-    /* Those whose names stand behind this one's, "bench io" of "bench"; NULL-terminated, or NULL.
-     */
+    /* Those whose names follow this one's, "bench io" of "bench"; NULL-terminated, or NULL. */
     const struct command *const *subcommands;
     bool resumes; /* its JSON log may go on with an earlier run's: run_log.h */
     int (*run)(const struct command *command, int argc, char **argv);
@@ -115,8 +114,7 @@ enum slc_status options_parse(const struct command *command,
 /* Prints the command's help to standard output: an example first. */
 void options_print_help(const struct command *command);
 
-/* The values in force as a JSON object, one member per option; for run.json. NULL without memory.
- */
+/* The values in force as a JSON object, a member per option; for run.json. NULL without memory. */
 json_t *options_to_json(const struct command *command, const void *values);
 
 /*

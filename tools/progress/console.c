@@ -67,6 +67,22 @@ void console_note(const char *format, ...)
     (void)pthread_mutex_unlock(&console_lock);
 }
 
+bool console_can_rewrite(void)
+{
+    const char *terminal = getenv("TERM");
+
+    return terminal != NULL && *terminal != '\0' && strcmp(terminal, "dumb") != 0 &&
+           isatty(STDERR_FILENO) == 1;
+}
+
+/* True when NO_COLOR is unset and standard error is a terminal. */
+static bool is_coloured(void)
+{
+    const char *no_colour = getenv("NO_COLOR");
+
+    return (no_colour == NULL || *no_colour == '\0') && console_can_rewrite();
+}
+
 /* What helps where a file cannot grow, or this user may not do what was tried; NULL: who knows. */
 static const char *advice_for(const struct slc_error *err)
 {
@@ -96,7 +112,7 @@ int console_error(const struct slc_error *err)
     struct fault_text text;
     const char *advice =
         err->status == SLC_ERR_NOSPACE || err->status == SLC_ERR_IO ? advice_for(err) : NULL;
-    bool colour = console_colour();
+    bool colour = is_coloured();
 
     (void)fault_text(&text, err);
     slc_text_make_plain(text.text);
@@ -149,19 +165,4 @@ void console_live(const char *text)
 void console_settle(void)
 {
     console_live("");
-}
-
-bool console_can_rewrite(void)
-{
-    const char *terminal = getenv("TERM");
-
-    return terminal != NULL && *terminal != '\0' && strcmp(terminal, "dumb") != 0 &&
-           isatty(STDERR_FILENO) == 1;
-}
-
-bool console_colour(void)
-{
-    const char *no_colour = getenv("NO_COLOR");
-
-    return (no_colour == NULL || *no_colour == '\0') && console_can_rewrite();
 }

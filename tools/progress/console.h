@@ -37,7 +37,4 @@ void console_settle(void);
  * TERM is dumb or missing. */
 bool console_can_rewrite(void);
 
-/* True when NO_COLOR is unset and standard error is a terminal. */
-bool console_colour(void);
-
 #endif

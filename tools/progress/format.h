@@ -1,5 +1,4 @@
-/* The library's numbers in words (base/text/format.h) under the short names that the command uses.
- */
+/* Numbers in words (base/text/format.h) under the short names that the command uses. */
 #ifndef SLC_TOOLS_FORMAT_H
 #define SLC_TOOLS_FORMAT_H
 

@@ -1,5 +1,4 @@
-/* See run_state.h. Members that are missing, of another type or out of range leave what was known.
- */
+/* Members that are missing, of another type or out of range leave what was known. */
 #include "tools/progress/run_state.h"
 
 #include "base/text/plain_text.h"

@@ -1,5 +1,4 @@
-/* The report of a run; see report.h. Every line is flushed, so that a pipe sees it as it happens.
- */
+/* Every line of a report is flushed, so that a pipe sees it as it happens. */
 #include "tools/report/report.h"
 
 #include "base/memory/memory.h"

@@ -100,8 +100,7 @@ static json_t *libraries(void)
     return list;
 }
 
-/* The toolkit's version, the architectures with machine code, and devices; or why there are none.
- */
+/* The toolkit's version, architectures with machine code, and devices; or why there are none. */
 static json_t *cuda(void)
 {
     const int toolkit = slc_gpu_toolkit();

@@ -181,8 +181,7 @@ enum slc_status session_plan(struct slc_session *session,
                              uint32_t rank,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* Plans what is asked for over the layouts that are open: `blco`, where no other plan opened more.
- */
+/* Plans what is asked for over the layouts that are open: `blco` unless a plan opened more. */
 enum slc_status session_plan_request(struct slc_session *session,
                                      const struct slc_plan_request *request,
                                      struct slc_error *err) SLC_NODISCARD;

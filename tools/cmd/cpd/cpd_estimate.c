@@ -3,8 +3,7 @@
 #include "base/memory/memory.h"
 #include "tools/forecast/probe.h"
 
-/* What a run is judged by at most: its user has seen no more when he first asks how long it takes.
- */
+/* A run is judged by this at most: users have seen no more when they ask how long it takes. */
 #define ESTIMATE_SECONDS 1.5
 enum { ESTIMATE_ITERATIONS = 5 };
 

@@ -231,7 +231,5 @@ int cpd_run_one(struct cpd *cpd, const struct operands *operands);
 int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands);
 
 /* "1%" or "0.01": *part, which stays as it is for NULL. Errors: SLC_ERR_USAGE. */
-enum slc_status
-cpd_holdout_parse(const char *text, double *part, struct slc_error *err) SLC_NODISCARD;
 
 #endif
