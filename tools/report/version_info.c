@@ -223,8 +223,9 @@ void version_info_print(const json_t *features)
     print_list("I/O methods", json_object_get(features, "io"));
     printf("NUMA nodes and cores: %s\n",
            text_of(features, "topology")[0] != '\0' ? "by hwloc" : "unknown (built without hwloc)");
-    printf("threads: %s\n",
-           strcmp(text_of(features, "threads"), "pool") == 0 ? "a pool of its own" : "OpenMP, in passes a pool of its own");
+    printf("threads: %s\n", strcmp(text_of(features, "threads"), "pool") == 0
+                                ? "a pool of its own"
+                                : "OpenMP, in passes a pool of its own");
     printf("kernels: %s\n", text_of(features, "kernels"));
     print_list("codecs", json_object_get(features, "codecs"));
     print_list("compressed input", json_object_get(features, "compressed_input"));
