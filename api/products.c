@@ -65,7 +65,7 @@ static struct sluice_ttv_report ttv_report(const struct slc_contract_report *mad
                                       .store_bytes = made->build.summary.file_bytes,
                                       .bytes_read = tiles->stats.bytes_read,
                                       .fibers = made->layout_fibers,
-                                      .device_nnz = products->sides.nnz[SLC_HYBRID_GPU]};
+                                      .device_nnz = products->hybrid.nnz[SLC_HYBRID_GPU]};
 
     memcpy(known.dims, made->dims, made->order * sizeof known.dims[0]);
     return known;
@@ -252,7 +252,7 @@ enum sluice_status sluice_ttm(const struct sluice_store *store,
                                                .bytes_written = ttm->report.output.bytes,
                                                .sorted = sorted,
                                                .device_nnz =
-                                                   ttm->report.products.sides.nnz[SLC_HYBRID_GPU]};
+                                                   ttm->report.products.hybrid.nnz[SLC_HYBRID_GPU]};
 
         status = API_FILL_REPORT(sluice_ttm_report, report, &told, err);
     }

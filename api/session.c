@@ -5,8 +5,6 @@
 #include "gpu/gpu.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum slc_status api_check_compute(const struct sluice_compute_options *compute,
@@ -48,23 +46,30 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *co
     return request;
 }
 
-/* The split as internal code spells it; the fraction with 15 decimals, whatever the locale. */
-static const char *split_text(struct api_devices *devices)
+static enum slc_status read_split(const struct sluice_device_options *known,
+                                  struct slc_split_wish *split,
+                                  struct slc_error *err)
 {
-    static const char *const names[] = {NULL, "partitions", "nnz", NULL, "adaptive", "queue"};
-    const double fraction = devices->known.split_fraction;
+    static const struct slc_split_wish splits[] = {
+        [SLUICE_SPLIT_DEFAULT] = {.given = false},
+        [SLUICE_SPLIT_PARTITIONS] = {.given = true, .between = SLC_SPLIT_PARTITIONS},
+        [SLUICE_SPLIT_NNZ] = {.given = true, .between = SLC_SPLIT_NNZ},
+        [SLUICE_SPLIT_STATIC] = {.given = true, .hybrid = {.kind = SLC_HYBRID_STATIC}},
+        [SLUICE_SPLIT_ADAPTIVE] = {.given = true, .hybrid = {.kind = SLC_HYBRID_ADAPTIVE}},
+        [SLUICE_SPLIT_QUEUE] = {.given = true, .hybrid = {.kind = SLC_HYBRID_QUEUE}},
+    };
 
-    if (devices->known.split != SLUICE_SPLIT_STATIC) {
-        return names[devices->known.split];
+    *split = splits[known->split];
+    if (known->split == SLUICE_SPLIT_STATIC) {
+        split->hybrid.fraction = known->split_fraction;
+        if (!(known->split_fraction >= 0 && known->split_fraction <= 1)) {
+            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
+                                  "the split static needs the device's fraction of the nonzeros, "
+                                  "from 0 to 1, not %g",
+                                  known->split_fraction);
+        }
     }
-    if (fraction >= 0 && fraction < 1) {
-        (void)snprintf(devices->split, sizeof devices->split, "static=0.%015" PRIu64,
-                       (uint64_t)llround(fraction * 1e15));
-    } else {
-        (void)snprintf(devices->split, sizeof devices->split, "static=%s",
-                       fraction == 1 ? "1" : "?");
-    }
-    return devices->split;
+    return SLC_OK;
 }
 
 enum slc_status api_read_devices(const struct sluice_compute_options *compute,
@@ -85,10 +90,10 @@ enum slc_status api_read_devices(const struct sluice_compute_options *compute,
                           SLUICE_MAX_DEVICES, known->count, SLC_DEVICE_STREAMS, known->streams);
     }
     SLC_TRY(status);
+    SLC_TRY(read_split(known, &wish->split, err));
     wish->kind = (enum slc_device_kind)known->kind;
     wish->memory_bytes = known->memory_bytes;
     wish->streams = known->streams;
-    wish->split = split_text(devices);
     wish->chip = known->chip;
     if (wish->kind == SLC_DEVICE_GPU) {
         wish->count = known->count;

@@ -18,10 +18,9 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *co
                                          unsigned mode,
                                          uint32_t rank);
 
-/* The devices that options ask for; `wish` borrows from the rest. */
+/* The devices that options ask for; `wish` borrows from `known`. */
 struct api_devices {
     struct sluice_device_options known;
-    char split[32];
     struct slc_device_wish wish;
 };
 enum slc_status api_read_devices(const struct sluice_compute_options *compute,

@@ -176,12 +176,12 @@ static enum slc_status find_mode(struct told *told, unsigned n, struct slc_error
     const struct slc_report_options *options = told->options;
     const struct slc_run_page *page = &told->page;
     char *path = options->folder != NULL ? slc_run_folder_factor(options->folder, n) : NULL;
-    struct slc_top_rows_query strongest = {.factor.path = path,
-                                           .factor.length = told->run.dims[n],
-                                           .factor.rank = told->run.rank,
-                                           .columns = page->components,
-                                           .column_count = page->component_count,
-                                           .rows = page->row_counts[n]};
+    struct slc_top_rows_query query = {.factor.path = path,
+                                       .factor.length = told->run.dims[n],
+                                       .factor.rank = told->run.rank,
+                                       .columns = page->components,
+                                       .column_count = page->component_count,
+                                       .rows = page->row_counts[n]};
     struct slc_column_bands bands = {.factor.path = path,
                                      .factor.length = told->run.dims[n],
                                      .factor.rank = told->run.rank,
@@ -191,11 +191,11 @@ static enum slc_status find_mode(struct told *told, unsigned n, struct slc_error
     enum slc_status status;
 
     if (options->folder == NULL) {
-        strongest.factor.matrix = bands.factor.matrix = options->model->factors[n];
+        query.factor.matrix = bands.factor.matrix = options->model->factors[n];
     } else if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a factor's path");
     }
-    status = slc_top_rows_find(&strongest, page->rows[n], err);
+    status = slc_top_rows_find(&query, page->rows[n], err);
     SLC_THEN(status, slc_column_bands_find(&bands, page->bands[n], err));
     slc_free(path);
     return status;

@@ -22,7 +22,7 @@
 #include "base/thread/thread.h"
 #include "base/topology/affinity.h"
 #include "base/topology/placement.h"
-#include "base/topology/seats.h"
+#include "base/topology/spread.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ static struct {
           .ended = PTHREAD_COND_INITIALIZER};
 
 /* Of the job that has the pool; the worker that begins it writes its own. */
-static struct slc_seats seats;
+static struct slc_spread spread;
 
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
@@ -139,7 +139,7 @@ static void *pool_thread(void *context)
                 slc_thread_bind(job.placement->processor[number]);
             } else {
                 slc_thread_unbind();
-                slc_seat_take(&seats, number, job.workers);
+                slc_spread_take(&spread, number, job.workers);
             }
             job.fn(job.context, number, job.workers);
             (void)pthread_mutex_lock(&pool.lock);
@@ -254,7 +254,7 @@ static void run_first(const struct job *job)
     if (job->placement != NULL) {
         slc_thread_bind(job->placement->processor[0]);
     } else if (job->workers > 1) {
-        slc_seat_take(&seats, 0, job->workers);
+        slc_spread_take(&spread, 0, job->workers);
     }
     job->fn(job->context, 0, job->workers);
     if (job->placement != NULL) {

@@ -184,7 +184,7 @@ static enum slc_status run_without_cpu(struct slc_device *device,
     const enum slc_status status = run_job(device, stream, plan, pass, cpu->job->mode, err);
 
     if (status == SLC_OK) {
-        const struct slc_hybrid_part parts[SLC_HYBRID_SIDES] = {
+        const struct slc_hybrid_part parts[SLC_HYBRID_PARTS] = {
             [SLC_HYBRID_GPU] = {nnz, slc_seconds_since(start_ns)}};
 
         slc_hybrid_note(cpu->hybrid, parts);

@@ -187,7 +187,7 @@ double slc_hybrid_planned(const struct slc_hybrid *hybrid)
     return -1;
 }
 
-double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_SIDES])
+double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_PARTS])
 {
     const double device = (double)parts[SLC_HYBRID_GPU].nnz;
     const double all = (double)parts[SLC_HYBRID_CPU].nnz + device;
@@ -196,9 +196,9 @@ double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_SIDES])
 }
 
 void slc_hybrid_note(struct slc_hybrid *hybrid,
-                     const struct slc_hybrid_part parts[SLC_HYBRID_SIDES])
+                     const struct slc_hybrid_part parts[SLC_HYBRID_PARTS])
 {
-    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_SIDES; side++) {
+    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_PARTS; side++) {
         slc_hybrid_rates_note(&hybrid->rates, side, &parts[side]);
         hybrid->parts[side].nnz += parts[side].nnz;
         hybrid->parts[side].seconds += parts[side].seconds;

@@ -22,7 +22,7 @@ enum slc_hybrid_kind {
 /* A trial of an idle side is skipped if it would cost more than this many passes. */
 enum { SLC_HYBRID_TRIAL_COST = 3 };
 
-enum slc_hybrid_side { SLC_HYBRID_CPU, SLC_HYBRID_GPU, SLC_HYBRID_SIDES };
+enum slc_hybrid_side { SLC_HYBRID_CPU, SLC_HYBRID_GPU, SLC_HYBRID_PARTS };
 
 /* What is asked for. */
 struct slc_hybrid_wish {
@@ -58,8 +58,8 @@ struct slc_hybrid_part {
  * zeros. What was measured last counts as much as all before it together.
  */
 struct slc_hybrid_rates {
-    double nnz[SLC_HYBRID_SIDES];
-    double seconds[SLC_HYBRID_SIDES];
+    double nnz[SLC_HYBRID_PARTS];
+    double seconds[SLC_HYBRID_PARTS];
 };
 /* Notes what a side did; nothing where that was nothing. */
 void slc_hybrid_rates_note(struct slc_hybrid_rates *rates,
@@ -79,8 +79,8 @@ struct slc_hybrid {
     double cost_seconds;
     uint64_t passes;                                /* complete ones */
     uint64_t passes_alone;                          /* of these, by the device without the CPU */
-    struct slc_hybrid_part parts[SLC_HYBRID_SIDES]; /* sums of these */
-    struct slc_hybrid_part last[SLC_HYBRID_SIDES];  /* of the last one */
+    struct slc_hybrid_part parts[SLC_HYBRID_PARTS]; /* sums of these */
+    struct slc_hybrid_part last[SLC_HYBRID_PARTS];  /* of the last one */
 };
 
 /* Notes the cost of the CPU's part in a pass; see cost_seconds. */
@@ -100,8 +100,8 @@ bool slc_hybrid_without_cpu(const struct slc_hybrid *hybrid);
 double slc_hybrid_planned(const struct slc_hybrid *hybrid);
 /* A pass is complete, in which both sides did these parts. */
 void slc_hybrid_note(struct slc_hybrid *hybrid,
-                     const struct slc_hybrid_part parts[SLC_HYBRID_SIDES]);
+                     const struct slc_hybrid_part parts[SLC_HYBRID_PARTS]);
 /* The device's fraction of the nonzeros of two parts; negative without any. */
-double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_SIDES]);
+double slc_hybrid_fraction(const struct slc_hybrid_part parts[SLC_HYBRID_PARTS]);
 
 #endif

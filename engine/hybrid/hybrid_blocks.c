@@ -35,7 +35,7 @@ enum {
 
 #define NO_BLOCK UINT64_MAX
 
-static const uint8_t owner_bit[SLC_HYBRID_SIDES] = {
+static const uint8_t owner_bit[SLC_HYBRID_PARTS] = {
     [SLC_HYBRID_CPU] = SLC_HYBRID_OF_CPU, [SLC_HYBRID_GPU] = SLC_HYBRID_OF_GPU};
 
 static bool is_free(uint8_t state)
@@ -55,7 +55,7 @@ static void give_block(struct slc_hybrid_blocks *pass, enum slc_hybrid_side side
     *state |= owner_bit[side];
     pass->own_left[side] += pass->blocks.nnz[block];
     if (!is_held(*state)) {
-        pass->owned[side] += pass->blocks.nnz[block];
+        pass->own_nnz[side] += pass->blocks.nnz[block];
     }
 }
 
@@ -225,12 +225,12 @@ is_ahead(const struct slc_hybrid_blocks *pass, enum slc_hybrid_side side, uint64
 
 /* Which of two sides that have a block to be read gets it read next. */
 static enum slc_hybrid_side prefer_side(const struct slc_hybrid_blocks *pass,
-                                        const uint64_t block[SLC_HYBRID_SIDES])
+                                        const uint64_t block[SLC_HYBRID_PARTS])
 {
     const bool cpu_ahead = is_ahead(pass, SLC_HYBRID_CPU, block[SLC_HYBRID_CPU]);
     const bool device_ahead = is_ahead(pass, SLC_HYBRID_GPU, block[SLC_HYBRID_GPU]);
-    const double cpu_read = (double)pass->owned_read[SLC_HYBRID_CPU];
-    const double device_read = (double)pass->owned_read[SLC_HYBRID_GPU];
+    const double cpu_read = (double)pass->own_nnz_read[SLC_HYBRID_CPU];
+    const double device_read = (double)pass->own_nnz_read[SLC_HYBRID_GPU];
 
     if (cpu_ahead != device_ahead) {
         return cpu_ahead ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
@@ -240,15 +240,15 @@ static enum slc_hybrid_side prefer_side(const struct slc_hybrid_blocks *pass,
                                                                              : SLC_HYBRID_GPU;
     }
     /* The one of whose own blocks the smaller part has been read. */
-    return cpu_read * (double)pass->owned[SLC_HYBRID_GPU] <
-                   device_read * (double)pass->owned[SLC_HYBRID_CPU]
+    return cpu_read * (double)pass->own_nnz[SLC_HYBRID_GPU] <
+                   device_read * (double)pass->own_nnz[SLC_HYBRID_CPU]
                ? SLC_HYBRID_CPU
                : SLC_HYBRID_GPU;
 }
 
 bool slc_hybrid_blocks_read(struct slc_hybrid_blocks *pass, uint64_t *block)
 {
-    uint64_t next[SLC_HYBRID_SIDES];
+    uint64_t next[SLC_HYBRID_PARTS];
     const bool cpu = find_block(pass, SLC_HYBRID_CPU, false, &next[SLC_HYBRID_CPU]);
     const bool device = find_block(pass, SLC_HYBRID_GPU, false, &next[SLC_HYBRID_GPU]);
     enum slc_hybrid_side side = cpu ? SLC_HYBRID_CPU : SLC_HYBRID_GPU;
@@ -261,7 +261,7 @@ bool slc_hybrid_blocks_read(struct slc_hybrid_blocks *pass, uint64_t *block)
     }
     *block = next[side];
     if ((pass->blocks.state[*block] & owner_bit[side]) != 0) {
-        pass->owned_read[side] += pass->blocks.nnz[*block];
+        pass->own_nnz_read[side] += pass->blocks.nnz[*block];
     }
     slc_hybrid_blocks_take(pass, side, *block);
     pass->in_hand[side]++;
@@ -333,7 +333,7 @@ void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
         done[SLC_HYBRID_CPU] + done[SLC_HYBRID_GPU] >= pass->nnz / MEASURED_SHARE) {
         struct slc_hybrid_rates rates = {{0}, {0}};
 
-        for (enum slc_hybrid_side s = 0; s < SLC_HYBRID_SIDES; s++) {
+        for (enum slc_hybrid_side s = 0; s < SLC_HYBRID_PARTS; s++) {
             const struct slc_hybrid_part part = part_of(pass, s);
 
             slc_hybrid_rates_note(&rates, s, &part);
@@ -346,9 +346,9 @@ void slc_hybrid_blocks_done(struct slc_hybrid_blocks *pass,
 
 void slc_hybrid_blocks_end(struct slc_hybrid_blocks *pass, uint64_t now_ns)
 {
-    struct slc_hybrid_part parts[SLC_HYBRID_SIDES];
+    struct slc_hybrid_part parts[SLC_HYBRID_PARTS];
 
-    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_SIDES; side++) {
+    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_PARTS; side++) {
         slc_hybrid_blocks_done(pass, side, pass->given[side], now_ns);
         parts[side] = part_of(pass, side);
     }

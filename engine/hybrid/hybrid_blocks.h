@@ -40,13 +40,13 @@ struct slc_hybrid_blocks {
     uint64_t to_read; /* blocks that have not been taken and are not held */
     /* Of each side, for blocks to be read and for such that are held, of all and of its own: how
      * many places of the order, from its end of it, have nothing left for it. */
-    uint64_t passed[SLC_HYBRID_SIDES][2][2];
-    uint64_t given[SLC_HYBRID_SIDES], done[SLC_HYBRID_SIDES]; /* nonzeros */
-    uint64_t own_left[SLC_HYBRID_SIDES];   /* of blocks that have this owner and were not taken */
-    uint64_t owned[SLC_HYBRID_SIDES];      /* nonzeros of blocks to be read that have this owner */
-    uint64_t owned_read[SLC_HYBRID_SIDES]; /* of these, those that have been taken */
-    unsigned in_hand[SLC_HYBRID_SIDES];    /* blocks that were to be read, until let go */
-    uint64_t start_ns, last_ns[SLC_HYBRID_SIDES]; /* when a side was last seen to have done more */
+    uint64_t passed[SLC_HYBRID_PARTS][2][2];
+    uint64_t given[SLC_HYBRID_PARTS], done[SLC_HYBRID_PARTS]; /* nonzeros */
+    uint64_t own_left[SLC_HYBRID_PARTS]; /* of blocks that have this owner and were not taken */
+    uint64_t own_nnz[SLC_HYBRID_PARTS];  /* nonzeros of blocks to be read that have this owner */
+    uint64_t own_nnz_read[SLC_HYBRID_PARTS];      /* of these, those that have been taken */
+    unsigned in_hand[SLC_HYBRID_PARTS];           /* blocks that were to be read, until let go */
+    uint64_t start_ns, last_ns[SLC_HYBRID_PARTS]; /* when a side was last seen to have done more */
     bool measuring; /* free blocks are to be divided by what the sides are seen to do */
 };
 

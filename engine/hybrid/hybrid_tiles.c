@@ -15,7 +15,7 @@ void slc_hybrid_tiles_init(struct slc_hybrid_tiles *queue,
     if (options->wish.kind == SLC_HYBRID_STATIC) {
         queue->fraction = options->wish.fraction;
     }
-    for (unsigned s = 0; s < SLC_HYBRID_SIDES; s++) {
+    for (unsigned s = 0; s < SLC_HYBRID_PARTS; s++) {
         assert(options->places[s] <= SLC_MAX_THREADS);
         queue->side[s].free = options->places[s];
         for (unsigned i = 0; i < options->places[s]; i++) {
@@ -42,7 +42,7 @@ static void settle_fraction(struct slc_hybrid_tiles *queue)
         queue->asked < queue->options.tiles / MEASURED_PART) {
         return;
     }
-    for (unsigned s = 0; s < SLC_HYBRID_SIDES; s++) {
+    for (unsigned s = 0; s < SLC_HYBRID_PARTS; s++) {
         if (queue->options.places[s] > 0) {
             const struct slc_hybrid_part part = {.nnz = queue->side[s].nnz,
                                                  .seconds = (double)queue->side[s].busy_ns * 1e-9 /
@@ -154,7 +154,7 @@ void slc_hybrid_tiles_report(const struct slc_hybrid_tiles *queue,
                              struct slc_hybrid_tiles_report *report)
 {
     *report = (struct slc_hybrid_tiles_report){.fraction = queue->fraction};
-    for (unsigned s = 0; s < SLC_HYBRID_SIDES; s++) {
+    for (unsigned s = 0; s < SLC_HYBRID_PARTS; s++) {
         report->tiles[s] = queue->side[s].tiles;
         report->nnz[s] = queue->side[s].nnz;
         report->seconds[s] = (double)queue->side[s].busy_ns * 1e-9;

@@ -31,16 +31,16 @@
 struct slc_hybrid_tiles_options {
     struct slc_hybrid_wish wish; /* NONE: as a queue, for sides of which one has no places */
     /* Up to SLC_MAX_THREADS; at least one where tiles may fall to the side. */
-    unsigned places[SLC_HYBRID_SIDES];
+    unsigned places[SLC_HYBRID_PARTS];
     uint64_t tiles; /* of the pass */
     bool in_order;  /* every tile of the pass asks, once, by its ordinal */
 };
 
 /* What both have done. */
 struct slc_hybrid_tiles_report {
-    uint64_t tiles[SLC_HYBRID_SIDES];
-    uint64_t nnz[SLC_HYBRID_SIDES];
-    double seconds[SLC_HYBRID_SIDES]; /* of computing, summed over the side's places */
+    uint64_t tiles[SLC_HYBRID_PARTS];
+    uint64_t nnz[SLC_HYBRID_PARTS];
+    double seconds[SLC_HYBRID_PARTS]; /* of computing, summed over the side's places */
     double fraction; /* the device's, by which tiles were divided; negative: nothing was */
 };
 
@@ -58,7 +58,7 @@ struct slc_hybrid_tiles {
         unsigned free;
         uint16_t numbers[SLC_MAX_THREADS]; /* of the free ones */
         uint64_t tiles, nnz, busy_ns;
-    } side[SLC_HYBRID_SIDES];
+    } side[SLC_HYBRID_PARTS];
 };
 
 /* A place that a worker has. */

@@ -17,7 +17,7 @@
 #include "base/thread/team.h"
 #include "cpu/cpu.h"
 #include "engine/executor/cpu_groups.h"
-#include "engine/executor/owned.h"
+#include "engine/executor/replica.h"
 #include "engine/product/ttm.h"
 #include "engine/solve/cp_als.h"
 #include "engine/solve/relabel.h"
@@ -206,7 +206,7 @@ static uint64_t copies_bytes(const struct slc_layouts *layouts, const struct slc
     if (info->tile_count != slc_div_up_u64(info->nnz, SLC_TILE_NNZ)) {
         return UINT64_MAX;
     }
-    slc_owned_shape(info, &shape);
+    slc_replica_shape(info, &shape);
     return slc_cpu_backend_ops()->replica_bytes(&shape, request->rank, request->precision,
                                                 plan->threads);
 }

@@ -298,7 +298,7 @@ void slc_products_abort(struct slc_products *products)
 
 void slc_products_report(const struct slc_products *products, struct slc_products_report *report)
 {
-    slc_hybrid_tiles_report(&products->queue, &report->sides);
+    slc_hybrid_tiles_report(&products->queue, &report->hybrid);
     products->device->ops->stats(products->device, &report->device);
 }
 

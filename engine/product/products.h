@@ -93,7 +93,7 @@ void slc_products_leave(struct slc_products *products, unsigned worker);
 void slc_products_abort(struct slc_products *products);
 
 struct slc_products_report {
-    struct slc_hybrid_tiles_report sides;
+    struct slc_hybrid_tiles_report hybrid;
     struct slc_device_stats device;
 };
 /* Not while tiles are multiplied. */

@@ -5,33 +5,51 @@
 
 #include <string.h>
 
-enum slc_status slc_device_wish_hybrid(const struct slc_device_wish *wish,
-                                       bool deterministic,
-                                       struct slc_hybrid_wish *hybrid,
-                                       struct slc_error *err)
+enum slc_status slc_split_wish_parse(const char *text,
+                                     bool several,
+                                     struct slc_split_wish *split,
+                                     struct slc_error *err)
 {
-    *hybrid = (struct slc_hybrid_wish){SLC_HYBRID_NONE, 0};
-    if (wish->split == NULL || !slc_hybrid_known(wish->split)) {
+    *split = (struct slc_split_wish){.given = text != NULL};
+    if (text == NULL || (several && slc_split_parse(text, &split->between))) {
         return SLC_OK;
     }
-    SLC_TRY(slc_hybrid_parse(wish->split, hybrid, err));
+    if (!several || slc_hybrid_known(text)) {
+        return slc_hybrid_parse(text, &split->hybrid, err);
+    }
+    return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
+                          "the split '%s' is none of partitions, nnz (between several "
+                          "devices), static=F, adaptive, queue (between the CPU and a GPU)",
+                          text);
+}
+
+/* SLC_ERR_USAGE where the work cannot be shared between CPU and GPU as the split says. */
+static enum slc_status
+check_hybrid(const struct slc_device_wish *wish, bool deterministic, struct slc_error *err)
+{
+    struct slc_hybrid_text name;
+
+    if (wish->split.hybrid.kind == SLC_HYBRID_NONE) {
+        return SLC_OK;
+    }
+    (void)slc_hybrid_name(&wish->split.hybrid, &name);
     if (wish->kind == SLC_DEVICE_CPU) {
         return slc_fail_fields(
             err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICE,
             "the split %s shares the work between the CPU and a GPU: ask for the device gpu",
-            wish->split);
+            name.text);
     }
     if (wish->count > 1 || (wish->count == 1 && wish->kind != SLC_DEVICE_GPU)) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
                                "the split %s shares the work between the CPU and one GPU: name no "
                                "devices, or divide partitions or nnz between several",
-                               wish->split);
+                               name.text);
     }
     if (deterministic) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DETERMINISTIC,
                                "the split %s has CPU and GPU add up parts of the same sums, whose "
                                "bits depend on who had which: leave one of the two out",
-                               wish->split);
+                               name.text);
     }
     return SLC_OK;
 }
@@ -89,22 +107,17 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                                wish->count);
     }
     request->cpu_groups = !gpu && wish->count > 0 ? (unsigned)wish->number[0] : 0;
-    SLC_TRY(slc_device_wish_hybrid(wish, request->deterministic, &request->hybrid, err));
+    SLC_TRY(check_hybrid(wish, request->deterministic, err));
+    request->hybrid = wish->split.hybrid;
+    request->split = wish->split.between;
     request->gpu_count = gpu && request->hybrid.kind == SLC_HYBRID_NONE ? wish->count : 0;
-    if (wish->split != NULL && request->hybrid.kind == SLC_HYBRID_NONE &&
-        !slc_split_parse(wish->split, &request->split)) {
-        return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
-                              "the split '%s' is none of partitions, nnz (between several "
-                              "devices), static=F, adaptive, queue (between the CPU and a GPU)",
-                              wish->split);
-    }
     if (request->cpu_groups == 0 && request->gpu_count == 0) {
-        return wish->split == NULL || request->hybrid.kind != SLC_HYBRID_NONE
+        return !wish->split.given || request->hybrid.kind != SLC_HYBRID_NONE
                    ? SLC_OK
                    : slc_fail_fields(
                          err, SLC_ERR_USAGE, SLC_FIELD_SPLIT, SLC_FIELD_DEVICES,
                          "the split %s divides between devices, and there is one: name several",
-                         wish->split);
+                         slc_split_name(request->split));
     }
     status = choose_layouts(wish, request, err);
     return status == SLC_OK && request->layouts == SLC_LAYOUTS_SORTED
@@ -311,13 +324,12 @@ enum slc_status slc_products_choose(const struct slc_device_wish *wish,
     enum slc_status status;
 
     memset(choice, 0, sizeof *choice);
-    if (wish->split != NULL && !slc_hybrid_known(wish->split)) {
-        return slc_hybrid_parse(wish->split, &choice->hybrid, err);
+    if (wish->split.given && wish->split.hybrid.kind == SLC_HYBRID_NONE) {
+        return slc_hybrid_parse(slc_split_name(wish->split.between), &choice->hybrid, err);
     }
-    status = slc_device_wish_hybrid(wish, false, &choice->hybrid, err);
-    if (status == SLC_OK) {
-        status = slc_device_set_make(wish, maker, NULL, &choice->set, &choice->refused, err);
-    }
+    SLC_TRY(check_hybrid(wish, false, err));
+    choice->hybrid = wish->split.hybrid;
+    status = slc_device_set_make(wish, maker, NULL, &choice->set, &choice->refused, err);
     choice->device = status == SLC_OK && choice->set.count > 0 ? choice->set.devices[0] : NULL;
     choice->optional = wish->kind == SLC_DEVICE_AUTO;
     return status;

@@ -17,12 +17,28 @@ enum slc_device_kind {
 
 enum { SLC_DEVICE_NUMBERS_MAX = 16 };
 
+/* How work is split. */
+struct slc_split_wish {
+    bool given;
+    enum slc_split between;        /* several devices, if `hybrid` is SLC_HYBRID_NONE */
+    struct slc_hybrid_wish hybrid; /* the CPU and one GPU */
+};
+
+/*
+ * Parses "partitions" or "nnz" (only if `several`), "static=F", "adaptive" or "queue"; NULL: not
+ * given. Errors: SLC_ERR_USAGE, which lists what is accepted.
+ */
+enum slc_status slc_split_wish_parse(const char *text,
+                                     bool several,
+                                     struct slc_split_wish *split,
+                                     struct slc_error *err) SLC_NODISCARD;
+
 /* What is asked for, in the words of the command's options. All of it is borrowed. */
 struct slc_device_wish {
     enum slc_device_kind kind;
     uint64_t memory_bytes; /* of each GPU; 0: most of what is free */
     unsigned streams;      /* of each GPU; 0: chosen */
-    const char *split;     /* between devices, or between the CPU and a GPU; NULL: not given */
+    struct slc_split_wish split;
     /* Of the CPU one number: of devices, 0: none. Of GPUs which; none: the first. */
     unsigned count;
     uint64_t number[SLC_DEVICE_NUMBERS_MAX];
@@ -44,16 +60,6 @@ struct slc_device_set {
     unsigned count; /* 0: the CPU */
     bool described; /* none of them can be opened */
 };
-
-/*
- * Whether, and how, wish->split shares the work between CPU and GPU: *share is SLC_HYBRID_NONE
- * where it is not given or divides something else. Errors: SLC_ERR_USAGE for what is not
- * understood, and where other wishes do not go with it.
- */
-enum slc_status slc_device_wish_hybrid(const struct slc_device_wish *wish,
-                                       bool deterministic,
-                                       struct slc_hybrid_wish *hybrid,
-                                       struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Fills in what a request says of devices: how many, what is divided or shared, and the layouts

@@ -151,7 +151,7 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     slc_session_stop(session);
     drop_gpus(session);
     if (session->plan.request.hybrid.kind != SLC_HYBRID_NONE) {
-        session->wish.split = NULL; /* there is nobody to share with */
+        session->wish.split = (struct slc_split_wish){0}; /* there is nobody to share with */
     }
     session->wish.kind = SLC_DEVICE_CPU;
     session->wish.memory_bytes = 0;

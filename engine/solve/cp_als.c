@@ -11,7 +11,7 @@
  * Invariant: between two passes the result holds a model, whatever the reason to stop there.
  */
 #include "base/error/clock.h"
-#include "engine/executor/owned.h"
+#include "engine/executor/replica.h"
 #include "engine/solve/cp_state.h"
 
 #include <float.h>
@@ -217,9 +217,9 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
     const struct slc_stop stop = {state->options->stop, deadline_ns(state)};
     struct slc_error fault = SLC_ERROR_INIT;
     const enum slc_status status =
-        slc_owned_load(state->stream, state->backend, slc_reader_info(state->store->reader),
-                       state->plan->request.precision, state->plan->threads, state->result->factors,
-                       &stop, &fault);
+        slc_replica_load(state->stream, state->backend, slc_reader_info(state->store->reader),
+                         state->plan->request.precision, state->plan->threads,
+                         state->result->factors, &stop, &fault);
 
     state->copies_due_after = state->result->iterations;
     state->result->times.copies += slc_seconds_since(start_ns);
@@ -526,10 +526,10 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
 /* The strategies that MTTKRPs from the stream will have, if there are any. */
 static void copy_choices(const struct slc_plan *plan, struct slc_cp_result *result)
 {
-    const struct slc_conflict_choice owned = {.chosen = SLC_CONFLICT_REPLICA};
+    const struct slc_conflict_choice replica = {.chosen = SLC_CONFLICT_REPLICA};
 
     for (unsigned n = 0; n < result->order; n++) {
-        result->choices[n] = slc_plan_starts_with_copies(plan) ? owned : plan->choices[n];
+        result->choices[n] = slc_plan_starts_with_copies(plan) ? replica : plan->choices[n];
         result->second_choices[n] = plan->fusion.choices[n];
         result->hybrid[n].wish = plan->request.hybrid;
     }

@@ -63,7 +63,7 @@ void slc_stream_hybrid_begin(struct slc_stream *stream)
             break;
         }
     }
-    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_SIDES; side++) {
+    for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_PARTS; side++) {
         stream->arrived[side] = NULL;
         stream->arrived_end[side] = &stream->arrived[side];
     }

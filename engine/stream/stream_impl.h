@@ -41,7 +41,7 @@ struct slc_open_block {
     uint64_t due_ns; /* of a slot: when its read may be done */
     bool used;       /* of the records for cached blocks: taken */
     uint32_t next_tile;
-    _Atomic uint64_t unfinished; /* tiles to be computed, by every worker that has to */
+    _Atomic uint64_t tiles_left; /* tiles to be computed, by every worker that has to */
     uint64_t number;             /* every_worker: its place in the order in which all take blocks */
     unsigned takers;             /* every_worker: who have not taken its last tile */
 };
@@ -131,7 +131,7 @@ struct slc_stream {
     uint64_t end_range;               /* of the part */
     struct slc_hybrid_blocks sharing; /* under the mutex, as is what follows */
     /* Blocks that have arrived and nobody has looked at, in a list for each side. */
-    struct slc_open_block *arrived[SLC_HYBRID_SIDES], **arrived_end[SLC_HYBRID_SIDES];
+    struct slc_open_block *arrived[SLC_HYBRID_PARTS], **arrived_end[SLC_HYBRID_PARTS];
     atomic_bool given_up;
     atomic_uint_fast64_t blocks_done;
     atomic_uint_fast64_t bytes_cached, bytes_resident, bytes_read; /* since open */

@@ -91,7 +91,7 @@ static void publish_block(struct slc_stream *stream, struct slc_open_block *bloc
 
     block->next_tile = 0;
     block->takers = stream->worker_count;
-    atomic_store(&block->unfinished, stream->every_worker ? tiles * stream->worker_count : tiles);
+    atomic_store(&block->tiles_left, stream->every_worker ? tiles * stream->worker_count : tiles);
     pthread_mutex_lock(&stream->mutex);
     block->number = stream->strict ? block->view.block : stream->opened++;
     while (*link != NULL && (!stream->strict || (*link)->view.block < block->view.block)) {
@@ -441,7 +441,7 @@ void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *bloc
 {
     const bool turns = stream->every_worker || stream->by_partition || stream->division != NULL;
 
-    if (atomic_fetch_sub(&block->unfinished, 1) != 1) {
+    if (atomic_fetch_sub(&block->tiles_left, 1) != 1) {
         return;
     }
     atomic_fetch_add(&stream->blocks_done, 1);

@@ -151,7 +151,7 @@ __device__ static bool take_match(struct section *section, uint32_t length)
         return false;
     }
     /* All that was written is there for all lanes. */
-    SLC_PLANT(expand_unfinished, __syncwarp());
+    SLC_PLANT(expand_unsynced, __syncwarp());
     copy_match(section->out + section->made, distance, length, section->lane);
     section->made += length;
     return true;

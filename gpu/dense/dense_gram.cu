@@ -168,7 +168,7 @@ __global__ static void __launch_bounds__(GRAM_THREADS)
         if (tile.left != tile.right) {
             load_stage(&job, data, row, rows, tile.right, shared + SLC_GRAM_STAGE_ELEMENTS);
         }
-        SLC_PLANT(gram_stage_unfinished, __syncthreads());
+        SLC_PLANT(gram_stage_unsynced, __syncthreads());
         for (unsigned r = slice; slice < slices && r < rows; r += slices) {
             add_products(shared + r * width + 2 * i, right + r * width + 2 * j, width, sums);
         }

@@ -223,7 +223,7 @@ __global__ static void __launch_bounds__(SLC_WARP)
             const unsigned valid = end - row < rows ? (unsigned)(end - row) : rows;
 
             load_panel(&job, mttkrp, row, valid, rows, panel);
-            SLC_PLANT(update_panel_unfinished, __syncwarp());
+            SLC_PLANT(update_panel_unsynced, __syncwarp());
             if (job.singular) {
                 multiply(mine, job.forward, job.width);
             } else {

@@ -182,7 +182,7 @@ enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err
     const struct slc_gpu_mttkrp *job = &gpu->job.mttkrp;
     const uint64_t rows = job->output.rows;
 
-    if (!gpu->job.unfinished) {
+    if (!gpu->job.sums_pending) {
         return SLC_OK;
     }
     if (gpu->memory.refused != nullptr) {
@@ -191,7 +191,7 @@ enum slc_status slc_gpu_output_finish(struct slc_gpu *gpu, struct slc_error *err
                     err);
     }
     SLC_GPU_TRY(slc_exact_sum_finish(&job->exact, rows, 0, &job->output, gpu->main), err);
-    gpu->job.unfinished = false;
+    gpu->job.sums_pending = false;
     return SLC_OK;
 }
 
@@ -251,7 +251,7 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
     (void)slc_gpu_leave_job(gpu, status);
     gpu->job.has_output = status == SLC_OK;
     gpu->stats.squares = status == SLC_OK ? gpu->memory.host_fault->squares : 0;
-    gpu->job.unfinished = status == SLC_OK && gpu->problem.deterministic;
+    gpu->job.sums_pending = status == SLC_OK && gpu->problem.deterministic;
     gpu->job.active = false;
     return status;
 }

@@ -247,8 +247,8 @@ enum slc_status slc_gpu_output_add(struct slc_device *device,
     SLC_TRY(enter(gpu, from, err));
     if (!gpu->job.has_output || !other->job.has_output ||
         gpu->job.mttkrp.mode != other->job.mttkrp.mode ||
-        gpu->job.unfinished != gpu->problem.deterministic ||
-        other->job.unfinished != gpu->problem.deterministic) {
+        gpu->job.sums_pending != gpu->problem.deterministic ||
+        other->job.sums_pending != gpu->problem.deterministic) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "device %d and the one that it is given rows of have no outputs of one "
                         "mode that nobody has used yet",

@@ -88,9 +88,9 @@ struct slc_gpu_times {
 /* An MTTKRP between mttkrp_begin and mttkrp_end, and its output after that. */
 struct slc_gpu_job {
     bool active;
-    bool broken;     /* a call failed: some blocks are missing */
-    bool has_output; /* after mttkrp_end, until the next begin */
-    bool unfinished; /* the output is still to be made of exact sums */
+    bool broken;       /* a call failed: some blocks are missing */
+    bool has_output;   /* after mttkrp_end, until the next begin */
+    bool sums_pending; /* the output is still to be made of exact sums */
     struct slc_gpu_mttkrp mttkrp;
     const struct slc_encoded_layout *layout;
     uint32_t chunk_runs;

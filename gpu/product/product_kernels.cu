@@ -71,7 +71,7 @@ __global__ static void __launch_bounds__(SLC_WARP *DECODE_WARPS, 1)
         slc_decode_run(job.layout, job.tile, run, scratch + warp, job.list.offsets + first,
                        SLC_TILE_NNZ, static_cast<T *>(job.list.values) + first, job.fault);
 
-    SLC_PLANT(product_run_unfinished, __syncwarp());
+    SLC_PLANT(product_run_unsynced, __syncwarp());
     mark_heads(&job, first, first + count, lane);
 }
 

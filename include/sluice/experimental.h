@@ -54,7 +54,7 @@ struct sluice_device_options {
     uint64_t struct_bytes;
     enum sluice_device_kind kind;
     enum sluice_split split;
-    double split_fraction; /* with SLUICE_SPLIT_STATIC: 0 to 1, used with 15 decimals */
+    double split_fraction; /* with SLUICE_SPLIT_STATIC: 0 to 1 */
     uint64_t memory_bytes; /* of each GPU; 0: most of what is free */
     uint32_t streams;      /* of each GPU; 0: chosen */
     /* Of MTTKRP and decompositions. With SLUICE_DEVICE_GPU the number of GPUs in `numbers`, 0: the

@@ -227,6 +227,22 @@ def words(_folder):
         check(not found, f"{path}: {found and found.group(0)}")
 
 
+def retired(_folder):
+    """No identifier or file name of the library has a word that docs/GLOSSARY.md retires for every use."""
+    rows = re.findall(r"^\|[^|]*\|[^|]*\| ([^|]+) \|$", text("docs/GLOSSARY.md").split("|---|---|---|")[1], re.M)
+    gone = {word for row in rows for word in row.split(", ") if "(" not in word}
+    check({"owned", "sheet", "tile_supply"} <= gone, f"the table of docs/GLOSSARY.md is not found: {gone}")
+    pattern = re.compile(rf"(?<![^\W_])({'|'.join(sorted(gone))})(?![^\W_])", re.I)
+    for floor in layers():
+        if floor in ("tools", "python"):
+            continue
+        for path in files(".c", ".h", ".cu", under=floor):
+            check(not pattern.search(path), f"{path}: retired, see docs/GLOSSARY.md")
+            code = re.sub(r"/\*.*?\*/|\"(\\.|[^\"])*\"|//[^\n]*", "", text(path), flags=re.S)
+            found = pattern.search(code)
+            check(not found, f"{path}: {found and found[0]} is retired, see docs/GLOSSARY.md")
+
+
 def only_tools_print(_folder):
     """The library neither prints nor exits."""
     pattern = re.compile(r"\b(printf|puts|putchar|exit|abort|perror)\s*\(|\b(stdout|stderr)\b")
@@ -326,6 +342,7 @@ run([
     ("headers stand alone", headers_stand_alone),
     ("no dead files", no_dead_files),
     ("no forgotten words", words),
+    ("no retired words in identifiers", retired),
     ("only tools/ prints", only_tools_print),
     ("the library names no options", no_options_in_library),
     ("fields of errors have names", fields),

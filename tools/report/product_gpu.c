@@ -10,8 +10,9 @@ enum slc_status product_gpu_choose(const struct session_options *options,
                                    struct slc_products_choice *choice,
                                    struct slc_error *err)
 {
-    const struct slc_device_wish wish = session_device_wish(options);
+    struct slc_device_wish wish;
 
+    SLC_TRY(session_device_wish(options, false, &wish, err));
     return slc_products_choose(&wish, slc_gpu_maker(), choice, err);
 }
 
@@ -21,28 +22,28 @@ static bool is_used(const struct product_gpu *told)
 }
 
 /* The device's part of the nonzeros. */
-static double part_of(const struct slc_hybrid_tiles_report *sides)
+static double part_of(const struct slc_hybrid_tiles_report *hybrid)
 {
-    const double device = (double)sides->nnz[SLC_HYBRID_GPU];
-    const double all = device + (double)sides->nnz[SLC_HYBRID_CPU];
+    const double device = (double)hybrid->nnz[SLC_HYBRID_GPU];
+    const double all = device + (double)hybrid->nnz[SLC_HYBRID_CPU];
 
     return slc_ratio(device, all);
 }
 
-static void print_shares(const struct slc_hybrid_tiles_report *sides, FILE *out)
+static void print_shares(const struct slc_hybrid_tiles_report *hybrid, FILE *out)
 {
     struct format_text a, b;
 
     (void)fprintf(out,
                   "  %-12s GPU %" PRIu64 " tile%s, %s nonzeros (%.1f %%), %.3fs; CPU %" PRIu64
                   " tile%s, %s nonzeros, %.3fs",
-                  "shares", sides->tiles[SLC_HYBRID_GPU], plural(sides->tiles[SLC_HYBRID_GPU]),
-                  format_count(&a, sides->nnz[SLC_HYBRID_GPU]), 100 * part_of(sides),
-                  sides->seconds[SLC_HYBRID_GPU], sides->tiles[SLC_HYBRID_CPU],
-                  plural(sides->tiles[SLC_HYBRID_CPU]),
-                  format_count(&b, sides->nnz[SLC_HYBRID_CPU]), sides->seconds[SLC_HYBRID_CPU]);
-    if (sides->fraction >= 0) {
-        (void)fprintf(out, "; divided by %.3f", sides->fraction);
+                  "shares", hybrid->tiles[SLC_HYBRID_GPU], plural(hybrid->tiles[SLC_HYBRID_GPU]),
+                  format_count(&a, hybrid->nnz[SLC_HYBRID_GPU]), 100 * part_of(hybrid),
+                  hybrid->seconds[SLC_HYBRID_GPU], hybrid->tiles[SLC_HYBRID_CPU],
+                  plural(hybrid->tiles[SLC_HYBRID_CPU]),
+                  format_count(&b, hybrid->nnz[SLC_HYBRID_CPU]), hybrid->seconds[SLC_HYBRID_CPU]);
+    if (hybrid->fraction >= 0) {
+        (void)fprintf(out, "; divided by %.3f", hybrid->fraction);
     }
     (void)fprintf(out, "\n");
 }
@@ -71,14 +72,14 @@ void product_gpu_print(const struct product_gpu *told, FILE *out)
     }
     (void)fprintf(out, "\n");
     if (told->report != NULL) {
-        print_shares(&told->report->sides, out);
+        print_shares(&told->report->hybrid, out);
     }
 }
 
-static json_t *side_json(const struct slc_hybrid_tiles_report *sides, enum slc_hybrid_side side)
+static json_t *side_json(const struct slc_hybrid_tiles_report *hybrid, enum slc_hybrid_side side)
 {
-    return json_pack("{s:I, s:I, s:f}", "tiles", (json_int_t)sides->tiles[side], "nnz",
-                     (json_int_t)sides->nnz[side], "seconds", sides->seconds[side]);
+    return json_pack("{s:I, s:I, s:f}", "tiles", (json_int_t)hybrid->tiles[side], "nnz",
+                     (json_int_t)hybrid->nnz[side], "seconds", hybrid->seconds[side]);
 }
 
 json_t *product_gpu_json(const struct product_gpu *told)
@@ -100,9 +101,10 @@ json_t *product_gpu_json(const struct product_gpu *told)
         const struct slc_device_stats *stats = &report->device;
         json_t *done = json_pack(
             "{s:o, s:o, s:f, s:o, s:I, s:I, s:I, s:f, s:f, s:f}", "gpu",
-            side_json(&report->sides, SLC_HYBRID_GPU), "cpu",
-            side_json(&report->sides, SLC_HYBRID_CPU), "part", part_of(&report->sides), "fraction",
-            report->sides.fraction >= 0 ? json_real(report->sides.fraction) : json_null(),
+            side_json(&report->hybrid, SLC_HYBRID_GPU), "cpu",
+            side_json(&report->hybrid, SLC_HYBRID_CPU), "part", part_of(&report->hybrid),
+            "fraction",
+            report->hybrid.fraction >= 0 ? json_real(report->hybrid.fraction) : json_null(),
             "block_bytes", (json_int_t)stats->block_bytes, "bytes_to_device",
             (json_int_t)stats->bytes_to_device, "bytes_to_host", (json_int_t)stats->bytes_to_host,
             "copy_seconds", stats->copy_seconds, "compute_seconds", stats->compute_seconds,

@@ -36,21 +36,23 @@ static enum slc_device_kind device_kind(const char *text)
     return strcmp(text, "gpu") == 0 ? SLC_DEVICE_GPU : SLC_DEVICE_AUTO;
 }
 
-struct slc_device_wish session_device_wish(const struct session_options *options)
+enum slc_status session_device_wish(const struct session_options *options,
+                                    bool several,
+                                    struct slc_device_wish *wish,
+                                    struct slc_error *err)
 {
-    struct slc_device_wish wish = {.kind = device_kind(options->device),
-                                   .memory_bytes = options->device_memory,
-                                   .streams = (unsigned)options->streams,
-                                   .split = options->split,
-                                   .count = options->devices.count,
-                                   .chip = options->device_name,
-                                   .plan_only = options->plan_only,
-                                   .any_layouts = options->layouts == NULL};
+    *wish = (struct slc_device_wish){.kind = device_kind(options->device),
+                                     .memory_bytes = options->device_memory,
+                                     .streams = (unsigned)options->streams,
+                                     .count = options->devices.count,
+                                     .chip = options->device_name,
+                                     .plan_only = options->plan_only,
+                                     .any_layouts = options->layouts == NULL};
 
     _Static_assert((int)SLC_DEVICE_NUMBERS_MAX >= (int)OPTION_COUNTS_MAX,
                    "all that an option may name");
-    memcpy(wish.number, options->devices.number, wish.count * sizeof wish.number[0]);
-    return wish;
+    memcpy(wish->number, options->devices.number, wish->count * sizeof wish->number[0]);
+    return slc_split_wish_parse(options->split, several, &wish->split, err);
 }
 
 /* The order of modes that the options give, where they do. */
@@ -83,7 +85,7 @@ enum slc_status session_plan(struct slc_session *session,
                              uint32_t rank,
                              struct slc_error *err)
 {
-    const struct slc_device_wish wish = session_device_wish(options);
+    struct slc_device_wish wish;
     struct slc_plan_request request = {
         .operation = operation,
         .mode = mode,
@@ -118,6 +120,7 @@ enum slc_status session_plan(struct slc_session *session,
             options->copies != NULL ? options->copies : "never",
             options->passes != NULL ? options->passes : "plain");
     }
+    SLC_TRY(session_device_wish(options, true, &wish, err));
     SLC_TRY(take_mode_order(&options->mode_order, session->store.manifest.order, &request, err));
     session->maker = slc_gpu_maker();
     return slc_session_plan(session, &request, &wish, err);

@@ -167,8 +167,11 @@ enum slc_status session_open(struct slc_session *session,
                              uint64_t memory_bytes,
                              struct slc_error *err) SLC_NODISCARD;
 
-/* What the options ask for of devices. */
-struct slc_device_wish session_device_wish(const struct session_options *options);
+/* The devices that the options ask for; `several`: work may be divided between more than one. */
+enum slc_status session_device_wish(const struct session_options *options,
+                                    bool several,
+                                    struct slc_device_wish *wish,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
  * Opens the layouts that the options name and plans an operation. `mode` from 0 (MTTKRP only).

@@ -2,7 +2,7 @@
 #include "tools/bench/measure/resident.h"
 
 #include "base/memory/checked.h"
-#include "engine/executor/owned.h"
+#include "engine/executor/replica.h"
 #include "engine/planning/planning.h"
 
 #include <inttypes.h>
@@ -83,7 +83,7 @@ enum slc_status bench_list_pass(const struct slc_session *session,
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = list_tile, .context = coo}}};
     struct slc_tensor_shape shape;
 
-    slc_owned_shape(slc_reader_info(session->store.reader), &shape);
+    slc_replica_shape(slc_reader_info(session->store.reader), &shape);
     SLC_TRY(slc_coo_create(coo, &shape, type, err));
     return slc_stream_pass(session->stream, &pass, err);
 }

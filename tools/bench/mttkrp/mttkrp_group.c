@@ -3,7 +3,7 @@
 
 #include "base/error/clock.h"
 #include "cpu/cpu.h"
-#include "engine/executor/owned.h"
+#include "engine/executor/replica.h"
 #include "engine/stream/mttkrp.h"
 #include "storage/block/reader.h"
 #include "tools/bench/measure/resident.h"
@@ -272,7 +272,7 @@ static enum slc_status make_copies(struct slc_session *session,
     group->variant_count = kept;
     group->copies_seconds = 0;
     if (copies) {
-        SLC_TRY(slc_owned_load(session->stream, session->backend,
+        SLC_TRY(slc_replica_load(session->stream, session->backend,
                                slc_reader_info(session->store.reader), group->precision,
                                session->plan.threads, factors, NULL, err));
         group->copies_seconds = slc_seconds_since(start_ns);

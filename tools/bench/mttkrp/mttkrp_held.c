@@ -4,7 +4,7 @@
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
 #include "cpu/reference/reference.h"
-#include "engine/executor/owned.h"
+#include "engine/executor/replica.h"
 #include "engine/planning/planning.h"
 #include "tools/bench/measure/resident.h"
 
@@ -146,7 +146,7 @@ static enum slc_status load_list(struct mttkrp_held *held, bool permuted, struct
     struct slc_tensor_shape shape;
     char what[100];
 
-    slc_owned_shape(slc_reader_info(held->session->store.reader), &shape);
+    slc_replica_shape(slc_reader_info(held->session->store.reader), &shape);
     (void)snprintf(what, sizeof what,
                    "the list of %" PRIu64 " nonzeros that the kernels of --kernel compute from",
                    shape.nnz);

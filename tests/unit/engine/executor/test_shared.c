@@ -26,7 +26,7 @@ check_parts(const struct shared_run *shared, const struct slc_hybrid *share, uin
         CU_ASSERT(share->wish.fraction > 0 || fraction == 0);
         CU_ASSERT(share->wish.fraction < 1 || fraction == 1);
     }
-    for (unsigned side = 0; side < SLC_HYBRID_SIDES; side++) {
+    for (unsigned side = 0; side < SLC_HYBRID_PARTS; side++) {
         CU_ASSERT((share->parts[side].nnz > 0) <= (share->parts[side].seconds > 0));
     }
 }

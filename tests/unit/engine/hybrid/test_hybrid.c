@@ -84,7 +84,7 @@ static void names_what_is_not_asked_for(void)
 static void
 note(struct slc_hybrid *share, uint64_t cpu_nnz, double cpu, uint64_t nnz, double device)
 {
-    const struct slc_hybrid_part parts[SLC_HYBRID_SIDES] = {{cpu_nnz, cpu}, {nnz, device}};
+    const struct slc_hybrid_part parts[SLC_HYBRID_PARTS] = {{cpu_nnz, cpu}, {nnz, device}};
 
     slc_hybrid_note(share, parts);
 }

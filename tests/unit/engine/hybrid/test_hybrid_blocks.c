@@ -18,7 +18,7 @@ struct scene {
     uint64_t count;
     uint64_t nnz[BLOCKS_MOST];
     uint8_t state[BLOCKS_MOST];    /* as the pass begins */
-    double rate[SLC_HYBRID_SIDES]; /* nonzeros a second */
+    double rate[SLC_HYBRID_PARTS]; /* nonzeros a second */
     unsigned slots;
     unsigned backlog; /* blocks that the device takes before it has computed them */
 };
@@ -34,11 +34,11 @@ struct player {
 struct play {
     const struct scene *scene;
     struct slc_hybrid_blocks pass;
-    struct player player[SLC_HYBRID_SIDES];
+    struct player player[SLC_HYBRID_PARTS];
     uint64_t order[BLOCKS_MOST];
     uint8_t state[BLOCKS_MOST];
     unsigned taken[BLOCKS_MOST];
-    uint64_t done[SLC_HYBRID_SIDES];
+    uint64_t done[SLC_HYBRID_PARTS];
     unsigned slots_used;
     double now;
 };
@@ -74,7 +74,7 @@ static void take_all(struct play *play)
             play->slots_used++;
             give(play, slc_hybrid_blocks_side(&play->pass, block), block, true);
         }
-        for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_SIDES; side++) {
+        for (enum slc_hybrid_side side = 0; side < SLC_HYBRID_PARTS; side++) {
             const unsigned most = side == SLC_HYBRID_CPU ? 1 : play->scene->backlog;
 
             if (play->player[side].count < most &&
@@ -304,8 +304,8 @@ static void test_ends(void)
     struct slc_hybrid_block_list blocks = {
         .count = scene.count, .nnz = scene.nnz, .state = scene.state};
     struct slc_hybrid_blocks pass;
-    uint64_t order[BLOCKS_MOST], block, last[SLC_HYBRID_SIDES] = {200, 0};
-    unsigned count[SLC_HYBRID_SIDES] = {0};
+    uint64_t order[BLOCKS_MOST], block, last[SLC_HYBRID_PARTS] = {200, 0};
+    unsigned count[SLC_HYBRID_PARTS] = {0};
 
     for (uint64_t b = 0; b < scene.count; b++) {
         order[b] = b;

@@ -75,7 +75,7 @@ static void the_device_first(void)
     struct slc_error err = SLC_ERROR_INIT;
     struct slc_hybrid_tiles_report report;
     struct slc_hybrid_place place[5];
-    unsigned seen[SLC_HYBRID_SIDES] = {0, 0};
+    unsigned seen[SLC_HYBRID_PARTS] = {0, 0};
 
     open_sides(SLC_HYBRID_QUEUE, 0, 2, 3, 100, true);
     for (unsigned k = 0; k < 5; k++) {

@@ -134,7 +134,7 @@ static void all_is_multiplied(void)
     for (size_t w = 0; w < SLC_COUNT(wishes); w++) {
         struct slc_device *device = product_device_create(1 << 30, 20);
         struct slc_device_products products = {.device = device, .hybrid = wishes[w]};
-        const struct slc_hybrid_tiles_report *sides = &products.report.sides;
+        const struct slc_hybrid_tiles_report *sides = &products.report.hybrid;
         struct slc_error err = SLC_ERROR_INIT;
 
         SLC_ASSERT_OK(run_pass(&problem, &products, 3, &err), &err);

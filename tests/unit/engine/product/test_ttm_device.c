@@ -41,7 +41,7 @@ static void check_report(const struct ttm_problem *problem,
                          const struct slc_hybrid_wish *wish,
                          const struct slc_ttm_report *report)
 {
-    const struct slc_hybrid_tiles_report *sides = &report->products.sides;
+    const struct slc_hybrid_tiles_report *sides = &report->products.hybrid;
     const uint64_t tiles = sides->tiles[SLC_HYBRID_CPU] + sides->tiles[SLC_HYBRID_GPU];
 
     CU_ASSERT_EQUAL(sides->nnz[SLC_HYBRID_CPU] + sides->nnz[SLC_HYBRID_GPU], problem->tensor.nnz);
@@ -188,9 +188,9 @@ static void measures(void)
     ttm_problem_create(&problem, 3, dims, 1, 20000, 700, 2, SLC_F64, true);
     run_shape(&problem, &shape, &report, &result);
     CU_ASSERT_EQUAL(ttm_count_wrong(&problem, &result, 0), 0);
-    CU_ASSERT(report.products.sides.fraction > 0 && report.products.sides.fraction < 0.5);
-    CU_ASSERT(report.products.sides.tiles[SLC_HYBRID_GPU] <
-              report.products.sides.tiles[SLC_HYBRID_CPU]);
+    CU_ASSERT(report.products.hybrid.fraction > 0 && report.products.hybrid.fraction < 0.5);
+    CU_ASSERT(report.products.hybrid.tiles[SLC_HYBRID_GPU] <
+              report.products.hybrid.tiles[SLC_HYBRID_CPU]);
     ttm_result_destroy(&result);
     ttm_problem_destroy(&problem);
     device->ops->destroy(device);

@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
         add_tile<Element, factors>(&job, output, &stash, &tile, part.order);
         SLC_PLANT(blco_stash_tile_overwritten, __syncwarp());
     }
-    SLC_PLANT(blco_stash_unfinished, __syncthreads());
+    SLC_PLANT(blco_stash_unsynced, __syncthreads());
     flush(&job, output, &stash);
 }
 

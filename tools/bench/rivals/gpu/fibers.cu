@@ -75,7 +75,7 @@ __global__ static void __launch_bounds__(SCAN_THREADS)
         if (lane == SLC_WARP - 1) {
             sums[warp] = sum;
         }
-        SLC_PLANT(fibers_counts_unfinished, __syncthreads());
+        SLC_PLANT(fibers_counts_unsynced, __syncthreads());
         uint32_t all = 0, warps_before = 0;
 
         for (uint32_t w = 0; w < SCAN_THREADS / SLC_WARP; w++) {

@@ -2,7 +2,7 @@
  * Copies loaded from a stream: the bits of the streamed MTTKRP where sums are exact; after a stop,
  * a failing read or a damaged block nothing is held, and the same stream and device load again.
  */
-#include "engine/executor/owned.h"
+#include "engine/executor/replica.h"
 
 #include "base/error/fault.h"
 #include "base/random.h"
@@ -155,8 +155,8 @@ load(struct fixture_run *run, const volatile int *flag, struct slc_error *err)
 {
     const struct slc_stop stop = {.flag = flag};
 
-    return slc_owned_load(run->stream, run->backend, slc_reader_info(run->store.reader), SLC_F64,
-                          run->plan.threads, NULL, &stop, err);
+    return slc_replica_load(run->stream, run->backend, slc_reader_info(run->store.reader), SLC_F64,
+                            run->plan.threads, NULL, &stop, err);
 }
 
 /* That nothing is held. */
@@ -265,8 +265,8 @@ static void ends_in_time(void)
 
     make_tiles();
     SLC_ASSERT_OK(fixture_open(&run, tiled.path, &request, &err), &err);
-    SLC_ASSERT_FAILS(slc_owned_load(run.stream, run.backend, slc_reader_info(run.store.reader),
-                                    SLC_F64, run.plan.threads, NULL, &passed, &err),
+    SLC_ASSERT_FAILS(slc_replica_load(run.stream, run.backend, slc_reader_info(run.store.reader),
+                                      SLC_F64, run.plan.threads, NULL, &passed, &err),
                      SLC_ERR_INTERRUPTED, &err, "tiles");
     check_empty(&run, &tiled);
     slc_error_clear(&err);
@@ -361,8 +361,8 @@ static void refuses_another_tensor(void)
         info.nnz -= wrong == 2;
         info.order -= wrong == 3;
         slc_error_clear(&err);
-        SLC_ASSERT_FAILS(slc_owned_load(run.stream, run.backend, &info, SLC_F64, run.plan.threads,
-                                        NULL, NULL, &err),
+        SLC_ASSERT_FAILS(slc_replica_load(run.stream, run.backend, &info, SLC_F64, run.plan.threads,
+                                          NULL, NULL, &err),
                          SLC_ERR_USAGE, &err, "copies");
         check_empty(&run, &tiled);
     }
@@ -392,7 +392,7 @@ static void no_nonzeros_give_zeros(void)
     destroy_problem(&problem);
 }
 
-SLC_SUITE(owned)
+SLC_SUITE(replica)
 {
     static const struct slc_test tests[] = {
         {"the bits of the streamed MTTKRP", gives_the_streamed_bits},
@@ -404,7 +404,7 @@ SLC_SUITE(owned)
         {"no nonzeros give zeros", no_nonzeros_give_zeros},
     };
 
-    const int failed = slc_test_main("engine: owned", tests, SLC_COUNT(tests), argc, argv);
+    const int failed = slc_test_main("engine: replica", tests, SLC_COUNT(tests), argc, argv);
 
     destroy_problem(&tiled);
     return failed;

@@ -1,22 +1,22 @@
-/* Workers that keep out of each other's way; see seats.h. */
-#include "base/topology/seats.h"
+/* Workers that keep out of each other's way; see spread.h. */
+#include "base/topology/spread.h"
 
 #include "base/topology/affinity.h"
 
 #include <sched.h>
 #include <stdbool.h>
 
-static unsigned seat_of(const struct slc_seats *seats, unsigned worker)
+static unsigned place_of(const struct slc_spread *spread, unsigned worker)
 {
-    return atomic_load_explicit(&seats->of_worker[worker], memory_order_relaxed);
+    return atomic_load_explicit(&spread->of_worker[worker], memory_order_relaxed);
 }
 
-/* Whether the seat of a worker other than `worker` is on `processor`. */
+/* Whether the place of a worker other than `worker` is on `processor`. */
 static bool
-is_taken(const struct slc_seats *seats, unsigned worker, unsigned workers, unsigned processor)
+is_taken(const struct slc_spread *spread, unsigned worker, unsigned workers, unsigned processor)
 {
     for (unsigned k = 0; k < workers; k++) {
-        if (k != worker && seat_of(seats, k) == processor + 1) {
+        if (k != worker && place_of(spread, k) == processor + 1) {
             return true;
         }
     }
@@ -34,8 +34,8 @@ static const struct slc_processor *find_processor(const struct slc_topology *top
     return NULL;
 }
 
-/* Whether the seat of another worker is on the core of `processor`. */
-static bool shares_core(const struct slc_seats *seats,
+/* Whether the place of another worker is on the core of `processor`. */
+static bool shares_core(const struct slc_spread *spread,
                         unsigned worker,
                         unsigned workers,
                         const struct slc_topology *allowed,
@@ -45,34 +45,34 @@ static bool shares_core(const struct slc_seats *seats,
         const struct slc_processor *mate = &allowed->processors[i];
 
         if (mate->core == processor->core && mate->node == processor->node &&
-            is_taken(seats, worker, workers, mate->number)) {
+            is_taken(spread, worker, workers, mate->number)) {
             return true;
         }
     }
     return false;
 }
 
-unsigned slc_seat_choose(const struct slc_seats *seats,
-                         unsigned worker,
-                         unsigned workers,
-                         unsigned here,
-                         const struct slc_topology *allowed)
+unsigned slc_spread_choose(const struct slc_spread *spread,
+                           unsigned worker,
+                           unsigned workers,
+                           unsigned here,
+                           const struct slc_topology *allowed)
 {
     const struct slc_processor *home = find_processor(allowed, here);
     unsigned best = here;
     unsigned least = 4; /* of what speaks against it: more than can */
 
-    if (!is_taken(seats, worker, workers, here)) {
+    if (!is_taken(spread, worker, workers, here)) {
         return here;
     }
     for (unsigned i = 0; i < allowed->processor_count && least > 0; i++) {
         const struct slc_processor *processor = &allowed->processors[i];
         unsigned against;
 
-        if (is_taken(seats, worker, workers, processor->number)) {
+        if (is_taken(spread, worker, workers, processor->number)) {
             continue;
         }
-        against = 2U * shares_core(seats, worker, workers, allowed, processor) +
+        against = 2U * shares_core(spread, worker, workers, allowed, processor) +
                   (home != NULL && processor->node != home->node);
         if (against < least) {
             least = against;
@@ -84,29 +84,29 @@ unsigned slc_seat_choose(const struct slc_seats *seats,
 
 /* Leaves for a processor of its own, if there is one; returns where it is then. */
 static unsigned
-evade(const struct slc_seats *seats, unsigned worker, unsigned workers, unsigned here)
+evade(const struct slc_spread *spread, unsigned worker, unsigned workers, unsigned here)
 {
     struct slc_topology allowed;
-    unsigned seat;
+    unsigned place;
 
     slc_topology_allowed(&allowed);
-    seat = slc_seat_choose(seats, worker, workers, here, &allowed);
-    if (seat != here) {
-        slc_thread_move(seat);
+    place = slc_spread_choose(spread, worker, workers, here, &allowed);
+    if (place != here) {
+        slc_thread_move(place);
     }
-    return seat;
+    return place;
 }
 
-void slc_seat_take(struct slc_seats *seats, unsigned worker, unsigned workers)
+void slc_spread_take(struct slc_spread *spread, unsigned worker, unsigned workers)
 {
     const int here = sched_getcpu();
-    unsigned seat = (unsigned)here;
+    unsigned place = (unsigned)here;
 
     if (here < 0) {
         return;
     }
-    if (worker > 0 && is_taken(seats, worker, workers, seat)) {
-        seat = evade(seats, worker, workers, seat);
+    if (worker > 0 && is_taken(spread, worker, workers, place)) {
+        place = evade(spread, worker, workers, place);
     }
-    atomic_store_explicit(&seats->of_worker[worker], seat + 1, memory_order_relaxed);
+    atomic_store_explicit(&spread->of_worker[worker], place + 1, memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
 /* Workers that keep out of each other's way: which processor one goes to, and that it can leave. */
-#include "base/topology/seats.h"
+#include "base/topology/spread.h"
 
 #include "base/topology/affinity.h"
 #include "slc_test.h"
@@ -7,9 +7,9 @@
 #include <sched.h>
 #include <string.h>
 
-static void sit(struct slc_seats *seats, unsigned worker, unsigned processor)
+static void sit(struct slc_spread *spread, unsigned worker, unsigned processor)
 {
-    atomic_store(&seats->of_worker[worker], processor + 1);
+    atomic_store(&spread->of_worker[worker], processor + 1);
 }
 
 /* Processors by number, each a core of its own on one node. */
@@ -26,45 +26,45 @@ static void set_of(struct slc_topology *allowed, unsigned count, const uint16_t 
 static void stays_where_nobody_sits(void)
 {
     struct slc_topology allowed;
-    struct slc_seats seats;
+    struct slc_spread spread;
 
     set_of(&allowed, 3, (const uint16_t[]){0, 1, 7});
-    memset(&seats, 0, sizeof seats);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 2, 0, &allowed), 0);
-    sit(&seats, 0, 0);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 2, 7, &allowed), 7);
-    /* Its own seat, and those of workers that the job does not have. */
-    sit(&seats, 1, 7);
-    sit(&seats, 2, 7);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 2, 7, &allowed), 7);
+    memset(&spread, 0, sizeof spread);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 0, &allowed), 0);
+    sit(&spread, 0, 0);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 7, &allowed), 7);
+    /* Its own place, and those of workers that the job does not have. */
+    sit(&spread, 1, 7);
+    sit(&spread, 2, 7);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 7, &allowed), 7);
     /* Where the system put it, even outside the mask. */
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 2, 9, &allowed), 9);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 2, 9, &allowed), 9);
 }
 
 static void evades_another_worker(void)
 {
     struct slc_topology allowed;
-    struct slc_seats seats;
+    struct slc_spread spread;
 
     set_of(&allowed, 3, (const uint16_t[]){2, 5, 1000});
-    memset(&seats, 0, sizeof seats);
-    sit(&seats, 0, 2);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 4, 2, &allowed), 5);
-    sit(&seats, 2, 5);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 4, 2, &allowed), 1000);
-    sit(&seats, 3, 1000);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 4, 2, &allowed), 2);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 3, 2, &allowed), 1000);
+    memset(&spread, 0, sizeof spread);
+    sit(&spread, 0, 2);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 2, &allowed), 5);
+    sit(&spread, 2, 5);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 2, &allowed), 1000);
+    sit(&spread, 3, 1000);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 2, &allowed), 2);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 3, 2, &allowed), 1000);
     /* Put outside the mask, where another is, too. */
-    sit(&seats, 0, 9);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 4, 9, &allowed), 2);
+    sit(&spread, 0, 9);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 4, 9, &allowed), 2);
 }
 
 /* Two nodes of two cores of two hyperthreads, which are numbered next to each other. */
 static void cores_before_hyperthreads(void)
 {
     struct slc_topology allowed;
-    struct slc_seats seats;
+    struct slc_spread spread;
 
     memset(&allowed, 0, sizeof allowed);
     allowed.processor_count = 8;
@@ -72,15 +72,15 @@ static void cores_before_hyperthreads(void)
         allowed.processors[i] = (struct slc_processor){
             .number = (uint16_t)i, .core = (uint16_t)(i / 2), .node = (uint16_t)(i / 4)};
     }
-    memset(&seats, 0, sizeof seats);
-    sit(&seats, 0, 4);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 4, &allowed), 6); /* a core of its node */
-    sit(&seats, 2, 6);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 4, &allowed), 0); /* a core of another */
-    sit(&seats, 3, 1);
-    sit(&seats, 4, 2);
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 4, &allowed), 5); /* beside one, on its node */
-    CU_ASSERT_EQUAL(slc_seat_choose(&seats, 1, 8, 2, &allowed), 0);
+    memset(&spread, 0, sizeof spread);
+    sit(&spread, 0, 4);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 6); /* a core of its node */
+    sit(&spread, 2, 6);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 0); /* a core of another */
+    sit(&spread, 3, 1);
+    sit(&spread, 4, 2);
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 4, &allowed), 5); /* beside one, on its node */
+    CU_ASSERT_EQUAL(slc_spread_choose(&spread, 1, 8, 2, &allowed), 0);
 }
 
 /*
@@ -90,40 +90,40 @@ static void cores_before_hyperthreads(void)
 static void moves_without_binding(void)
 {
     unsigned empty = CPU_SETSIZE, worker = 0, bound;
-    struct slc_seats seats;
+    struct slc_spread spread;
     cpu_set_t before, after;
 
-    memset(&seats, 0, sizeof seats);
+    memset(&spread, 0, sizeof spread);
     CU_ASSERT_TRUE_FATAL(slc_thread_allowed(&before));
     for (unsigned p = 0; p < CPU_SETSIZE; p++) {
         if (CPU_ISSET(p, &before)) {
             if (empty < CPU_SETSIZE) {
-                sit(&seats, worker++, empty);
+                sit(&spread, worker++, empty);
             }
             empty = p;
         }
     }
-    slc_seat_take(&seats, worker, worker + 1);
-    CU_ASSERT_EQUAL(atomic_load(&seats.of_worker[worker]), empty + 1);
+    slc_spread_take(&spread, worker, worker + 1);
+    CU_ASSERT_EQUAL(atomic_load(&spread.of_worker[worker]), empty + 1);
     CU_ASSERT_FALSE(slc_thread_bound(&bound));
     CU_ASSERT_TRUE(slc_thread_allowed(&after) && CPU_EQUAL(&before, &after));
 }
 
 static void the_caller_stays(void)
 {
-    struct slc_seats seats;
+    struct slc_spread spread;
     unsigned bound;
     cpu_set_t allowed;
 
-    memset(&seats, 0, sizeof seats);
+    memset(&spread, 0, sizeof spread);
     CU_ASSERT_TRUE_FATAL(slc_thread_allowed(&allowed));
     for (unsigned p = 0; p < SLC_MAX_THREADS - 1 && p < CPU_SETSIZE; p++) {
-        sit(&seats, 1 + p, p);
+        sit(&spread, 1 + p, p);
     }
-    slc_seat_take(&seats, 0, SLC_MAX_THREADS);
+    slc_spread_take(&spread, 0, SLC_MAX_THREADS);
     CU_ASSERT_FALSE(slc_thread_bound(&bound));
-    CU_ASSERT_TRUE(atomic_load(&seats.of_worker[0]) > 0 &&
-                   CPU_ISSET(atomic_load(&seats.of_worker[0]) - 1, &allowed));
+    CU_ASSERT_TRUE(atomic_load(&spread.of_worker[0]) > 0 &&
+                   CPU_ISSET(atomic_load(&spread.of_worker[0]) - 1, &allowed));
 }
 
 static const struct slc_test tests[] = {
@@ -134,7 +134,7 @@ static const struct slc_test tests[] = {
     {"the caller stays", the_caller_stays},
 };
 
-SLC_SUITE(seats)
+SLC_SUITE(spread)
 {
-    return slc_test_main("seats", tests, SLC_COUNT(tests), argc, argv);
+    return slc_test_main("spread", tests, SLC_COUNT(tests), argc, argv);
 }

@@ -1,9 +1,9 @@
-/* Loading copies: one pass whose tiles go to the backend; see owned.h. */
-#include "engine/executor/owned.h"
+/* Loading copies: one pass whose tiles go to the backend; see replica.h. */
+#include "engine/executor/replica.h"
 
 #include <string.h>
 
-void slc_owned_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape)
+void slc_replica_shape(const struct slc_layout_info *info, struct slc_tensor_shape *shape)
 {
     memset(shape, 0, sizeof *shape);
     shape->order = info->order;
@@ -29,21 +29,21 @@ add_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
     return load->backend->ops->replica_tile(load->backend, worker, tile, err);
 }
 
-enum slc_status slc_owned_load(struct slc_stream *stream,
-                               struct slc_backend *backend,
-                               const struct slc_layout_info *info,
-                               enum slc_value_type type,
-                               unsigned workers,
-                               const struct slc_matrix *factors,
-                               const struct slc_stop *stop,
-                               struct slc_error *err)
+enum slc_status slc_replica_load(struct slc_stream *stream,
+                                 struct slc_backend *backend,
+                                 const struct slc_layout_info *info,
+                                 enum slc_value_type type,
+                                 unsigned workers,
+                                 const struct slc_matrix *factors,
+                                 const struct slc_stop *stop,
+                                 struct slc_error *err)
 {
     struct load load = {backend, stop};
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = add_tile, .context = &load}}};
     struct slc_tensor_shape shape;
     enum slc_status status;
 
-    slc_owned_shape(info, &shape);
+    slc_replica_shape(info, &shape);
     SLC_TRY(backend->ops->replica_begin(backend, &shape, type, workers, err));
     status = slc_stream_pass(stream, &pass, err);
     if (status == SLC_OK) {
