@@ -73,13 +73,12 @@ enum slc_status slc_key_moves_between(struct slc_key_moves *moves,
                                       const struct slc_key_layout *to,
                                       struct slc_error *err)
 {
-    enum slc_status status = slc_key_moves_create(moves, from->bits, to->bits, err);
-
-    for (unsigned n = 0; n < from->order && status == SLC_OK; n++) {
+    SLC_TRY(slc_key_moves_create(moves, from->bits, to->bits, err));
+    for (unsigned n = 0; n < from->order; n++) {
         for (unsigned bit = 0; bit < from->mode_bits[n] && bit < to->mode_bits[n]; bit++) {
             slc_key_moves_add(moves, slc_key_bit_position(from, n, bit),
                               slc_key_bit_position(to, n, bit));
         }
     }
-    return status;
+    return SLC_OK;
 }

@@ -115,11 +115,8 @@ enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_
     struct slc_cpu_backend *cpu;
     struct slc_buffer own;
     /* Pages of its own rather than malloc: the workers' states and the row of ones are aligned. */
-    const enum slc_status status = slc_buffer_create(&own, sizeof *memory, SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&own, sizeof *memory, SLC_PAGES_SMALL, err));
     memory = own.data;
     cpu = &memory->cpu;
     cpu->replica = &memory->replica;

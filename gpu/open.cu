@@ -39,17 +39,16 @@ static enum slc_status check_problem(const struct slc_gpu *gpu,
 static enum slc_status open_slot(struct slc_gpu_slot *slot, struct slc_error *err)
 {
     int least = 0, greatest = 0;
-    enum slc_status status;
 
     /* Higher priority than the stream of residents, so that copied blocks are computed first. The
      * emulation ignores priorities. */
     SLC_GPU_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest), err);
     SLC_GPU_TRY(cudaStreamCreateWithPriority(&slot->stream, cudaStreamNonBlocking, greatest), err);
-    status = slc_gpu_span_open(&slot->computing, err);
-    for (unsigned c = 0; c < SLC_GPU_COPIES && status == SLC_OK; c++) {
-        status = slc_gpu_span_open(&slot->copies[c], err);
+    SLC_TRY(slc_gpu_span_open(&slot->computing, err));
+    for (unsigned c = 0; c < SLC_GPU_COPIES; c++) {
+        SLC_TRY(slc_gpu_span_open(&slot->copies[c], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status open_streams(struct slc_gpu *gpu, struct slc_error *err)

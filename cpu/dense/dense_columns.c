@@ -65,11 +65,8 @@ enum slc_status slc_dense_scale(struct slc_dense *dense,
                                 struct slc_error *err)
 {
     struct column_sweep sweep = {.dense = dense, .matrix = matrix, .scale = scale};
-    const enum slc_status status = slc_dense_check(dense, matrix, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_dense_check(dense, matrix, err));
     return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, scale_rows, &sweep, err);
 }
 
@@ -133,17 +130,16 @@ static enum slc_status scaled_norms(struct column_sweep *sweep,
                                     struct slc_error *err)
 {
     const uint32_t cols = sweep->a->cols;
-    enum slc_status status;
 
     for (uint32_t r = 0; r < cols; r++) {
         norms[r] = largest[r] == 0.0 ? 1.0 : fabs(largest[r]);
     }
     sweep->scale = norms;
-    status = slc_team_for(sweep->dense->workers, sweep->cut.groups, 1, norm_groups, sweep, err);
-    for (uint32_t r = 0; status == SLC_OK && r < cols; r++) {
+    SLC_TRY(slc_team_for(sweep->dense->workers, sweep->cut.groups, 1, norm_groups, sweep, err));
+    for (uint32_t r = 0; r < cols; r++) {
         norms[r] *= sqrt(sum_of_groups(sweep, r));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_dense_column_norms(struct slc_dense *dense,
@@ -208,11 +204,8 @@ enum slc_status slc_dense_permute(struct slc_dense *dense,
                                   struct slc_error *err)
 {
     struct column_sweep sweep = {.dense = dense, .matrix = matrix, .order = order};
-    const enum slc_status status = slc_dense_check(dense, matrix, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_dense_check(dense, matrix, err));
     for (uint32_t r = 0; r < matrix->cols; r++) {
         assert(order[r] < matrix->cols);
     }
@@ -246,10 +239,7 @@ enum slc_status slc_dense_fill_uniform(struct slc_dense *dense,
                                        struct slc_error *err)
 {
     struct column_sweep sweep = {.dense = dense, .matrix = matrix, .seed = seed, .stream = stream};
-    const enum slc_status status = slc_dense_check(dense, matrix, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_dense_check(dense, matrix, err));
     return slc_team_for(dense->workers, matrix->rows, SLC_PANEL_ROWS, fill_rows, &sweep, err);
 }

@@ -345,11 +345,8 @@ enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
                                 struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    const enum slc_status status = slc_mttkrp_check_tile(cpu, worker, tile, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_mttkrp_check_tile(cpu, worker, tile, err));
     return cpu->trial.on ? try_tile(cpu, worker, tile, err)
                          : add_tile_as(cpu, cpu->conflict, worker, tile, err);
 }

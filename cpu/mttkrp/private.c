@@ -105,12 +105,11 @@ static void finish_rows(void *context, uint64_t begin_row, uint64_t end_row, uns
 
 enum slc_status slc_private_gather(struct slc_cpu_backend *cpu, struct slc_error *err)
 {
-    const enum slc_status status = slc_private_finish(cpu, err);
-
-    for (unsigned w = 0; status == SLC_OK && w < cpu->job.workers; w++) {
+    SLC_TRY(slc_private_finish(cpu, err));
+    for (unsigned w = 0; w < cpu->job.workers; w++) {
         cpu->workers[w].touched = false;
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_private_finish(struct slc_cpu_backend *cpu, struct slc_error *err)

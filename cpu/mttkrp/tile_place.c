@@ -27,11 +27,7 @@ enum slc_status slc_tile_next(struct slc_tile_view *tile,
                               struct slc_chunk_view *chunk,
                               struct slc_error *err)
 {
-    const enum slc_status status = tile->next(tile, SLC_CHUNK_NNZ, chunk, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(tile->next(tile, SLC_CHUNK_NNZ, chunk, err));
     if (chunk->nnz > *left || (chunk->nnz == 0 && *left > 0)) {
         return slc_fail(err, SLC_ERR_DAMAGED,
                         "tile %" PRIu64 " decodes to %s than the %u nonzeros it declares",

@@ -140,20 +140,16 @@ enum slc_status slc_backend_mttkrp_replica(struct slc_backend *backend,
                                            struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status = slc_mttkrp_check_job(job, err);
 
-    if (status == SLC_OK) {
-        status = check_replica(cpu, job, err);
-    }
-    if (status == SLC_OK) {
-        cpu->running = false;
-        slc_mttkrp_set_job(cpu, job);
-        /*
-         * Sorted nonzeros use rows again while they are in a cache; asking for those ahead gained 4
-         * % at best (2.5 M rows) and cost 10 (1.7 M rows), 30 where the last-level cache holds all.
-         */
-        cpu->prefetch = false;
-        status = slc_mttkrp_reserve(cpu, slc_replica_scratch_bytes(cpu), err);
-    }
-    return status == SLC_OK ? slc_replica_mttkrp(cpu, err) : status;
+    SLC_TRY(slc_mttkrp_check_job(job, err));
+    SLC_TRY(check_replica(cpu, job, err));
+    cpu->running = false;
+    slc_mttkrp_set_job(cpu, job);
+    /*
+     * Sorted nonzeros use rows again while they are in a cache; asking for those ahead gained 4
+     * % at best (2.5 M rows) and cost 10 (1.7 M rows), 30 where the last-level cache holds all.
+     */
+    cpu->prefetch = false;
+    SLC_TRY(slc_mttkrp_reserve(cpu, slc_replica_scratch_bytes(cpu), err));
+    return slc_replica_mttkrp(cpu, err);
 }

@@ -245,7 +245,6 @@ static enum slc_status make_items(struct split *split, struct slc_error *err)
 static enum slc_status split_steps(struct split *split, struct slc_error *err)
 {
     const unsigned workers = split->replica->workers;
-    enum slc_status status;
 
     if (split->copy->ranges == NULL || split->counts == NULL || split->range_of == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory to count the rows of mode %u",
@@ -254,8 +253,8 @@ static enum slc_status split_steps(struct split *split, struct slc_error *err)
     SLC_TRY(slc_team_run(workers, count_records, split, err));
     cut_ranges(split);
     place_records(split);
-    status = slc_team_run(workers, move_records, split, err);
-    return status == SLC_OK ? make_items(split, err) : status;
+    SLC_TRY(slc_team_run(workers, move_records, split, err));
+    return make_items(split, err);
 }
 
 enum slc_status slc_replica_split(struct slc_replica *replica, unsigned mode, struct slc_error *err)

@@ -82,12 +82,9 @@ enum slc_status slc_assign_equal_shares(const uint64_t *weights,
                                         uint64_t *loads,
                                         struct slc_error *err)
 {
-    enum slc_status status = check_devices(devices, err);
     uint64_t sum = 0, done = 0;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(check_devices(devices, err));
     for (uint64_t p = 0; p < count; p++) {
         sum += weights[p];
     }

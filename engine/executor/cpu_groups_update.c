@@ -153,10 +153,8 @@ enum slc_status slc_cpu_groups_scale(struct slc_cpu_groups *groups,
                                      const double *scale,
                                      struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned d = 0; d < groups->count && status == SLC_OK; d++) {
-        status = slc_dense_scale(groups->setup.dense, &groups->group[d].factors[mode], scale, err);
+    for (unsigned d = 0; d < groups->count; d++) {
+        SLC_TRY(slc_dense_scale(groups->setup.dense, &groups->group[d].factors[mode], scale, err));
     }
-    return status;
+    return SLC_OK;
 }

@@ -160,15 +160,15 @@ enum slc_status slc_gpu_executor_mttkrp(struct slc_device *device,
                                   .progress = progress,
                                   .progress_context = progress_context};
     const struct slc_reader *reader = slc_stream_reader(stream, pass.layout);
-    enum slc_status status = run_job(device, stream, plan, &pass, mode, err);
 
-    if (status == SLC_OK && plan->request.deterministic) {
+    SLC_TRY(run_job(device, stream, plan, &pass, mode, err));
+    if (plan->request.deterministic) {
         struct slc_device_stats stats;
 
         device->ops->stats(device, &stats);
-        status = slc_gpu_executor_check_squares(reader, stats.squares, err);
+        SLC_TRY(slc_gpu_executor_check_squares(reader, stats.squares, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* The device's pass over all blocks, of a share that leaves the CPU out of it. */

@@ -156,17 +156,14 @@ enum slc_status slc_gpu_group_update(struct slc_gpu_group *group,
                                      struct slc_error *err)
 {
     struct slc_device *first = group->member[0].device;
-    enum slc_status status;
 
     assert(mode == group->mode);
     group->solver = solver;
-    status = slc_gpu_group_run(group, solve_rows, err);
-    if (status == SLC_OK) {
-        join_columns(group, sums);
-        status = exchange_rows(group, err);
-    }
+    SLC_TRY(slc_gpu_group_run(group, solve_rows, err));
+    join_columns(group, sums);
+    SLC_TRY(exchange_rows(group, err));
     /* All copies are equal. */
-    return status == SLC_OK ? first->ops->algebra.gram(first, mode, sums->gram, err) : status;
+    return first->ops->algebra.gram(first, mode, sums->gram, err);
 }
 
 static void scale_device(void *context, unsigned d, unsigned count)

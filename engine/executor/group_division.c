@@ -250,18 +250,13 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
                                      struct slc_error *err)
 {
     uint64_t loads[SLC_MAX_DEVICES];
-    enum slc_status status = make_items(reader, split, items, err);
 
-    if (status == SLC_OK) {
-        status = items->partitions
-                     ? slc_assign_largest_first(items->nnz, items->count, division->devices,
-                                                items->device, loads, err)
-                     : slc_assign_equal_shares(items->nnz, items->count, division->devices,
-                                               items->device, loads, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(make_items(reader, split, items, err));
+    SLC_TRY(items->partitions
+                ? slc_assign_largest_first(items->nnz, items->count, division->devices,
+                                           items->device, loads, err)
+                : slc_assign_equal_shares(items->nnz, items->count, division->devices,
+                                          items->device, loads, err));
     division->owner = slc_calloc(division->block_count, sizeof *division->owner);
     division->order = slc_calloc(division->block_count, sizeof *division->order);
     if (division->owner == NULL || division->order == NULL) {
@@ -269,8 +264,8 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
                         division->block_count);
     }
     take_owners(reader, items, division);
-    status = make_order(reader, items, division, err);
-    return status == SLC_OK ? make_units(reader, items, rows, unit_rows, division, err) : status;
+    SLC_TRY(make_order(reader, items, division, err));
+    return make_units(reader, items, rows, unit_rows, division, err);
 }
 
 enum slc_status slc_group_division_create(const struct slc_reader *reader,

@@ -35,13 +35,9 @@ static enum slc_status open_sorted(const struct slc_store *store,
                                    struct slc_error *err)
 {
     struct slc_reader *reader;
-    enum slc_status status =
-        slc_store_open_layout(store, SLC_LAYOUT_SORTED, mode, *room, &reader, err);
     uint64_t bytes;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_store_open_layout(store, SLC_LAYOUT_SORTED, mode, *room, &reader, err));
     layouts->reader[layouts->count++] = reader;
     bytes = slc_reader_memory_bytes(reader);
     *room = *room > bytes ? *room - bytes : 0;

@@ -247,16 +247,12 @@ static void permute_vector(struct slc_matrix *vector, struct slc_labels *labels)
 static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error *err)
 {
     const struct slc_manifest *manifest = &c->store.manifest;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned i = 0; i < manifest->permutation_count && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < manifest->permutation_count; i++) {
         const struct slc_store_permutation *listed = &manifest->permutations[i];
         struct slc_labels *labels = &c->labels[listed->mode];
 
-        status = slc_store_labels(&c->store, listed, labels, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_store_labels(&c->store, listed, labels, err));
         slc_labels_invert(labels);
         c->job.index[listed->mode] = labels->label;
         for (unsigned k = 0; k < c->job.vector_count; k++) {
@@ -267,7 +263,7 @@ static enum slc_status read_labels(struct slc_contract_run *c, struct slc_error 
             }
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Vector k, read or copied: it may be put in another order. */

@@ -258,9 +258,9 @@ static enum slc_status scan_tiles(struct ordering *ordering, struct slc_error *e
                                          .decode = sum_tile,
                                          .in_turn = reserve_piece,
                                          .deliver = deliver_piece};
-    const enum slc_status status = slc_contract_scan(ordering->run, &steps, err);
 
-    return status == SLC_OK ? slc_tiles_status(ordering->tiles, err) : status;
+    SLC_TRY(slc_contract_scan(ordering->run, &steps, err));
+    return slc_tiles_status(ordering->tiles, err);
 }
 
 /* The rest of the sums, the end of the block file and the manifest; publishes the store. */

@@ -57,12 +57,8 @@ static enum slc_status divide_memory(struct slc_contract_run *run,
                                      struct slc_error *err)
 {
     uint64_t least, needs;
-    const enum slc_status status =
-        slc_contract_fit_threads(run, needed_bytes, build, &least, &needs, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_contract_fit_threads(run, needed_bytes, build, &least, &needs, err));
     run->report->least_bytes = SLC_CONTRACT_MARGIN + slc_min_u64(run->least_ordered, least);
     if (needs > run->budget_bytes) {
         return slc_contract_fail_budget(run, least, err);

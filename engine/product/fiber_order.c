@@ -74,16 +74,10 @@ static enum slc_status make_store(const struct slc_fiber_order *order,
         .progress = options->progress,
         .context = options->context};
     struct slc_contract_report report;
-    enum slc_status status = slc_fiber_order_check(order->store, options->mode, err);
 
+    SLC_TRY(slc_fiber_order_check(order->store, options->mode, err));
     /* Of a run that was killed, perhaps while it removed it. */
-    if (status == SLC_OK) {
-        status =
-            slc_build_leftover_remove(slc_files_or_system(order->store->files), order->path, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_build_leftover_remove(slc_files_or_system(order->store->files), order->path, err));
     if (options->sorting != NULL) {
         options->sorting(options->context, order->path);
     }

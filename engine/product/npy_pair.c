@@ -103,10 +103,9 @@ static enum slc_status open_ring(struct slc_npy_pair *pair,
         .path = pair->path[file],
         .buffer_bytes = options->buffer_bytes,
         .buffer_count = file == COORDS ? options->coord_buffers : options->row_buffers};
-    enum slc_status status = slc_output_ring_create(&ring, &pair->ring[file], err);
 
-    return status == SLC_OK ? slc_output_ring_fill(pair->ring[file], 0, place, sizeof place, err)
-                            : status;
+    SLC_TRY(slc_output_ring_create(&ring, &pair->ring[file], err));
+    return slc_output_ring_fill(pair->ring[file], 0, place, sizeof place, err);
 }
 
 enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
@@ -196,18 +195,16 @@ void slc_npy_pair_abort(struct slc_npy_pair *pair)
 enum slc_status
 slc_npy_pair_finish(struct slc_npy_pair *pair, uint64_t fibers, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned f = 0; f < FILES && status == SLC_OK; f++) {
+    for (unsigned f = 0; f < FILES; f++) {
         uint8_t head[SLC_NPY_STORED_BYTES];
 
         pair->header[f].shape[0] = fibers;
         slc_npy_header_store(&pair->header[f], head);
-        status = slc_output_ring_finish(pair->ring[f],
-                                        SLC_NPY_STORED_BYTES + fibers * row_bytes(pair, f), head,
-                                        sizeof head, err);
+        SLC_TRY(slc_output_ring_finish(pair->ring[f],
+                                       SLC_NPY_STORED_BYTES + fibers * row_bytes(pair, f), head,
+                                       sizeof head, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status sync_names(const struct slc_npy_pair *pair, struct slc_error *err)

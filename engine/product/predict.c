@@ -68,17 +68,11 @@ uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form)
 static enum slc_status take_memory(struct predict *predict, struct slc_error *err)
 {
     const unsigned order = predict->model->order;
-    enum slc_status status =
-        slc_buffer_create(&predict->piece.buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
     uint64_t *columns;
 
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&predict->memory, batch_bytes(order, predict->options->form),
-                                   SLC_PAGES_SMALL, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&predict->piece.buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_buffer_create(&predict->memory, batch_bytes(order, predict->options->form),
+                              SLC_PAGES_SMALL, err));
     columns = predict->memory.data;
     for (unsigned n = 0; n < order; n++) {
         predict->rows.coords[n] = columns + (size_t)n * BATCH_ROWS;

@@ -62,13 +62,13 @@ enum slc_status slc_predict_values(const struct slc_model_view *model,
 {
     const struct slc_stop stop = {.flag = flag};
     struct values batch = {.model = model, .coords = coords, .values = values};
-    enum slc_status status = check_indices(model, count, coords, err);
 
-    for (; batch.first < count && status == SLC_OK; batch.first += BATCH) {
-        status = slc_stop_wanted(&stop)
-                     ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")
-                     : slc_team_for(threads, slc_min_u64(BATCH, count - batch.first), GRAIN,
-                                    compute_values, &batch, err);
+    SLC_TRY(check_indices(model, count, coords, err));
+    for (; batch.first < count; batch.first += BATCH) {
+        SLC_TRY(slc_stop_wanted(&stop)
+                    ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")
+                    : slc_team_for(threads, slc_min_u64(BATCH, count - batch.first), GRAIN,
+                                   compute_values, &batch, err));
     }
-    return status;
+    return SLC_OK;
 }

@@ -220,14 +220,12 @@ static enum slc_status put_carried(struct run *run,
                                    struct slc_error *err)
 {
     struct piece piece = {.count = 1};
-    enum slc_status status;
 
     for (unsigned m = 0; m < run->job->order; m++) {
         piece.coords[m] = &coords[m];
     }
-    status = put_coords(run, worker, number, &piece, 0, 1, err);
-    return status == SLC_OK ? put_rows(run, worker, number, 1, row, run->job->matrix->cols, err)
-                            : status;
+    SLC_TRY(put_coords(run, worker, number, &piece, 0, 1, err));
+    return put_rows(run, worker, number, 1, row, run->job->matrix->cols, err);
 }
 
 /*
@@ -418,22 +416,19 @@ static enum slc_status take_memory(struct run *run, struct slc_error *err)
 {
     const struct slc_ttm_options *options = run->options;
     const unsigned outputs = options->division.outputs;
-    enum slc_status status = slc_buffer_create(
-        &run->memory, slc_ttm_small_bytes(run->job, options->workers), SLC_PAGES_SMALL, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&run->memory, slc_ttm_small_bytes(run->job, options->workers),
+                              SLC_PAGES_SMALL, err));
     run->workers = slc_calloc(options->workers, sizeof *run->workers);
     run->outputs = slc_calloc(slc_max_u64(outputs, 1), sizeof *run->outputs);
     if (run->workers == NULL || run->outputs == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", options->workers);
     }
     divide_memory(run);
-    for (unsigned w = 0; w < outputs && status == SLC_OK; w++) {
-        status = slc_ttm_output_create(&run->outputs[w], run->job, options->division.room, err);
+    for (unsigned w = 0; w < outputs; w++) {
+        SLC_TRY(slc_ttm_output_create(&run->outputs[w], run->job, options->division.room, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status

@@ -61,19 +61,17 @@ static enum slc_status invert_factor(const struct slc_store *store,
                                      struct slc_error *err)
 {
     const unsigned order = store->manifest.order;
-    enum slc_status status = slc_relabel_rows(store, mode, SLC_ROWS_OF_STORE, factor, err);
 
-    if (status == SLC_OK) {
-        status = slc_pseudo_inverse(factor, independent, err);
-    }
-    for (uint32_t r = 0; r < factor->cols && status == SLC_OK; r++) {
+    SLC_TRY(slc_relabel_rows(store, mode, SLC_ROWS_OF_STORE, factor, err));
+    SLC_TRY(slc_pseudo_inverse(factor, independent, err));
+    for (uint32_t r = 0; r < factor->cols; r++) {
         const double scale = lambda[r] > 0.0 ? pow(lambda[r], -1.0 / order) : 0.0;
 
         for (uint64_t i = 0; i < factor->rows; i++) {
             slc_matrix_row_f64(factor, i)[r] *= scale;
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status

@@ -412,11 +412,10 @@ static enum slc_status start_executor(struct cp_state *state, struct slc_error *
                                        .factors = state->result->factors,
                                        .output = &state->output,
                                        .dense = state->dense};
-    enum slc_status status;
 
     setup.parts.backend = state->backend;
-    status = slc_executor_create(&setup, &state->executor, err);
-    return status == SLC_OK ? state->executor->ops->load(state->executor, err) : status;
+    SLC_TRY(slc_executor_create(&setup, &state->executor, err));
+    return state->executor->ops->load(state->executor, err);
 }
 
 /* Has the result hold the factors, and say what computed them. */

@@ -31,13 +31,11 @@ static int compare_components(const void *left, const void *right)
 
 static enum slc_status restore_rows(struct cp_state *state, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
-        status =
-            slc_relabel_rows(state->store, n, SLC_ROWS_OF_INPUT, &state->result->factors[n], err);
+    for (unsigned n = 0; n < state->order; n++) {
+        SLC_TRY(
+            slc_relabel_rows(state->store, n, SLC_ROWS_OF_INPUT, &state->result->factors[n], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Moves the columns' 2-norms into lambda; signs[n * R + r] becomes that of the largest entry. */

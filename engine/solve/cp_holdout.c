@@ -26,24 +26,18 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
     const struct slc_cp_als_options *options = state->options;
     const struct slc_manifest *manifest = &state->store->manifest;
     double rest;
-    enum slc_status status;
 
     if (options->holdout == 0.0) {
         return SLC_OK;
     }
     state->holdout = slc_holdout_choose(options->holdout, options->holdout_seed);
-    status = slc_buffer_create(&state->held_rooms,
-                               (uint64_t)state->plan->threads * SLC_HOLDOUT_ROOM_BYTES +
-                                   SLC_MAX_RANK * sizeof(double),
-                               SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        status = slc_held_gather(state->stream, state->plan->mode_layout[state->mode_order[0]],
-                                 &state->holdout, options->holdout, state->order, manifest->nnz,
-                                 options->stop, &state->held, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&state->held_rooms,
+                              (uint64_t)state->plan->threads * SLC_HOLDOUT_ROOM_BYTES +
+                                  SLC_MAX_RANK * sizeof(double),
+                              SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_held_gather(state->stream, state->plan->mode_layout[state->mode_order[0]],
+                            &state->holdout, options->holdout, state->order, manifest->nnz,
+                            options->stop, &state->held, err));
     slc_stream_hold_out(state->stream, &state->holdout,
                         (char *)state->held_rooms.data + SLC_MAX_RANK * sizeof(double));
     rest = manifest->sum_of_squares - state->held.sum_of_squares;

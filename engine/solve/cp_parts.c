@@ -171,41 +171,39 @@ static enum slc_status read_job(struct cp_state *state, unsigned job, struct slc
     struct slc_checkpoint_reader *reader = slc_checkpoint_found(state->options->checkpoint);
     struct slc_backend *backend = state->passing.backend[job];
     struct slc_mttkrp_state sums;
-    enum slc_status status = backend->ops->mttkrp_state(backend, &sums, err);
 
-    for (unsigned r = 0; status == SLC_OK && r < sums.count; r++) {
+    SLC_TRY(backend->ops->mttkrp_state(backend, &sums, err));
+    for (unsigned r = 0; r < sums.count; r++) {
         char name[SLC_CHECKPOINT_NAME_BYTES];
 
         name_section(name, job, r);
         slc_checkpoint_seek(reader, name);
         get_words(reader, sums.region[r].data, sums.region[r].bytes, sums.region[r].word_bytes);
-        status = slc_checkpoint_end(reader, err);
+        SLC_TRY(slc_checkpoint_end(reader, err));
     }
-    return status == SLC_OK ? backend->ops->mttkrp_resume(backend, err) : status;
+    return backend->ops->mttkrp_resume(backend, err);
 }
 
 static enum slc_status resume_jobs(void *context, struct slc_error *err)
 {
     struct cp_state *state = context;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned j = 0; j < state->passing.jobs && status == SLC_OK; j++) {
-        status = read_job(state, j, err);
+    for (unsigned j = 0; j < state->passing.jobs; j++) {
+        SLC_TRY(read_job(state, j, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status cp_part_gather(struct cp_state *state, struct slc_error *err)
 {
     struct cp_passing *passing = &state->passing;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned j = 0; passing->position != 0 && j < passing->jobs && status == SLC_OK; j++) {
+    for (unsigned j = 0; passing->position != 0 && j < passing->jobs; j++) {
         struct slc_backend *backend = passing->backend[j];
 
-        status = backend->ops->mttkrp_state(backend, &passing->sums[j], err);
+        SLC_TRY(backend->ops->mttkrp_state(backend, &passing->sums[j], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 void cp_part_put(const struct cp_state *state)

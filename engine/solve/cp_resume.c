@@ -62,7 +62,6 @@ static enum slc_status
 get_matrices(struct cp_state *state, struct slc_checkpoint_reader *reader, struct slc_error *err)
 {
     const size_t rank = state->rank;
-    enum slc_status status;
 
     slc_checkpoint_seek(reader, "matrices");
     for (unsigned n = 0; n < state->order; n++) {
@@ -71,14 +70,14 @@ get_matrices(struct cp_state *state, struct slc_checkpoint_reader *reader, struc
         get_numbers(reader, state->norm[n], rank);
     }
     get_numbers(reader, state->result->lambda, rank);
-    status = slc_checkpoint_end(reader, err);
-    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
+    SLC_TRY(slc_checkpoint_end(reader, err));
+    for (unsigned n = 0; n < state->order; n++) {
         char name[SLC_CHECKPOINT_NAME_BYTES];
 
         cp_factor_name(n, name);
-        status = get_matrix(reader, name, &state->result->factors[n], err);
+        SLC_TRY(get_matrix(reader, name, &state->result->factors[n], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status get_pending(struct cp_state *state,

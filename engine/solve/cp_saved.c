@@ -192,13 +192,10 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
                                   struct slc_cp_saved *saved,
                                   struct slc_error *err)
 {
-    enum slc_status status = read_identity(reader, identity, err);
     bool sound = true;
     uint64_t version;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(read_identity(reader, identity, err));
     memset(saved, 0, sizeof *saved);
     slc_checkpoint_seek(reader, "state");
     version = slc_checkpoint_get_u64(reader);

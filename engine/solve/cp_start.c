@@ -129,24 +129,22 @@ cp_output_view(const struct cp_state *state, const struct slc_buffer *output, un
 enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err)
 {
     const enum slc_value_type type = state->plan->request.precision;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
-        status =
-            slc_matrix_create(&state->result->factors[n], type, state->dims[n], state->rank, err);
+    for (unsigned n = 0; n < state->order; n++) {
+        SLC_TRY(
+            slc_matrix_create(&state->result->factors[n], type, state->dims[n], state->rank, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status random_factors(struct cp_state *state, struct slc_error *err)
 {
-    enum slc_status status = cp_factors_create(state, err);
-
-    for (unsigned n = 0; n < state->order && status == SLC_OK; n++) {
-        status = slc_dense_fill_uniform(state->dense, &state->result->factors[n],
-                                        state->options->seed, n, err);
+    SLC_TRY(cp_factors_create(state, err));
+    for (unsigned n = 0; n < state->order; n++) {
+        SLC_TRY(slc_dense_fill_uniform(state->dense, &state->result->factors[n],
+                                       state->options->seed, n, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status read_factors(struct cp_state *state, struct slc_error *err)

@@ -75,7 +75,6 @@ scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
 {
     double *gram = state->gram[mode];
     double *factor = state->largest; /* no longer needed */
-    enum slc_status status;
     bool far = false;
 
     for (uint32_t r = 0; r < state->rank; r++) {
@@ -96,13 +95,13 @@ scale_far_columns(struct cp_state *state, unsigned mode, struct slc_error *err)
         }
         state->scale[mode][r] /= factor[r];
     }
-    status = state->executor->ops->scale(state->executor, mode, factor, err);
-    if (status == SLC_OK && state->pending != SLC_MAX_ORDER) {
+    SLC_TRY(state->executor->ops->scale(state->executor, mode, factor, err));
+    if (state->pending != SLC_MAX_ORDER) {
         struct slc_matrix next = cp_output_view(state, &state->second_output, state->pending);
 
-        status = slc_dense_scale(state->dense, &next, factor, err);
+        SLC_TRY(slc_dense_scale(state->dense, &next, factor, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Norms into lambda and scale, and the Gram matrix of the normalized factor. */
@@ -173,10 +172,10 @@ enum slc_status cp_update_end(struct cp_state *state,
 {
     const struct slc_matrix mttkrp = cp_output_view(state, output, mode);
     const struct slc_update_sums sums = sums_of(state, mode);
-    const enum slc_status status = slc_dense_update_sums(state->dense, &state->solver, &mttkrp,
-                                                         &state->result->factors[mode], &sums, err);
 
-    return status == SLC_OK ? settle_factor(state, mode, err) : status;
+    SLC_TRY(slc_dense_update_sums(state->dense, &state->solver, &mttkrp,
+                                  &state->result->factors[mode], &sums, err));
+    return settle_factor(state, mode, err);
 }
 
 enum slc_status cp_update(struct cp_state *state,
@@ -187,11 +186,9 @@ enum slc_status cp_update(struct cp_state *state,
 {
     const struct slc_matrix mttkrp = cp_output_view(state, output, mode);
     const struct slc_update_sums sums = sums_of(state, mode);
-    enum slc_status status = cp_update_begin(state, mode, singular, err);
 
-    if (status == SLC_OK) {
-        status = state->executor->ops->update_rows(state->executor, mode, &mttkrp, &state->solver,
-                                                   &sums, err);
-    }
-    return status == SLC_OK ? settle_factor(state, mode, err) : status;
+    SLC_TRY(cp_update_begin(state, mode, singular, err));
+    SLC_TRY(state->executor->ops->update_rows(state->executor, mode, &mttkrp, &state->solver, &sums,
+                                              err));
+    return settle_factor(state, mode, err);
 }

@@ -168,7 +168,6 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
                                   .layout = layout,
                                   .stop = stop};
     uint64_t bytes;
-    enum slc_status status;
 
     memset(held, 0, sizeof *held);
     held->order = order;
@@ -176,13 +175,8 @@ enum slc_status slc_held_gather(struct slc_stream *stream,
     if (!count_bytes(order, held->room, &bytes)) {
         return slc_fail(err, SLC_ERR_MEMORY, "the held-out nonzeros are too many for any memory");
     }
-    status = slc_buffer_create(&held->memory, bytes, SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        status = slc_stream_pass(stream, &pass, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&held->memory, bytes, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_stream_pass(stream, &pass, err));
     held->count = atomic_load(&gather.count);
     if (held->count == 0) {
         return slc_fail_fields(

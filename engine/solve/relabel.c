@@ -99,19 +99,16 @@ enum slc_status slc_relabel_names(const struct slc_store *store,
                                   struct slc_error *err)
 {
     const struct slc_manifest *manifest = &store->manifest;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < manifest->order; n++) {
         const struct slc_store_permutation *listed = slc_manifest_permutation(manifest, n);
 
         if (listed == NULL || n == mode) {
             continue;
         }
-        status = slc_store_labels(store, listed, &labels[n], err);
-        if (status == SLC_OK) {
-            slc_labels_invert(&labels[n]);
-            index[n] = labels[n].label;
-        }
+        SLC_TRY(slc_store_labels(store, listed, &labels[n], err));
+        slc_labels_invert(&labels[n]);
+        index[n] = labels[n].label;
     }
-    return status;
+    return SLC_OK;
 }

@@ -147,8 +147,6 @@ static enum slc_status make_layout(struct slc_stream *stream,
 static enum slc_status
 make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
     stream->layouts = slc_calloc(layouts->count, sizeof *stream->layouts);
     stream->requests = slc_calloc(stream->slot_count, sizeof *stream->requests);
     stream->delivered = slc_calloc(stream->slot_count, sizeof *stream->delivered);
@@ -159,11 +157,11 @@ make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct
         stream->slot_blocks == NULL || stream->cache_blocks == NULL || stream->workers == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the tables of a stream");
     }
-    for (unsigned l = 0; l < layouts->count && status == SLC_OK; l++) {
+    for (unsigned l = 0; l < layouts->count; l++) {
         stream->layout_count = l + 1;
-        status = make_layout(stream, l, layouts->reader[l], err);
+        SLC_TRY(make_layout(stream, l, layouts->reader[l], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status

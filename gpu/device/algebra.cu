@@ -60,16 +60,10 @@ update(struct slc_gpu *gpu, unsigned mode, const struct slc_solver *solver, stru
     const uint64_t rank = gpu->problem.rank;
     double *const columns = gpu->memory.sums;
     const struct slc_gpu_solver packed = {gpu->memory.solver, solver->rank, solver->singular};
-    enum slc_status status;
 
     slc_gpu_solver_pack(solver, gpu->memory.host_solver);
-    status = send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
-    if (status == SLC_OK) {
-        status = slc_gpu_output_finish(gpu, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err));
+    SLC_TRY(slc_gpu_output_finish(gpu, err));
     SLC_GPU_TRY(slc_gpu_dense_update(&packed, gpu->problem.precision, &gpu->job.mttkrp.output,
                                      factor, columns, gpu->memory.scratch, gpu->main),
                 err);
@@ -125,20 +119,12 @@ static enum slc_status update_units(struct slc_gpu *gpu,
 {
     const struct slc_gpu_solver packed = {gpu->memory.solver, solver->rank, solver->singular};
     const struct slc_gpu_units on_device = {gpu->memory.units, units->count, units->rows_most};
-    enum slc_status status;
 
     slc_gpu_solver_pack(solver, gpu->memory.host_solver);
-    status = send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err);
-    if (status == SLC_OK) {
-        status = slc_gpu_rows_send(gpu, gpu->memory.units, units->rows, units->count,
-                                   sizeof *units->rows, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_gpu_output_finish(gpu, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(send_doubles(gpu, gpu->memory.solver, slc_gpu_solver_bytes(solver->rank), err));
+    SLC_TRY(slc_gpu_rows_send(gpu, gpu->memory.units, units->rows, units->count,
+                              sizeof *units->rows, err));
+    SLC_TRY(slc_gpu_output_finish(gpu, err));
     SLC_GPU_TRY(slc_gpu_dense_update_units(&packed, gpu->problem.precision, &gpu->job.mttkrp.output,
                                            &gpu->memory.factor[mode], &on_device,
                                            gpu->memory.unit_columns, gpu->memory.scratch,
@@ -159,11 +145,8 @@ enum slc_status slc_gpu_update_units(struct slc_device *device,
                                      struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
-    const enum slc_status status = enter_update(gpu, mode, solver, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(enter_update(gpu, mode, solver, err));
     if (units->count > gpu->problem.unit_most) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "%" PRIu32 " units of rows are more than the %" PRIu32

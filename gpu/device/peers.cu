@@ -97,17 +97,14 @@ static enum slc_status copy_factor(struct slc_gpu *gpu,
     const struct slc_gpu_matrix *to = &gpu->memory.factor[mode],
                                 *from = &other->memory.factor[mode];
     const uint64_t row_bytes = to->pitch * (uint64_t)slc_value_bytes(gpu->problem.precision);
-    enum slc_status status = meet(gpu, other, err);
 
-    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+    SLC_TRY(meet(gpu, other, err));
+    for (uint64_t i = 0; i < count; i++) {
         const uint64_t at = rows[i].first * row_bytes;
 
-        status = copy_from_peer(gpu, other, static_cast<unsigned char *>(to->data) + at,
-                                static_cast<const unsigned char *>(from->data) + at,
-                                (rows[i].end - rows[i].first) * row_bytes, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+        SLC_TRY(copy_from_peer(gpu, other, static_cast<unsigned char *>(to->data) + at,
+                               static_cast<const unsigned char *>(from->data) + at,
+                               (rows[i].end - rows[i].first) * row_bytes, err));
     }
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;
@@ -194,13 +191,10 @@ add_refused(struct slc_gpu *gpu, const struct slc_gpu *other, struct slc_error *
 {
     const struct slc_gpu_mttkrp *job = &other->job.mttkrp;
     const uint64_t rank = job->rank;
-    const enum slc_status status = copy_from_peer(gpu, other, gpu->memory.arrival,
-                                                  job->exact.words + 2 * job->output.rows * rank,
-                                                  rank * sizeof *job->exact.words, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(copy_from_peer(gpu, other, gpu->memory.arrival,
+                           job->exact.words + 2 * job->output.rows * rank,
+                           rank * sizeof *job->exact.words, err));
     SLC_GPU_TRY(slc_exact_sum_add(gpu->memory.refused,
                                   reinterpret_cast<unsigned long long *>(gpu->memory.arrival), rank,
                                   gpu->main),
@@ -218,17 +212,14 @@ static enum slc_status add_output(struct slc_gpu *gpu,
     const bool exact = gpu->problem.deterministic;
     const uint64_t row_bytes = exact ? 2 * (uint64_t)job->rank * sizeof *job->exact.words
                                      : job->output.pitch * (uint64_t)sizeof(double);
-    enum slc_status status = meet(gpu, other, err);
 
-    if (status == SLC_OK && exact) {
-        status = add_refused(gpu, other, err);
+    SLC_TRY(meet(gpu, other, err));
+    if (exact) {
+        SLC_TRY(add_refused(gpu, other, err));
     }
-    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
-        status =
-            add_bytes(gpu, other, exact, rows[i].first * row_bytes, rows[i].end * row_bytes, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+    for (uint64_t i = 0; i < count; i++) {
+        SLC_TRY(
+            add_bytes(gpu, other, exact, rows[i].first * row_bytes, rows[i].end * row_bytes, err));
     }
     SLC_GPU_TRY(cudaStreamSynchronize(gpu->main), err);
     return SLC_OK;

@@ -21,13 +21,12 @@ static const uint32_t waves_with_copies = 8;
 enum slc_status slc_gpu_residents_open(struct slc_gpu *gpu, struct slc_error *err)
 {
     struct slc_gpu_residents *residents = &gpu->residents;
-    enum slc_status status = SLC_OK;
 
     SLC_GPU_TRY(cudaStreamCreateWithFlags(&residents->stream, cudaStreamNonBlocking), err);
-    for (unsigned l = 0; l < SLC_GPU_COPIES && status == SLC_OK; l++) {
-        status = slc_gpu_span_open(&residents->computing[l], err);
+    for (unsigned l = 0; l < SLC_GPU_COPIES; l++) {
+        SLC_TRY(slc_gpu_span_open(&residents->computing[l], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 void slc_gpu_residents_close(struct slc_gpu *gpu)

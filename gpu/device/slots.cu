@@ -123,11 +123,8 @@ static enum slc_status
 choose_slot(struct slc_gpu *gpu, struct slc_gpu_slot **chosen, struct slc_error *err)
 {
     struct slc_gpu_slot *oldest = nullptr;
-    const enum slc_status status = slc_gpu_slots_look(gpu, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_slots_look(gpu, err));
     for (unsigned s = 0; s < gpu->problem.streams; s++) {
         struct slc_gpu_slot *slot = &gpu->slots[s];
 

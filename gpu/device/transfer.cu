@@ -174,11 +174,7 @@ static enum slc_status enter_factor(const struct slc_gpu *gpu,
                                     const struct slc_matrix *host,
                                     struct slc_error *err)
 {
-    const enum slc_status status = slc_gpu_enter(gpu, err);
-
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_enter(gpu, err));
     if (gpu->job.active || mode >= gpu->problem.order || host->type != gpu->problem.precision ||
         host->rows != gpu->problem.dims[mode] || host->cols != gpu->problem.rank) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -231,11 +227,8 @@ static enum slc_status
 enter_output(struct slc_gpu *gpu, const struct slc_matrix *to, struct slc_error *err)
 {
     const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
-    const enum slc_status status = slc_gpu_enter(gpu, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_gpu_enter(gpu, err));
     if (!gpu->job.has_output || to->rows != output->rows || to->cols != output->cols) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "a matrix of %" PRIu64 " x %" PRIu32 " is not the output of an MTTKRP that "
@@ -253,20 +246,20 @@ enum slc_status slc_gpu_output_rows(struct slc_device *device,
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
     const struct slc_gpu_matrix *output = &gpu->job.mttkrp.output;
-    enum slc_status status = enter_output(gpu, to, err);
 
-    for (uint64_t i = 0; i < count && status == SLC_OK; i++) {
+    SLC_TRY(enter_output(gpu, to, err));
+    for (uint64_t i = 0; i < count; i++) {
         struct slc_matrix part = *to;
         struct matrix_rows moved = {&part, SLC_F64, output->pitch};
 
         part.buffer.data = host_row(to, rows[i].first);
         part.rows = rows[i].end - rows[i].first;
-        status = settled(gpu, matrix_to_host(gpu,
-                                             static_cast<unsigned char *>(output->data) +
-                                                 rows[i].first * row_bytes(&moved),
-                                             part.rows, &moved, err));
+        SLC_TRY(settled(gpu, matrix_to_host(gpu,
+                                            static_cast<unsigned char *>(output->data) +
+                                                rows[i].first * row_bytes(&moved),
+                                            part.rows, &moved, err)));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status
@@ -282,12 +275,8 @@ static enum slc_status
 add_rows(struct slc_gpu *gpu, uint64_t first, struct matrix_rows *rows, struct slc_error *err)
 {
     const uint64_t bytes = row_bytes(rows);
-    const enum slc_status status =
-        to_device(gpu, gpu->memory.arrival, rows->host->rows, bytes, pack_matrix, rows, err);
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(to_device(gpu, gpu->memory.arrival, rows->host->rows, bytes, pack_matrix, rows, err));
     SLC_GPU_TRY(slc_gpu_output_add_arrived(gpu, first * bytes, rows->host->rows * bytes), err);
     return SLC_OK;
 }
@@ -297,26 +286,23 @@ enum slc_status slc_gpu_output_add_host(struct slc_device *device,
                                         struct slc_error *err)
 {
     struct slc_gpu *gpu = slc_gpu_of(device);
-    enum slc_status status = enter_output(gpu, from, err);
 
-    if (status == SLC_OK && (!gpu->problem.adds_host || gpu->problem.deterministic)) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "device %d was not opened to have sums of the host added to its own",
-                          gpu->ordinal);
-    }
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(enter_output(gpu, from, err));
+    if (!gpu->problem.adds_host || gpu->problem.deterministic) {
+        SLC_TRY(slc_fail(err, SLC_ERR_USAGE,
+                         "device %d was not opened to have sums of the host added to its own",
+                         gpu->ordinal));
     }
     struct slc_matrix part = *from;
     struct matrix_rows rows = {&part, SLC_F64, gpu->job.mttkrp.output.pitch};
     const uint64_t step = SLC_GPU_ARRIVAL_BYTES / row_bytes(&rows);
 
-    for (uint64_t first = 0; first < from->rows && status == SLC_OK; first += step) {
+    for (uint64_t first = 0; first < from->rows; first += step) {
         part.buffer.data = host_row(from, first);
         part.rows = slc_min_u64(step, from->rows - first);
-        status = settled(gpu, add_rows(gpu, first, &rows, err));
+        SLC_TRY(settled(gpu, add_rows(gpu, first, &rows, err)));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* ---- plain rows */

@@ -27,20 +27,12 @@ enum slc_status slc_gpu_memory_take(const struct slc_device_problem *problem,
                                     struct slc_gpu_memory *memory,
                                     struct slc_error *err)
 {
-    enum slc_status status;
-
     if (!slc_gpu_memory_measure(problem, memory)) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "the parts of the device's memory add up to more than 2^64 bytes");
     }
-    status = slc_buffer_create(&memory->plain, memory->plain_bytes, SLC_PAGES_SMALL, err);
-    if (status == SLC_OK) {
-        status =
-            slc_buffer_create(&memory->registered, memory->registered_bytes, SLC_PAGES_SMALL, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&memory->plain, memory->plain_bytes, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_buffer_create(&memory->registered, memory->registered_bytes, SLC_PAGES_SMALL, err));
     SLC_TRY(slc_gpu_device_memory_take(memory->device_bytes, &memory->device, err));
     SLC_GPU_TRY(cudaHostRegister(memory->registered.data, memory->registered.bytes,
                                  cudaHostRegisterPortable),

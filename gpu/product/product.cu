@@ -21,15 +21,8 @@ static struct slc_gpu_product *create(void)
 
 static enum slc_status take_memory(struct slc_gpu_product *made, struct slc_error *err)
 {
-    enum slc_status status =
-        slc_buffer_create(&made->registered, made->registered_bytes, SLC_PAGES_SMALL, err);
-
-    if (status == SLC_OK) {
-        status = slc_gpu_device_memory_take(made->device_bytes, &made->device, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&made->registered, made->registered_bytes, SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_gpu_device_memory_take(made->device_bytes, &made->device, err));
     SLC_GPU_TRY(
         cudaHostRegister(made->registered.data, made->registered.bytes, cudaHostRegisterPortable),
         err);
@@ -114,17 +107,16 @@ write_matrix(struct slc_gpu_product *made, unsigned mode, struct slc_error *err)
         (uint64_t)made->pitch * slc_value_bytes(made->product.matrix[mode]->type);
     const uint64_t step = made->registered_bytes / row_bytes;
     const uint64_t rows = made->product.dims[mode];
-    enum slc_status status = SLC_OK;
 
-    for (uint64_t first = 0; first < rows && status == SLC_OK; first += step) {
+    for (uint64_t first = 0; first < rows; first += step) {
         const uint64_t count = slc_min_u64(step, rows - first);
 
         pack_rows(made, mode, first, count);
-        status =
-            send_bytes(made, static_cast<unsigned char *>(made->matrix[mode]) + first * row_bytes,
-                       count * row_bytes, err);
+        SLC_TRY(send_bytes(made,
+                           static_cast<unsigned char *>(made->matrix[mode]) + first * row_bytes,
+                           count * row_bytes, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status write_layout(struct slc_gpu_product *made, struct slc_error *err)

@@ -261,14 +261,12 @@ enum slc_status slc_gpu_product_tile(struct slc_device *device,
 static enum slc_status
 take_more(struct slc_gpu_product *product, struct slc_gpu_lane *lane, struct slc_error *err)
 {
-    enum slc_status status;
-
     lane->job.first = lane->delivered;
     lane->expected = slc_product_result_bytes(
         product, slc_min_u64(lane->count - lane->delivered, lane->job.room));
     SLC_GPU_TRY(cudaEventRecord(lane->copied, lane->stream), err);
-    status = multiply(product, lane, err);
-    return status == SLC_OK ? add_times(product, lane, false, err) : status;
+    SLC_TRY(multiply(product, lane, err));
+    return add_times(product, lane, false, err);
 }
 
 enum slc_status slc_gpu_product_more(struct slc_device *device,
