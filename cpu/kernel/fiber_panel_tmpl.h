@@ -187,22 +187,7 @@ static void PANEL(shared_0)(const struct slc_fiber_span *span, uint64_t column)
     }
 }
 
-static void PANEL(shared_1)(const struct slc_fiber_span *span, uint64_t column)
-{
-    PANEL(choose_runs)(span, column, 1);
-}
-
-static void PANEL(shared_2)(const struct slc_fiber_span *span, uint64_t column)
-{
-    PANEL(choose_runs)(span, column, 2);
-}
-
-static void PANEL(shared_3)(const struct slc_fiber_span *span, uint64_t column)
-{
-    PANEL(choose_runs)(span, column, 3);
-}
-
-static void PANEL(shared_any)(const struct slc_fiber_span *span, uint64_t column)
-{
-    PANEL(choose_runs)(span, column, span->factor_count);
-}
+KERNEL(PANEL(shared_1), slc_fiber_span, PANEL(choose_runs)(span, column, 1))
+KERNEL(PANEL(shared_2), slc_fiber_span, PANEL(choose_runs)(span, column, 2))
+KERNEL(PANEL(shared_3), slc_fiber_span, PANEL(choose_runs)(span, column, 3))
+KERNEL(PANEL(shared_any), slc_fiber_span, PANEL(choose_runs)(span, column, span->factor_count))

@@ -40,35 +40,11 @@ static inline __attribute__((always_inline)) void COLUMN(groups)(const struct sl
     }
 }
 
-static void COLUMN(varying_1)(const struct slc_group_span *span, uint64_t column)
-{
-    (void)column; /* a row is one column, which begins at 0 */
-    COLUMN(groups)(span, 1);
-}
-
-static void COLUMN(varying_2)(const struct slc_group_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(groups)(span, 2);
-}
-
-static void COLUMN(varying_3)(const struct slc_group_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(groups)(span, 3);
-}
-
-static void COLUMN(varying_4)(const struct slc_group_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(groups)(span, 4);
-}
-
-static void COLUMN(varying_any)(const struct slc_group_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(groups)(span, span->varying);
-}
+KERNEL(COLUMN(varying_1), slc_group_span, COLUMN(groups)(span, 1))
+KERNEL(COLUMN(varying_2), slc_group_span, COLUMN(groups)(span, 2))
+KERNEL(COLUMN(varying_3), slc_group_span, COLUMN(groups)(span, 3))
+KERNEL(COLUMN(varying_4), slc_group_span, COLUMN(groups)(span, 4))
+KERNEL(COLUMN(varying_any), slc_group_span, COLUMN(groups)(span, span->varying))
 
 #undef COLUMN
 #undef COLUMN_EXPAND

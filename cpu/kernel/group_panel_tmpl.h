@@ -97,27 +97,8 @@ PANEL(choose_groups)(const struct slc_group_span *span, uint64_t column, unsigne
     }
 }
 
-static void PANEL(varying_1)(const struct slc_group_span *span, uint64_t column)
-{
-    PANEL(choose_groups)(span, column, 1, true);
-}
-
-static void PANEL(varying_2)(const struct slc_group_span *span, uint64_t column)
-{
-    PANEL(choose_groups)(span, column, 2, true);
-}
-
-static void PANEL(varying_3)(const struct slc_group_span *span, uint64_t column)
-{
-    PANEL(choose_groups)(span, column, 3, true);
-}
-
-static void PANEL(varying_4)(const struct slc_group_span *span, uint64_t column)
-{
-    PANEL(choose_groups)(span, column, 4, true);
-}
-
-static void PANEL(varying_any)(const struct slc_group_span *span, uint64_t column)
-{
-    PANEL(choose_groups)(span, column, span->varying, false);
-}
+KERNEL(PANEL(varying_1), slc_group_span, PANEL(choose_groups)(span, column, 1, true))
+KERNEL(PANEL(varying_2), slc_group_span, PANEL(choose_groups)(span, column, 2, true))
+KERNEL(PANEL(varying_3), slc_group_span, PANEL(choose_groups)(span, column, 3, true))
+KERNEL(PANEL(varying_4), slc_group_span, PANEL(choose_groups)(span, column, 4, true))
+KERNEL(PANEL(varying_any), slc_group_span, PANEL(choose_groups)(span, column, span->varying, false))

@@ -218,66 +218,17 @@ static inline __attribute__((always_inline)) void COLUMN(runs)(const struct slc_
 }
 
 /* A row is one column, which begins at 0. */
-static void ENTRY(factors_1)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(nonzeros)(span, 1);
-}
-
-static void ENTRY(factors_2)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(nonzeros)(span, 2);
-}
-
-static void ENTRY(factors_3)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(nonzeros)(span, 3);
-}
-
-static void ENTRY(factors_4)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(nonzeros)(span, 4);
-}
-
-static void ENTRY(factors_any)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(nonzeros)(span, span->factor_count);
-}
-
+KERNEL(ENTRY(factors_1), slc_mttkrp_span, COLUMN(nonzeros)(span, 1))
+KERNEL(ENTRY(factors_2), slc_mttkrp_span, COLUMN(nonzeros)(span, 2))
+KERNEL(ENTRY(factors_3), slc_mttkrp_span, COLUMN(nonzeros)(span, 3))
+KERNEL(ENTRY(factors_4), slc_mttkrp_span, COLUMN(nonzeros)(span, 4))
+KERNEL(ENTRY(factors_any), slc_mttkrp_span, COLUMN(nonzeros)(span, span->factor_count))
 /* No shared factor: two modes, and the output is not of the fibers' own. */
-static void ENTRY(shared_0)(const struct slc_fiber_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(gather_runs)(span, 0);
-}
-
-static void ENTRY(shared_1)(const struct slc_fiber_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(runs)(span, 1);
-}
-
-static void ENTRY(shared_2)(const struct slc_fiber_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(runs)(span, 2);
-}
-
-static void ENTRY(shared_3)(const struct slc_fiber_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(runs)(span, 3);
-}
-
-static void ENTRY(shared_any)(const struct slc_fiber_span *span, uint64_t column)
-{
-    (void)column;
-    COLUMN(runs)(span, span->factor_count);
-}
+KERNEL(ENTRY(shared_0), slc_fiber_span, COLUMN(gather_runs)(span, 0))
+KERNEL(ENTRY(shared_1), slc_fiber_span, COLUMN(runs)(span, 1))
+KERNEL(ENTRY(shared_2), slc_fiber_span, COLUMN(runs)(span, 2))
+KERNEL(ENTRY(shared_3), slc_fiber_span, COLUMN(runs)(span, 3))
+KERNEL(ENTRY(shared_any), slc_fiber_span, COLUMN(runs)(span, span->factor_count))
 
 #undef ENTRY
 #undef ENTRY_EXPAND

@@ -91,29 +91,10 @@ PANEL(choose)(const struct slc_mttkrp_span *span, uint64_t column, unsigned fact
     }
 }
 
-static void PANEL(factors_1)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    PANEL(choose)(span, column, 1, true);
-}
-
-static void PANEL(factors_2)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    PANEL(choose)(span, column, 2, true);
-}
-
-static void PANEL(factors_3)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    PANEL(choose)(span, column, 3, true);
-}
-
-static void PANEL(factors_4)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    PANEL(choose)(span, column, 4, true);
-}
-
-static void PANEL(factors_any)(const struct slc_mttkrp_span *span, uint64_t column)
-{
-    PANEL(choose)(span, column, span->factor_count, false);
-}
+KERNEL(PANEL(factors_1), slc_mttkrp_span, PANEL(choose)(span, column, 1, true))
+KERNEL(PANEL(factors_2), slc_mttkrp_span, PANEL(choose)(span, column, 2, true))
+KERNEL(PANEL(factors_3), slc_mttkrp_span, PANEL(choose)(span, column, 3, true))
+KERNEL(PANEL(factors_4), slc_mttkrp_span, PANEL(choose)(span, column, 4, true))
+KERNEL(PANEL(factors_any), slc_mttkrp_span, PANEL(choose)(span, column, span->factor_count, false))
 
 #include "cpu/kernel/fiber_panel_tmpl.h"

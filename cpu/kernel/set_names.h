@@ -44,6 +44,14 @@
 #define SLC_FEW_FORMS 0
 #endif
 
+/* A kernel of a table: a loop that is compiled once per class, for a constant number of factors. */
+#define KERNEL(name, type, ...)                                                                    \
+    static void name(const struct type *span, uint64_t column)                                     \
+    {                                                                                              \
+        (void)column; /* a row of one column begins at 0 */                                        \
+        __VA_ARGS__;                                                                               \
+    }
+
 #define SET_PASTE(prefix, name)  prefix##name
 #define SET_EXPAND(prefix, name) SET_PASTE(prefix, name)
 
