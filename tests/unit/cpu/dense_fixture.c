@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "cpu/reference/reference.h"
+#include "naive_products.h"
 
 #include <math.h>
 #include <stdlib.h>

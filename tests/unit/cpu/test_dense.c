@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "cpu/reference/reference.h"
 #include "dense_fixture.h"
+#include "naive_products.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -7,6 +7,7 @@
 #include "cpu/cpu.h"
 #include "cpu/reference/reference.h"
 #include "dense_fixture.h"
+#include "naive_products.h"
 
 #include <float.h>
 #include <lapacke.h>

@@ -1,5 +1,6 @@
 /* The oracle itself, against values worked out by hand. */
 #include "cpu/reference/reference.h"
+#include "naive_products.h"
 #include "slc_test.h"
 
 static void set_rows(struct slc_matrix *matrix, const double *values)

@@ -10,6 +10,7 @@
 #include "cpu/cpu.h"
 #include "cpu/fiber/ttm.h"
 #include "fake_tiles.h"
+#include "naive_products.h"
 #include "slc_test.h"
 
 #include <math.h>

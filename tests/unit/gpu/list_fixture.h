@@ -11,6 +11,7 @@
 
 extern "C" {
 #include "cpu/reference/reference.h"
+#include "naive_products.h"
 #include "slc_test.h"
 }
 

@@ -5,6 +5,7 @@
  * another order of threads gives the same bits.
  */
 #include "dense_problem.h"
+#include "naive_products.h"
 
 #include <cfloat>
 #include <cmath>

@@ -3,6 +3,7 @@
  * beside the oracle, blocks that stay, and factors that do.
  */
 #include "device_fixture.h"
+#include "naive_products.h"
 
 extern "C" {
 #include "base/error/clock.h"

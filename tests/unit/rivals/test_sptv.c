@@ -13,6 +13,7 @@
 #include "cpu/kernel/kernels.h"
 #include "cpu/reference/reference.h"
 #include "fake_tiles.h"
+#include "naive_products.h"
 #include "slc_test.h"
 #include "tools/bench/rivals/cpu/sptv.h"
 #include "tools/bench/rivals/cpu/sptv_block.h"

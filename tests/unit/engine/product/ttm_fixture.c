@@ -6,6 +6,7 @@
 #include "engine/planning/planning.h"
 #include "faulty_files.h"
 #include "one_layout.h"
+#include "naive_products.h"
 #include "slc_test.h"
 #include "storage/model/npy_header.h"
 

@@ -1,0 +1,55 @@
+/* The oracle of products that are told fiber by fiber, and of Gram matrices; for tests alone. */
+#ifndef SLC_TESTS_NAIVE_PRODUCTS_H
+#define SLC_TESTS_NAIVE_PRODUCTS_H
+
+#include "cpu/reference/reference.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The nonempty fibers of `mode`: order[k] is the k-th nonzero, and fiber[k] the number of its fiber
+ * from 0, when nonzeros are sorted by the coordinates of all other modes (the first mode decides
+ * before the second; nonzeros of one fiber stay in the order of the list). Both arrays have room
+ * for nnz. Returns how many fibers there are; with one mode all nonzeros are in one.
+ */
+uint64_t slc_reference_fibers(const struct slc_coo_view *tensor,
+                              unsigned mode,
+                              uint64_t *order,
+                              uint64_t *fiber);
+
+/*
+ * SpTV, Y = X x_n v: y(f) = sum over the nonzeros x of fiber f of x * v(i_n)   (KB section 2.5; the
+ * product of SPTV, fiber by fiber). `order` and `fiber` are what slc_reference_fibers made of
+ * `mode`; `sums` (one per fiber) is overwritten. A fiber whose sum is zero has its sum all the
+ * same. Sums in the order of the list.
+ */
+void slc_reference_ttv(const struct slc_coo_view *tensor,
+                       unsigned mode,
+                       const double *vector,
+                       const uint64_t *order,
+                       const uint64_t *fiber,
+                       double *sums);
+
+/*
+ * TTM, Y = X x_n U^T with a row of U (dims[n] x R) per index: y(f, r) = sum over the nonzeros x of
+ * fiber f of x * U(i_n, r)   (KB section 2.5, whose matrix is this one transposed; rows as in
+ * XPLAT's listings). `rows` (fibers x matrix->cols, row-major, contiguous, f64) is overwritten.
+ * Everything else as for SpTV, which is this with R = 1.
+ */
+void slc_reference_ttm(const struct slc_coo_view *tensor,
+                       unsigned mode,
+                       const struct slc_matrix *matrix,
+                       const uint64_t *order,
+                       const uint64_t *fiber,
+                       double *rows);
+
+/* G = A^T A (cols x cols, row-major, contiguous). */
+void slc_reference_gram(const struct slc_matrix *matrix, double *gram);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
