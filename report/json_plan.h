@@ -3,7 +3,7 @@
 #define SLC_REPORT_JSON_PLAN_H
 
 #include "base/device.h"
-#include "engine/executor/cpu_groups.h"
+#include "engine/executor/executor.h"
 #include "engine/hybrid/hybrid.h"
 #include "engine/plan/plan.h"
 #include "engine/solve/cp_als.h"

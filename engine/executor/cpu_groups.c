@@ -12,10 +12,11 @@
 #include "base/memory/checked.h"
 
 #include <assert.h>
+#include <string.h>
 
 static const struct slc_layout_info *info_of(const struct slc_cpu_groups *groups)
 {
-    return slc_reader_info(groups->setup.layouts->reader[0]);
+    return slc_reader_info(groups->base.setup.parts.layouts->reader[0]);
 }
 
 static bool is_computed(const struct slc_plan *plan, unsigned mode)
@@ -110,10 +111,10 @@ static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, str
     struct slc_cpu_group *group = &groups->group[d];
     enum slc_status status = SLC_OK;
 
-    group->backend = groups->setup.backends[d];
-    group->factors = d == 0 ? groups->setup.factors : group->copies;
+    group->backend = groups->base.setup.parts.groups[d];
+    group->factors = d == 0 ? groups->base.setup.factors : group->copies;
     for (unsigned n = 0; d > 0 && n < groups->order && status == SLC_OK; n++) {
-        const struct slc_matrix *first = &groups->setup.factors[n];
+        const struct slc_matrix *first = &groups->base.setup.factors[n];
 
         /* MTTKRPs of one mode alone have no factor of it. */
         if (first->buffer.data != NULL) {
@@ -126,11 +127,12 @@ static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, str
         uint64_t rows = 0;
 
         for (unsigned n = 0; n < groups->order; n++) {
-            rows = is_computed(groups->setup.plan, n) ? slc_max_u64(rows, info_of(groups)->dims[n])
-                                                      : rows;
+            rows = is_computed(groups->base.setup.plan, n)
+                       ? slc_max_u64(rows, info_of(groups)->dims[n])
+                       : rows;
         }
-        status = slc_matrix_create(&output, groups->setup.plan->request.precision, rows,
-                                   groups->setup.rank, err);
+        status = slc_matrix_create(&output, groups->base.setup.plan->request.precision, rows,
+                                   groups->base.setup.plan->request.rank, err);
         group->output = output.buffer;
     }
     return status;
@@ -138,7 +140,7 @@ static enum slc_status make_group(struct slc_cpu_groups *groups, unsigned d, str
 
 static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_error *err)
 {
-    const struct slc_plan *plan = groups->setup.plan;
+    const struct slc_plan *plan = groups->base.setup.plan;
     const uint64_t *dims = info_of(groups)->dims;
     enum slc_status status = SLC_OK;
 
@@ -151,9 +153,9 @@ static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_er
                             n + 1);
         }
         if (is_computed(plan, n)) {
-            status = slc_group_division_create(groups->setup.layouts->reader[plan->mode_layout[n]],
-                                               plan->request.split, groups->count, dims[n],
-                                               unit_rows(plan, dims[n]), &groups->division[n], err);
+            status = slc_group_division_create(
+                groups->base.setup.parts.layouts->reader[plan->mode_layout[n]], plan->request.split,
+                groups->count, dims[n], unit_rows(plan, dims[n]), &groups->division[n], err);
         }
     }
     return status;
@@ -161,10 +163,10 @@ static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_er
 
 static enum slc_status make_buffers(struct slc_cpu_groups *groups, struct slc_error *err)
 {
-    const struct slc_plan *plan = groups->setup.plan;
+    const struct slc_plan *plan = groups->base.setup.plan;
     struct buffer_sizes sizes;
 
-    if (!sizes_of(groups->setup.layouts, plan, &sizes)) {
+    if (!sizes_of(groups->base.setup.parts.layouts, plan, &sizes)) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for the sums of so many rows");
     }
     SLC_TRY(slc_buffer_create(&groups->columns, (size_t)sizes.columns, SLC_PAGES_SMALL, err));
@@ -173,55 +175,10 @@ static enum slc_status make_buffers(struct slc_cpu_groups *groups, struct slc_er
     return slc_exchange_create(groups->count, row_bytes(plan), &groups->exchange, err);
 }
 
-enum slc_status slc_cpu_groups_create(const struct slc_cpu_groups_setup *setup,
-                                      struct slc_cpu_groups **result,
-                                      struct slc_error *err)
+static void destroy_groups(struct slc_executor *executor)
 {
-    const struct slc_plan *plan = setup->plan;
-    struct slc_cpu_groups *groups;
-    enum slc_status status;
+    struct slc_cpu_groups *groups = (struct slc_cpu_groups *)executor;
 
-    if (plan->cpu_groups == 0 || plan->threads != plan->cpu_groups * plan->group_threads) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "the plan, of %u devices with %u threads, is not one "
-                        "for several",
-                        plan->cpu_groups, plan->group_threads);
-    }
-    groups = slc_calloc(1, sizeof *groups);
-    if (groups == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for devices");
-    }
-    groups->setup = *setup;
-    groups->order = slc_reader_info(setup->layouts->reader[0])->order;
-    groups->threads = plan->group_threads;
-    groups->unit_bytes = most_unit_bytes(setup->layouts, plan);
-    groups->group = slc_calloc(plan->cpu_groups, sizeof *groups->group);
-    groups->workers = slc_calloc(plan->threads, sizeof *groups->workers);
-    if (groups->group == NULL || groups->workers == NULL) {
-        slc_cpu_groups_destroy(groups);
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", plan->cpu_groups);
-    }
-    groups->count = plan->cpu_groups;
-    status = divide_modes(groups, err);
-    if (status == SLC_OK) {
-        status = make_buffers(groups, err);
-    }
-    for (unsigned d = 0; d < groups->count && status == SLC_OK; d++) {
-        status = make_group(groups, d, err);
-    }
-    if (status != SLC_OK) {
-        slc_cpu_groups_destroy(groups);
-        return status;
-    }
-    *result = groups;
-    return SLC_OK;
-}
-
-void slc_cpu_groups_destroy(struct slc_cpu_groups *groups)
-{
-    if (groups == NULL) {
-        return;
-    }
     for (unsigned d = 0; d < groups->count; d++) {
         for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
             slc_matrix_destroy(&groups->group[d].copies[n]);
@@ -269,7 +226,7 @@ static void load_group(void *context, unsigned d, unsigned count)
 
     (void)count;
     for (unsigned n = 0; d > 0 && n < groups->order && status == SLC_OK; n++) {
-        const struct slc_matrix *first = &groups->setup.factors[n];
+        const struct slc_matrix *first = &groups->base.setup.factors[n];
 
         if (group->copies[n].buffer.data != NULL) {
             status =
@@ -281,32 +238,35 @@ static void load_group(void *context, unsigned d, unsigned count)
     group->stats.copy_seconds += d > 0 ? slc_seconds_since(start_ns) : 0.0;
 }
 
-enum slc_status slc_cpu_groups_load(struct slc_cpu_groups *groups, struct slc_error *err)
+static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
 {
+    struct slc_cpu_groups *groups = (struct slc_cpu_groups *)executor;
+
     return slc_cpu_groups_run(groups, groups->count, load_group, err);
 }
 
 /* Points a group's view at its output of the mode. */
 static struct slc_matrix *output_of(struct slc_cpu_groups *groups, unsigned d, unsigned mode)
 {
-    const enum slc_value_type type = groups->setup.plan->request.precision;
+    const enum slc_value_type type = groups->base.setup.plan->request.precision;
     struct slc_cpu_group *group = &groups->group[d];
 
-    group->view = (struct slc_matrix){.type = type,
-                                      .rows = info_of(groups)->dims[mode],
-                                      .cols = groups->setup.rank,
-                                      .pitch = slc_matrix_pitch(type, groups->setup.rank),
-                                      .buffer = d == 0 ? *groups->setup.output : group->output};
+    group->view =
+        (struct slc_matrix){.type = type,
+                            .rows = info_of(groups)->dims[mode],
+                            .cols = groups->base.setup.plan->request.rank,
+                            .pitch = slc_matrix_pitch(type, groups->base.setup.plan->request.rank),
+                            .buffer = d == 0 ? *groups->base.setup.output : group->output};
     return &group->view;
 }
 
 static enum slc_status begin_job(struct slc_cpu_groups *groups, unsigned d, struct slc_error *err)
 {
-    const struct slc_plan *plan = groups->setup.plan;
+    const struct slc_plan *plan = groups->base.setup.plan;
     struct slc_cpu_group *group = &groups->group[d];
     struct slc_mttkrp_job job = {.order = groups->order,
                                  .mode = groups->mode,
-                                 .rank = groups->setup.rank,
+                                 .rank = groups->base.setup.plan->request.rank,
                                  .nnz = info_of(groups)->nnz,
                                  .workers = groups->threads,
                                  .deterministic = plan->request.deterministic,
@@ -374,10 +334,10 @@ static void join_split_rows(struct slc_cpu_groups *groups)
 {
     const unsigned mode = groups->mode;
     const struct slc_reader *reader =
-        groups->setup.layouts->reader[groups->setup.plan->mode_layout[mode]];
+        groups->base.setup.parts.layouts->reader[groups->base.setup.plan->mode_layout[mode]];
     struct slc_backend *first_owner = NULL;
 
-    for (uint64_t p = 0; p < groups->setup.plan->partitions[mode]; p++) {
+    for (uint64_t p = 0; p < groups->base.setup.plan->partitions[mode]; p++) {
         struct slc_partition partition;
         struct slc_backend *owner;
         uint64_t row;
@@ -413,15 +373,13 @@ static void settle_pass(struct slc_cpu_groups *groups, double pass_seconds)
     }
 }
 
-enum slc_status slc_cpu_groups_mttkrp(struct slc_cpu_groups *groups,
-                                      struct slc_stream *stream,
-                                      unsigned mode,
-                                      const volatile int *stop,
-                                      void (*progress)(void *, uint64_t, uint64_t, uint64_t),
-                                      void *progress_context,
+static enum slc_status compute_mttkrp(struct slc_executor *executor,
+                                      const struct slc_executor_pass *wanted,
                                       struct slc_error *err)
 {
-    const struct slc_plan *plan = groups->setup.plan;
+    struct slc_cpu_groups *groups = (struct slc_cpu_groups *)executor;
+    const struct slc_plan *plan = executor->setup.plan;
+    const unsigned mode = wanted->mode;
     const struct slc_pass_division division = {.owner = groups->division[mode].owner,
                                                .order = groups->division[mode].order,
                                                .group_workers = groups->threads};
@@ -431,9 +389,9 @@ enum slc_status slc_cpu_groups_mttkrp(struct slc_cpu_groups *groups,
         .groups = {.consumer = {.tile = add_tile, .wake = abort_jobs, .context = groups},
                    .division = &division,
                    .by_partition = plan->partitions[mode] > 0},
-        .stop = stop,
-        .progress = progress,
-        .progress_context = progress_context};
+        .stop = wanted->stop,
+        .progress = wanted->progress,
+        .progress_context = wanted->progress_context};
     enum slc_status status, ended;
     uint64_t start_ns;
 
@@ -442,7 +400,7 @@ enum slc_status slc_cpu_groups_mttkrp(struct slc_cpu_groups *groups,
     status = slc_cpu_groups_run(groups, groups->count, begin_group, err);
     if (status == SLC_OK) {
         start_ns = slc_clock_ns();
-        status = slc_stream_pass(stream, &pass, err);
+        status = slc_stream_pass(executor->setup.stream, &pass, err);
         settle_pass(groups, slc_seconds_since(start_ns));
     }
     if (status == SLC_OK) {
@@ -454,14 +412,77 @@ enum slc_status slc_cpu_groups_mttkrp(struct slc_cpu_groups *groups,
 }
 
 const struct slc_matrix *
-slc_cpu_groups_factor(const struct slc_cpu_groups *groups, unsigned group, unsigned mode)
+slc_cpu_groups_factor(const struct slc_executor *executor, unsigned group, unsigned mode)
 {
-    return &groups->group[group].factors[mode];
+    return &((const struct slc_cpu_groups *)executor)->group[group].factors[mode];
 }
 
-void slc_cpu_groups_stats(const struct slc_cpu_groups *groups,
-                          unsigned group,
-                          struct slc_member_stats *stats)
+static void read_stats(const struct slc_executor *executor, struct slc_executor_stats *stats)
 {
-    *stats = groups->group[group].stats;
+    const struct slc_cpu_groups *groups = (const struct slc_cpu_groups *)executor;
+
+    memset(stats, 0, sizeof *stats);
+    stats->members = groups->count;
+    for (unsigned d = 0; d < groups->count; d++) {
+        stats->member[d] = groups->group[d].stats;
+    }
+}
+
+static const struct slc_executor_ops groups_ops = {.load = load_factors,
+                                                   .mttkrp = compute_mttkrp,
+                                                   .read_output = slc_cpu_groups_gather,
+                                                   .update_rows = slc_cpu_groups_update,
+                                                   .scale = slc_cpu_groups_scale,
+                                                   .read_factor = slc_executor_read_nothing,
+                                                   .stats = read_stats,
+                                                   .destroy = destroy_groups};
+
+static enum slc_status create_groups(struct slc_cpu_groups *groups, struct slc_error *err)
+{
+    const struct slc_plan *plan = groups->base.setup.plan;
+    const struct slc_layouts *layouts = groups->base.setup.parts.layouts;
+
+    groups->order = slc_reader_info(layouts->reader[0])->order;
+    groups->threads = plan->group_threads;
+    groups->unit_bytes = most_unit_bytes(layouts, plan);
+    groups->group = slc_calloc(plan->cpu_groups, sizeof *groups->group);
+    groups->workers = slc_calloc(plan->threads, sizeof *groups->workers);
+    if (groups->group == NULL || groups->workers == NULL) {
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", plan->cpu_groups);
+    }
+    groups->count = plan->cpu_groups;
+    SLC_TRY(divide_modes(groups, err));
+    SLC_TRY(make_buffers(groups, err));
+    for (unsigned d = 0; d < groups->count; d++) {
+        SLC_TRY(make_group(groups, d, err));
+    }
+    return SLC_OK;
+}
+
+enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *setup,
+                                               struct slc_executor **executor,
+                                               struct slc_error *err)
+{
+    const struct slc_plan *plan = setup->plan;
+    struct slc_cpu_groups *groups;
+    enum slc_status status;
+
+    if (setup->parts.groups == NULL || setup->parts.layouts == NULL) {
+        return slc_fail(err, SLC_ERR_USAGE, "the plan has %u devices, but none are given",
+                        plan->cpu_groups);
+    }
+    if (plan->threads != plan->cpu_groups * plan->group_threads) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the plan, of %u devices with %u threads, is not one "
+                        "for several",
+                        plan->cpu_groups, plan->group_threads);
+    }
+    SLC_TRY(slc_executor_allocate(&groups_ops, setup, sizeof *groups, &groups, err));
+    status = create_groups(groups, err);
+    if (status != SLC_OK) {
+        destroy_groups(&groups->base);
+        return status;
+    }
+    *executor = &groups->base;
+    return SLC_OK;
 }

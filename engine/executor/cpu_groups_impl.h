@@ -5,6 +5,9 @@
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
 #include "engine/executor/cpu_groups.h"
+#include "engine/executor/exchange.h"
+#include "engine/executor/executor_impl.h"
+#include "engine/executor/group_division.h"
 
 #include <stdatomic.h>
 
@@ -28,7 +31,7 @@ struct slc_cpu_group_worker {
 };
 
 struct slc_cpu_groups {
-    struct slc_cpu_groups_setup setup;
+    struct slc_executor base;
     unsigned order;
     unsigned count;
     unsigned threads; /* of each group */
@@ -51,5 +54,20 @@ enum slc_status slc_cpu_groups_run(struct slc_cpu_groups *groups,
                                    unsigned workers,
                                    slc_team_fn *phase,
                                    struct slc_error *err) SLC_NODISCARD;
+
+/* Operations of the executor: what follows an MTTKRP. */
+enum slc_status slc_cpu_groups_update(struct slc_executor *executor,
+                                      unsigned mode,
+                                      const struct slc_matrix *mttkrp,
+                                      const struct slc_solver *solver,
+                                      const struct slc_update_sums *sums,
+                                      struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_cpu_groups_gather(struct slc_executor *executor,
+                                      unsigned mode,
+                                      struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_cpu_groups_scale(struct slc_executor *executor,
+                                     unsigned mode,
+                                     const double *scale,
+                                     struct slc_error *err) SLC_NODISCARD;
 
 #endif

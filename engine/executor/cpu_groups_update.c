@@ -59,7 +59,7 @@ static void finish_units(void *context, unsigned number, unsigned workers)
     const unsigned d = number / groups->threads;
     const struct slc_group_division *division = &groups->division[groups->mode];
     const struct slc_row_piece *piece = &division->pieces[d];
-    const uint64_t elements = slc_dense_columns_elements(groups->setup.rank);
+    const uint64_t elements = slc_dense_columns_elements(groups->base.setup.plan->request.rank);
     struct slc_cpu_group *group = &groups->group[d];
     struct slc_cpu_group_worker *worker = &groups->workers[number];
     enum slc_status status = SLC_OK;
@@ -72,7 +72,7 @@ static void finish_units(void *context, unsigned number, unsigned workers)
         if (unit >= piece->count) {
             return;
         }
-        if (groups->setup.plan->request.split == SLC_SPLIT_NNZ && groups->count > 1) {
+        if (groups->base.setup.plan->request.split == SLC_SPLIT_NNZ && groups->count > 1) {
             status = reduce_rows(groups, number, &piece->ranges[unit]);
             worker->reduce_ns += slc_clock_ns() - start_ns;
             start_ns = slc_clock_ns();
@@ -81,9 +81,10 @@ static void finish_units(void *context, unsigned number, unsigned workers)
             const uint64_t at = (uint64_t)(piece->ranges - division->units) + unit;
 
             status = slc_dense_update_part(
-                groups->setup.dense, groups->solver, &group->view, &group->factors[groups->mode],
-                piece->ranges[unit].first, piece->ranges[unit].end, number,
-                (double *)groups->columns.data + division->ordinal[at] * elements, &worker->fault);
+                groups->base.setup.dense, groups->solver, &group->view,
+                &group->factors[groups->mode], piece->ranges[unit].first, piece->ranges[unit].end,
+                number, (double *)groups->columns.data + division->ordinal[at] * elements,
+                &worker->fault);
             worker->solve_ns += slc_clock_ns() - start_ns;
         }
     }
@@ -97,7 +98,7 @@ static enum slc_status finish_rows(struct slc_cpu_groups *groups,
 {
     struct slc_matrix *copies[SLC_MAX_DEVICES];
     struct slc_exchange_stats exchanged[SLC_MAX_DEVICES];
-    const struct slc_exchange_job job = {groups->setup.backends, copies,
+    const struct slc_exchange_job job = {groups->base.setup.parts.groups, copies,
                                          groups->division[mode].pieces};
     enum slc_status status;
 
@@ -108,9 +109,7 @@ static enum slc_status finish_rows(struct slc_cpu_groups *groups,
         atomic_store(&groups->group[d].next_unit, 0);
     }
     status = slc_cpu_groups_run(groups, groups->count * groups->threads, finish_units, err);
-    if (status == SLC_OK) {
-        status = slc_exchange_run(groups->exchange, &job, exchanged, err);
-    }
+    SLC_THEN(status, slc_exchange_run(groups->exchange, &job, exchanged, err));
     for (unsigned w = 0; w < groups->count * groups->threads; w++) {
         struct slc_cpu_group_worker *worker = &groups->workers[w];
         struct slc_member_stats *stats = &groups->group[w / groups->threads].stats;
@@ -128,33 +127,40 @@ static enum slc_status finish_rows(struct slc_cpu_groups *groups,
     return status;
 }
 
-enum slc_status slc_cpu_groups_update(struct slc_cpu_groups *groups,
-                                      const struct slc_solver *solver,
+enum slc_status slc_cpu_groups_update(struct slc_executor *executor,
                                       unsigned mode,
+                                      const struct slc_matrix *mttkrp,
+                                      const struct slc_solver *solver,
                                       const struct slc_update_sums *sums,
                                       struct slc_error *err)
 {
+    struct slc_cpu_groups *groups = (struct slc_cpu_groups *)executor;
+
+    (void)mttkrp;
     SLC_TRY(finish_rows(groups, solver, mode, err));
-    slc_dense_columns_join(groups->setup.rank, groups->columns.data,
+    slc_dense_columns_join(executor->setup.plan->request.rank, groups->columns.data,
                            groups->division[mode].unit_count, sums);
     /* All copies are equal: it takes all threads to one of them. */
-    return slc_dense_update_gram(groups->setup.dense, &groups->setup.factors[mode], sums->gram,
+    return slc_dense_update_gram(executor->setup.dense, &executor->setup.factors[mode], sums->gram,
                                  err);
 }
 
 enum slc_status
-slc_cpu_groups_gather(struct slc_cpu_groups *groups, unsigned mode, struct slc_error *err)
+slc_cpu_groups_gather(struct slc_executor *executor, unsigned mode, struct slc_error *err)
 {
-    return finish_rows(groups, NULL, mode, err);
+    return finish_rows((struct slc_cpu_groups *)executor, NULL, mode, err);
 }
 
-enum slc_status slc_cpu_groups_scale(struct slc_cpu_groups *groups,
+enum slc_status slc_cpu_groups_scale(struct slc_executor *executor,
                                      unsigned mode,
                                      const double *scale,
                                      struct slc_error *err)
 {
+    struct slc_cpu_groups *groups = (struct slc_cpu_groups *)executor;
+
     for (unsigned d = 0; d < groups->count; d++) {
-        SLC_TRY(slc_dense_scale(groups->setup.dense, &groups->group[d].factors[mode], scale, err));
+        SLC_TRY(
+            slc_dense_scale(executor->setup.dense, &groups->group[d].factors[mode], scale, err));
     }
     return SLC_OK;
 }

@@ -14,11 +14,11 @@
 
 #include "base/device.h"
 #include "cpu/dense/dense.h"
-#include "engine/executor/cpu_groups.h"
-#include "engine/executor/gpu_group.h"
 #include "engine/plan/plan.h"
 #include "engine/stream/pass_cuts.h"
 #include "engine/stream/stream.h"
+
+struct slc_gpu_group; /* engine/executor/gpu_group.h */
 
 /* What there is to compute with, as far as the plan needs it. Borrowed. */
 struct slc_executor_parts {
@@ -50,6 +50,24 @@ struct slc_executor_pass {
     const volatile int *stop;
     void (*progress)(void *context, uint64_t blocks_done, uint64_t blocks, uint64_t bytes_read);
     void *progress_context;
+};
+
+/*
+ * What one member of a group has done since it was created: a group of CPU workers, or a GPU of
+ * several. Seconds of threads are means over its threads.
+ */
+struct slc_member_stats {
+    uint64_t nnz;           /* that it multiplied */
+    uint64_t bytes;         /* of the blocks these lay in, encoded */
+    double compute_seconds; /* of MTTKRPs, decoding included */
+    double wait_seconds;    /* in passes: for blocks, opening them, and for other devices */
+    double reduce_seconds;  /* adding up what the devices have of its rows (SLC_SPLIT_NNZ) */
+    double solve_seconds;   /* for its rows */
+    uint64_t copied_bytes;  /* factors that were copied to it at the start */
+    double copy_seconds;
+    uint64_t sent_bytes;          /* to the next device */
+    double exchange_seconds;      /* in the ring, but for */
+    double exchange_wait_seconds; /* waiting for a neighbour */
 };
 
 /* What an executor has done since it was created. */

@@ -101,9 +101,7 @@ static enum slc_status divide_modes(struct slc_gpu_group *group, struct slc_erro
             status = slc_group_division_create(group->layouts->reader[plan->mode_layout[n]],
                                                plan->request.split, group->count, dims[n],
                                                group->unit_rows[n], &group->division[n], err);
-            if (status == SLC_OK) {
-                status = join_units(group, n, err);
-            }
+            SLC_THEN(status, join_units(group, n, err));
         }
     }
     return status;
@@ -145,19 +143,13 @@ enum slc_status slc_gpu_group_open(const struct slc_layouts *layouts,
     group->order = slc_reader_info(layouts->reader[0])->order;
     group->count = plan->request.gpu_count;
     status = divide_modes(group, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&group->columns, units * 2 * plan->request.rank * sizeof(double),
-                                   SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&group->places, units * sizeof(uint64_t), SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = open_devices(group, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_stream_attach(stream, plan->request.gpus, group->count, err);
-    }
+    SLC_THEN(status,
+             slc_buffer_create(&group->columns, units * 2 * plan->request.rank * sizeof(double),
+                               SLC_PAGES_SMALL, err));
+    SLC_THEN(status,
+             slc_buffer_create(&group->places, units * sizeof(uint64_t), SLC_PAGES_SMALL, err));
+    SLC_THEN(status, open_devices(group, err));
+    SLC_THEN(status, slc_stream_attach(stream, plan->request.gpus, group->count, err));
     if (status != SLC_OK) {
         slc_gpu_group_close(group);
         return status;
@@ -235,16 +227,6 @@ enum slc_status slc_gpu_group_load(struct slc_gpu_group *group,
 {
     group->factors = factors;
     return slc_gpu_group_run(group, load_device, err);
-}
-
-enum slc_status slc_gpu_group_read(struct slc_gpu_group *group,
-                                   unsigned mode,
-                                   struct slc_matrix *factor,
-                                   struct slc_error *err)
-{
-    struct slc_device *first = group->member[0].device;
-
-    return first->ops->memory.factor_read(first, mode, factor, err);
 }
 
 /* ---- MTTKRP */
@@ -354,9 +336,7 @@ run_pass(struct slc_gpu_group *group, const struct slc_pass *pass, struct slc_er
     enum slc_status status = slc_gpu_group_run(group, begin_device, err);
     enum slc_status ended;
 
-    if (status == SLC_OK) {
-        status = slc_stream_pass(group->stream, pass, err);
-    }
+    SLC_THEN(status, slc_stream_pass(group->stream, pass, err));
     /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
     ended = slc_gpu_group_run(group, end_device, status == SLC_OK ? err : NULL);
     if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
@@ -406,24 +386,6 @@ enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
     return status;
 }
 
-static void read_output(void *context, unsigned d, unsigned count)
-{
-    struct slc_gpu_group *group = context;
-    struct slc_gpu_member *member = &group->member[d];
-    const struct slc_row_piece *rows = &member->rows[group->mode];
-
-    (void)count;
-    (void)member->device->ops->algebra.output_rows(member->device, rows->ranges, rows->count,
-                                                   group->output, &member->fault);
-}
-
-enum slc_status
-slc_gpu_group_output(struct slc_gpu_group *group, struct slc_matrix *output, struct slc_error *err)
-{
-    group->output = output;
-    return slc_gpu_group_run(group, read_output, err);
-}
-
 /* ---- statistics */
 
 void slc_gpu_group_stats(const struct slc_gpu_group *group,
@@ -454,4 +416,84 @@ void slc_gpu_group_sum(const struct slc_gpu_group *group, struct slc_device_stat
         sum->busy_seconds += one.busy_seconds;
         sum->squares += one.squares;
     }
+}
+
+/* ---- as an executor: neither factors nor outputs pass through the host */
+
+static enum slc_status load_factors(struct slc_executor *executor, struct slc_error *err)
+{
+    return slc_gpu_group_load(executor->setup.parts.gpus, executor->setup.factors, err);
+}
+
+static enum slc_status compute_mttkrp(struct slc_executor *executor,
+                                      const struct slc_executor_pass *pass,
+                                      struct slc_error *err)
+{
+    return slc_gpu_group_mttkrp(executor->setup.parts.gpus, pass->mode, pass->stop, pass->progress,
+                                pass->progress_context, err);
+}
+
+static void read_rows(void *context, unsigned d, unsigned count)
+{
+    struct slc_gpu_group *group = context;
+    struct slc_gpu_member *member = &group->member[d];
+    const struct slc_row_piece *rows = &member->rows[group->mode];
+
+    (void)count;
+    (void)member->device->ops->algebra.output_rows(member->device, rows->ranges, rows->count,
+                                                   group->output, &member->fault);
+}
+
+static enum slc_status
+read_output(struct slc_executor *executor, unsigned mode, struct slc_error *err)
+{
+    struct slc_gpu_group *group = executor->setup.parts.gpus;
+    struct slc_matrix output = slc_executor_output(executor, mode);
+
+    group->output = &output;
+    return slc_gpu_group_run(group, read_rows, err);
+}
+
+static enum slc_status
+read_factor(struct slc_executor *executor, unsigned mode, struct slc_error *err)
+{
+    struct slc_device *first = executor->setup.parts.gpus->member[0].device;
+
+    return first->ops->memory.factor_read(first, mode, &executor->setup.factors[mode], err);
+}
+
+static void read_stats(const struct slc_executor *executor, struct slc_executor_stats *stats)
+{
+    const struct slc_gpu_group *gpus = executor->setup.parts.gpus;
+
+    memset(stats, 0, sizeof *stats);
+    stats->members = executor->setup.plan->request.gpu_count;
+    for (unsigned d = 0; d < stats->members; d++) {
+        stats->member[d] = gpus->member[d].stats;
+    }
+    slc_gpu_group_sum(gpus, &stats->gpu);
+}
+
+static const struct slc_executor_ops gpu_group_ops = {.load = load_factors,
+                                                      .mttkrp = compute_mttkrp,
+                                                      .read_output = read_output,
+                                                      .update_rows = slc_gpu_group_update,
+                                                      .scale = slc_gpu_group_scale,
+                                                      .read_factor = read_factor,
+                                                      .stats = read_stats,
+                                                      .destroy = slc_executor_free};
+
+enum slc_status slc_gpu_group_executor_create(const struct slc_executor_setup *setup,
+                                              struct slc_executor **executor,
+                                              struct slc_error *err)
+{
+    const struct slc_plan_request *request = &setup->plan->request;
+
+    if (setup->parts.gpus == NULL || setup->parts.gpu != NULL ||
+        slc_stream_device(setup->stream) != request->gpu ||
+        slc_stream_device_count(setup->stream) != request->gpu_count) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "plan, stream and options have to have the same devices (accelerators)");
+    }
+    return slc_executor_allocate(&gpu_group_ops, setup, sizeof **executor, executor, err);
 }

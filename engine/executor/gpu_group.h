@@ -11,10 +11,8 @@
 #ifndef SLC_ENGINE_GPU_GROUP_H
 #define SLC_ENGINE_GPU_GROUP_H
 
-#include "base/device.h"
-#include "engine/executor/cpu_groups.h"
-
-struct slc_gpu_group;
+#include "engine/executor/exchange.h"
+#include "engine/executor/executor.h"
 
 /*
  * Divides the layouts of the modes that are computed, opens the plan's devices for it and makes
@@ -38,11 +36,6 @@ uint64_t slc_gpu_group_memory_bytes(const struct slc_layouts *layouts, const str
 enum slc_status slc_gpu_group_load(struct slc_gpu_group *group,
                                    const struct slc_matrix *factors,
                                    struct slc_error *err) SLC_NODISCARD;
-/* Brings a factor back, from the first. */
-enum slc_status slc_gpu_group_read(struct slc_gpu_group *group,
-                                   unsigned mode,
-                                   struct slc_matrix *factor,
-                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
  * The MTTKRP of `mode`: each device's output then has the rows it owns, complete. Order: where the
@@ -56,10 +49,6 @@ enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
                                      const volatile int *stop,
                                      void (*progress)(void *, uint64_t, uint64_t, uint64_t),
                                      void *progress_context,
-                                     struct slc_error *err) SLC_NODISCARD;
-/* After it: the output, rows from their owners. */
-enum slc_status slc_gpu_group_output(struct slc_gpu_group *group,
-                                     struct slc_matrix *output,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /* Rows of factor `mode`, of which every device has a copy and each row is new on one device. */
@@ -77,22 +66,6 @@ struct slc_gpu_group_ring {
  */
 enum slc_status slc_gpu_group_exchange(struct slc_gpu_group_ring *ring,
                                        struct slc_error *err) SLC_NODISCARD;
-
-/*
- * After slc_gpu_group_mttkrp: solves for the rows of factor `mode`, each by its owner, and sends
- * them round. Order: the bits of the MTTKRP decide on those of the factor and its sums, in any
- * number of devices. Errors: those of the devices; the factor is then undefined.
- */
-enum slc_status slc_gpu_group_update(struct slc_gpu_group *group,
-                                     unsigned mode,
-                                     const struct slc_solver *solver,
-                                     const struct slc_update_sums *sums,
-                                     struct slc_error *err) SLC_NODISCARD;
-/* Multiplies column r of every copy of a factor by scale[r]. */
-enum slc_status slc_gpu_group_scale(struct slc_gpu_group *group,
-                                    unsigned mode,
-                                    const double *scale,
-                                    struct slc_error *err) SLC_NODISCARD;
 
 /*
  * What a device has done since it was opened, and what all have together. Seconds of computing are

@@ -4,7 +4,9 @@
 
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
+#include "engine/executor/executor_impl.h"
 #include "engine/executor/gpu_group.h"
+#include "engine/executor/group_division.h"
 
 /* One device. */
 struct slc_gpu_member {
@@ -47,5 +49,21 @@ static inline uint64_t slc_gpu_group_row_bytes(const struct slc_plan *plan)
 enum slc_status slc_gpu_group_run(struct slc_gpu_group *group,
                                   slc_team_fn *phase,
                                   struct slc_error *err) SLC_NODISCARD;
+
+/*
+ * Operations of the executor. After an MTTKRP: solves for the rows of factor `mode`, each by its
+ * owner, and sends them round. Order: the bits of the MTTKRP decide on those of the factor and its
+ * sums, in any number of devices. Errors: those of the devices; the factor is then undefined.
+ */
+enum slc_status slc_gpu_group_update(struct slc_executor *executor,
+                                     unsigned mode,
+                                     const struct slc_matrix *mttkrp,
+                                     const struct slc_solver *solver,
+                                     const struct slc_update_sums *sums,
+                                     struct slc_error *err) SLC_NODISCARD;
+enum slc_status slc_gpu_group_scale(struct slc_executor *executor,
+                                    unsigned mode,
+                                    const double *scale,
+                                    struct slc_error *err) SLC_NODISCARD;
 
 #endif

@@ -149,14 +149,17 @@ static void join_columns(struct slc_gpu_group *group, const struct slc_update_su
     }
 }
 
-enum slc_status slc_gpu_group_update(struct slc_gpu_group *group,
+enum slc_status slc_gpu_group_update(struct slc_executor *executor,
                                      unsigned mode,
+                                     const struct slc_matrix *mttkrp,
                                      const struct slc_solver *solver,
                                      const struct slc_update_sums *sums,
                                      struct slc_error *err)
 {
+    struct slc_gpu_group *group = executor->setup.parts.gpus;
     struct slc_device *first = group->member[0].device;
 
+    (void)mttkrp;
     assert(mode == group->mode);
     group->solver = solver;
     SLC_TRY(slc_gpu_group_run(group, solve_rows, err));
@@ -176,11 +179,13 @@ static void scale_device(void *context, unsigned d, unsigned count)
                                              &member->fault);
 }
 
-enum slc_status slc_gpu_group_scale(struct slc_gpu_group *group,
+enum slc_status slc_gpu_group_scale(struct slc_executor *executor,
                                     unsigned mode,
                                     const double *scale,
                                     struct slc_error *err)
 {
+    struct slc_gpu_group *group = executor->setup.parts.gpus;
+
     group->mode = mode;
     group->scale = scale;
     return slc_gpu_group_run(group, scale_device, err);

@@ -46,9 +46,7 @@ enum slc_status slc_replica_load(struct slc_stream *stream,
     slc_replica_shape(info, &shape);
     SLC_TRY(backend->ops->replica_begin(backend, &shape, type, workers, err));
     status = slc_stream_pass(stream, &pass, err);
-    if (status == SLC_OK) {
-        status = backend->ops->replica_end(backend, factors, stop, err);
-    }
+    SLC_THEN(status, backend->ops->replica_end(backend, factors, stop, err));
     if (status != SLC_OK) {
         backend->ops->replica_drop(backend);
     }

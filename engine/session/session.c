@@ -4,6 +4,8 @@
 #include "base/memory/memory.h"
 #include "cpu/cpu.h"
 #include "engine/executor/gpu_executor.h"
+#include "engine/executor/gpu_group.h"
+#include "engine/executor/gpu_group.h"
 #include "engine/planning/planning.h"
 
 #include <string.h>

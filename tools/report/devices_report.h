@@ -6,7 +6,7 @@
 #define SLC_TOOLS_DEVICES_REPORT_H
 
 #include "engine/executor/assign.h"
-#include "engine/executor/cpu_groups.h"
+#include "engine/executor/executor.h"
 #include "storage/manifest/store.h"
 #include "tools/session/session.h"
 

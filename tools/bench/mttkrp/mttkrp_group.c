@@ -273,8 +273,8 @@ static enum slc_status make_copies(struct slc_session *session,
     group->copies_seconds = 0;
     if (copies) {
         SLC_TRY(slc_replica_load(session->stream, session->backend,
-                               slc_reader_info(session->store.reader), group->precision,
-                               session->plan.threads, factors, NULL, err));
+                                 slc_reader_info(session->store.reader), group->precision,
+                                 session->plan.threads, factors, NULL, err));
         group->copies_seconds = slc_seconds_since(start_ns);
     }
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {

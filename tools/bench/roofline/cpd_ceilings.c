@@ -3,6 +3,7 @@
 
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
+#include "engine/executor/gpu_group.h"
 #include "gpu/measure.h"
 #include "tools/bench/device/device.h"
 #include "tools/bench/device/device_summary.h"

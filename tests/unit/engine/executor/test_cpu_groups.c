@@ -4,6 +4,7 @@
  * one device ends all.
  */
 #include "cpu_groups_fixture.h"
+#include "engine/executor/cpu_groups.h"
 
 #include "base/error/fault.h"
 #include "cpu/cpu.h"
@@ -340,8 +341,9 @@ static void check_mttkrp(const struct devices_store *made, enum slc_split split,
     struct slc_plan_request request = devices_request(7, 3, 2);
     struct slc_matrix factors[SLC_MAX_ORDER] = {{0}}, output = {0}, want = {0};
     struct slc_error err = SLC_ERROR_INIT;
-    struct slc_cpu_groups *devices = NULL;
-    struct slc_cpu_groups_setup setup;
+    struct slc_executor *devices = NULL;
+    struct slc_executor_setup setup;
+    struct slc_executor_pass pass = {.mode = mode};
     struct devices_run run;
     double worst = 0.0;
 
@@ -362,17 +364,16 @@ static void check_mttkrp(const struct devices_store *made, enum slc_split split,
             }
         }
         SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, made->tensor.dims[mode], 7, &err), &err);
-        setup = (struct slc_cpu_groups_setup){.layouts = &run.layouts,
-                                              .plan = &run.plan,
-                                              .backends = run.backends,
-                                              .factors = factors,
-                                              .output = &output.buffer,
-                                              .rank = 7};
-        SLC_ASSERT_OK(slc_cpu_groups_create(&setup, &devices, &err), &err);
-        SLC_ASSERT_OK(slc_cpu_groups_load(devices, &err), &err);
-        SLC_ASSERT_OK(slc_cpu_groups_mttkrp(devices, run.stream, mode, NULL, NULL, NULL, &err),
-                      &err);
-        SLC_ASSERT_OK(slc_cpu_groups_gather(devices, mode, &err), &err);
+        setup =
+            (struct slc_executor_setup){.parts = {.groups = run.backends, .layouts = &run.layouts},
+                                        .stream = run.stream,
+                                        .plan = &run.plan,
+                                        .factors = factors,
+                                        .output = &output.buffer};
+        SLC_ASSERT_OK(slc_executor_create(&setup, &devices, &err), &err);
+        SLC_ASSERT_OK(devices->ops->load(devices, &err), &err);
+        SLC_ASSERT_OK(devices->ops->mttkrp(devices, &pass, &err), &err);
+        SLC_ASSERT_OK(devices->ops->read_output(devices, mode, &err), &err);
         for (unsigned d = 1; d < devices_count; d++) {
             for (unsigned n = 0; n < made->tensor.order; n++) {
                 CU_ASSERT_EQUAL(memcmp(slc_cpu_groups_factor(devices, d, n)->buffer.data,
@@ -381,7 +382,7 @@ static void check_mttkrp(const struct devices_store *made, enum slc_split split,
                                 0);
             }
         }
-        slc_cpu_groups_destroy(devices);
+        slc_executor_destroy(devices);
         devices_run_close(&run);
         if (devices_count == 1) {
             want = output;

@@ -9,6 +9,7 @@
 
 #include "base/error/fault.h"
 #include "engine/executor/gpu_group.h"
+#include "engine/executor/group_division.h"
 #include "engine/planning/planning.h"
 #include "slc_test.h"
 
@@ -246,6 +247,9 @@ static void test_outputs(void)
             group_request(count, n < 3 ? SLC_SPLIT_PARTITIONS : SLC_SPLIT_NNZ);
         struct slc_matrix factors[3], output;
         struct slc_error err = SLC_ERROR_INIT;
+        const struct slc_executor_pass pass = {.mode = mode};
+        struct slc_executor_setup setup;
+        struct slc_executor *executor;
         double largest, wrong = 0.0;
         struct group_run run;
 
@@ -261,9 +265,16 @@ static void test_outputs(void)
             }
         }
         SLC_ASSERT_OK(slc_matrix_create(&output, SLC_F64, dims[mode], RANK, &err), &err);
-        SLC_ASSERT_OK(slc_gpu_group_load(run.group, factors, &err), &err);
-        SLC_ASSERT_OK(slc_gpu_group_mttkrp(run.group, mode, NULL, NULL, NULL, &err), &err);
-        SLC_ASSERT_OK(slc_gpu_group_output(run.group, &output, &err), &err);
+        setup = (struct slc_executor_setup){.parts = {.gpus = run.group},
+                                            .stream = run.stream,
+                                            .plan = &run.plan,
+                                            .factors = factors,
+                                            .output = &output.buffer};
+        SLC_ASSERT_OK(slc_executor_create(&setup, &executor, &err), &err);
+        SLC_ASSERT_OK(executor->ops->load(executor, &err), &err);
+        SLC_ASSERT_OK(executor->ops->mttkrp(executor, &pass, &err), &err);
+        SLC_ASSERT_OK(executor->ops->read_output(executor, mode, &err), &err);
+        slc_executor_destroy(executor);
         largest = take_away(factors, mode, &output);
         for (uint64_t i = 0; i < dims[mode] * RANK; i++) {
             wrong = fmax(wrong, fabs(slc_matrix_get(&output, i / RANK, (uint32_t)(i % RANK))));
