@@ -91,15 +91,9 @@ static enum slc_status open_memory(struct slc_gpu *gpu, struct slc_error *err)
 
     SLC_GPU_TRY(cudaSetDevice(gpu->ordinal), err);
     status = slc_gpu_memory_take(&gpu->problem, &gpu->memory, err);
-    if (status == SLC_OK) {
-        status = open_streams(gpu, err);
-    }
-    if (status == SLC_OK) {
-        status = clear_factors(gpu, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_gpu_layouts_write(gpu, layouts, err);
-    }
+    SLC_THEN(status, open_streams(gpu, err));
+    SLC_THEN(status, clear_factors(gpu, err));
+    SLC_THEN(status, slc_gpu_layouts_write(gpu, layouts, err));
     gpu->problem.layouts = nullptr;
     return status;
 }

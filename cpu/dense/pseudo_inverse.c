@@ -158,12 +158,8 @@ slc_pseudo_inverse(struct slc_matrix *matrix, uint32_t *independent, struct slc_
     struct inverse work = {.memory = SLC_BUFFER_INIT};
     enum slc_status status = inverse_create(&work, matrix->cols, err);
 
-    if (status == SLC_OK) {
-        status = triangle(&work, matrix, err);
-    }
-    if (status == SLC_OK) {
-        status = decompose(&work, matrix->rows, independent, err);
-    }
+    SLC_THEN(status, triangle(&work, matrix, err));
+    SLC_THEN(status, decompose(&work, matrix->rows, independent, err));
     if (status == SLC_OK) {
         replace_rows(&work, matrix);
     }

@@ -310,9 +310,7 @@ enum slc_status slc_ttm_next(const struct slc_ttm_job *job,
     double *rows;
 
     assert(slc_ttm_has_room(output) && output->pitch == matrix->pitch);
-    if (status == SLC_OK) {
-        status = next_runs(job, tile, output, &fibers, err);
-    }
+    SLC_THEN(status, next_runs(job, tile, output, &fibers, err));
     if (status != SLC_OK) {
         return status;
     }

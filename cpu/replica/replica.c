@@ -156,13 +156,9 @@ enum slc_status slc_replica_begin(struct slc_replica *replica,
     atomic_store(&replica->loaded, 0);
     bytes = shape->nnz * replica->record_bytes;
     status = slc_buffer_create(&replica->records, bytes, SLC_PAGES_HUGE, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&replica->sorted, bytes, SLC_PAGES_HUGE, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&replica->scratch, slc_replica_sort_bytes() * workers,
-                                   SLC_PAGES_HUGE, err);
-    }
+    SLC_THEN(status, slc_buffer_create(&replica->sorted, bytes, SLC_PAGES_HUGE, err));
+    SLC_THEN(status, slc_buffer_create(&replica->scratch, slc_replica_sort_bytes() * workers,
+                                       SLC_PAGES_HUGE, err));
     replica->begun = status == SLC_OK;
     if (status != SLC_OK) {
         slc_replica_drop(replica);
@@ -260,9 +256,7 @@ enum slc_status slc_replica_end(struct slc_replica *replica,
     }
     for (unsigned m = 0; m < replica->shape.order && status == SLC_OK; m++) {
         status = check_stop(stop, m, replica->shape.order, err);
-        if (status == SLC_OK) {
-            status = build_mode(replica, m, tried_by, err);
-        }
+        SLC_THEN(status, build_mode(replica, m, tried_by, err));
     }
     if (status != SLC_OK) {
         slc_replica_drop(replica);

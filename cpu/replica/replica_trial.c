@@ -51,9 +51,7 @@ try_form(struct trial *trial, struct slc_replica_candidate *candidate, struct sl
 
     trial->form.varying = candidate->varying;
     status = slc_replica_write_chunks(trial->cpu->replica, trial->cpu->job.mode, &trial->form, err);
-    if (status == SLC_OK) {
-        status = slc_team_run(workers, compute_share, trial, err);
-    }
+    SLC_THEN(status, slc_team_run(workers, compute_share, trial, err));
     candidate->cost = 0;
     for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
         candidate->cost += (double)trial->worker_ns[w];

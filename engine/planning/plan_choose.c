@@ -102,9 +102,7 @@ static enum slc_status insist_on_fused(const struct slc_layouts *layouts,
 
     simple.copies = SLC_COPIES_NEVER;
     status = slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
-    if (status == SLC_OK) {
-        status = slc_plan_choose_fused(layouts, request, 0, plan, layout_count, &reason, err);
-    }
+    SLC_THEN(status, slc_plan_choose_fused(layouts, request, 0, plan, layout_count, &reason, err));
     if (status == SLC_OK &&
         choose_plain(layouts, &simple, &plain, &plain_layouts, NULL) == SLC_OK) {
         plan->fusion.other_read_bytes = plain.iteration_read_bytes;

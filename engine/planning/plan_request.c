@@ -179,8 +179,6 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                         "auto");
     }
     status = check_share(request, err);
-    if (status == SLC_OK) {
-        status = check_gpu(request, err);
-    }
+    SLC_THEN(status, check_gpu(request, err));
     return status == SLC_OK ? check_devices(request, err) : status;
 }

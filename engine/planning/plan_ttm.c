@@ -68,9 +68,7 @@ plan_with_device(struct planning *planning, struct slc_plan *plan, struct slc_er
     uint64_t minimum, left;
 
     memset(plan, 0, sizeof *plan);
-    if (status == SLC_OK) {
-        status = plan_for_lanes(planning, plan, err);
-    }
+    SLC_THEN(status, plan_for_lanes(planning, plan, err));
     plan->gpu = least;
     if (status != SLC_OK) {
         return status;
@@ -133,9 +131,7 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
             SLC_MAX_THREADS - slc_max_u64(request->streams, 1));
     }
     status = slc_plan_check_request(info, &planning.request, err);
-    if (status == SLC_OK) {
-        status = make_plan(&planning, plan, err);
-    }
+    SLC_THEN(status, make_plan(&planning, plan, err));
     if (status == SLC_OK) {
         const struct slc_matrix shape =
             slc_plan_matrix(request->precision, info->dims[request->mode], request->rank);

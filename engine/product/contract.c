@@ -303,13 +303,10 @@ enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_erro
         status = take_vector(run, k, err);
         run->job.vector[k] = run->vectors[k].buffer.data;
     }
-    if (status == SLC_OK) {
-        status = read_labels(run, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&run->memory, run->workers * slc_contract_tile_bytes(&run->job),
-                                   SLC_PAGES_SMALL, err);
-    }
+    SLC_THEN(status, read_labels(run, err));
+    SLC_THEN(status,
+             slc_buffer_create(&run->memory, run->workers * slc_contract_tile_bytes(&run->job),
+                               SLC_PAGES_SMALL, err));
     return status == SLC_OK ? open_products(run, err) : status;
 }
 
@@ -411,12 +408,8 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
         return SLC_OK;
     }
     status = slc_contract_start(c, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&c->sums, sums_bytes(c), SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_contract_scan(c, &steps, err);
-    }
+    SLC_THEN(status, slc_buffer_create(&c->sums, sums_bytes(c), SLC_PAGES_SMALL, err));
+    SLC_THEN(status, slc_contract_scan(c, &steps, err));
     for (uint64_t t = 0; t < c->info->tile_count && status == SLC_OK; t++) {
         c->report->scalar += ((const double *)c->sums.data)[t];
     }
@@ -540,10 +533,8 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
         if (keeps_order && !c->options->sort) {
             status = slc_contract_fits_ordered(c, &layout, &c->report->ordered, err);
         }
-        if (status == SLC_OK) {
-            status = c->report->ordered ? slc_contract_ordered(c, &layout, err)
-                                        : slc_contract_sorted(c, err);
-        }
+        SLC_THEN(status, c->report->ordered ? slc_contract_ordered(c, &layout, err)
+                                            : slc_contract_sorted(c, err));
     }
     c->report->threads = c->threads;
     c->report->workers = c->workers;

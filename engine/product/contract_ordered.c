@@ -287,19 +287,18 @@ static enum slc_status finish_store(struct ordering *ordering, struct slc_error 
     status = slc_writer_finish(writer, &report->summary, err);
     report->write_seconds += slc_seconds_since(start_ns);
     (void)snprintf(origin.source, sizeof origin.source, "%s", run->options->store);
-    if (status == SLC_OK) {
-        status = slc_build_manifest_write(
-            &(struct slc_build_manifest){.files = ordering->folder.files,
-                                         .folder = ordering->folder.part,
-                                         .order = ordering->layout->order,
-                                         .dims = run->report->dims,
-                                         .codec = run->options->codec,
-                                         .duplicates = SLC_DUPLICATES_SUM,
-                                         .attach = run->options->names ? slc_names_carry : NULL,
-                                         .attached = &run->names,
-                                         .report = report},
-            &origin, err);
-    }
+    SLC_THEN(status, slc_build_manifest_write(
+                         &(struct slc_build_manifest){
+                             .files = ordering->folder.files,
+                             .folder = ordering->folder.part,
+                             .order = ordering->layout->order,
+                             .dims = run->report->dims,
+                             .codec = run->options->codec,
+                             .duplicates = SLC_DUPLICATES_SUM,
+                             .attach = run->options->names ? slc_names_carry : NULL,
+                             .attached = &run->names,
+                             .report = report},
+                         &origin, err));
     if (status == SLC_OK && run->options->publishing != NULL) {
         run->options->publishing();
     }
@@ -328,25 +327,14 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
         return SLC_OK;
     }
     status = slc_contract_start(run, err);
-    if (status == SLC_OK) {
-        status = slc_build_folder_begin(&ordering.folder, run->store.files, run->options->output,
-                                        run->options->overwrite, false, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_key_tables_init(&ordering.tables, layout, err);
-    }
-    if (status == SLC_OK) {
-        status = take_pieces(&ordering, err);
-    }
-    if (status == SLC_OK) {
-        status = open_output(&ordering, err);
-    }
-    if (status == SLC_OK) {
-        status = scan_tiles(&ordering, err);
-    }
-    if (status == SLC_OK) {
-        status = finish_store(&ordering, err);
-    }
+    SLC_THEN(status,
+             slc_build_folder_begin(&ordering.folder, run->store.files, run->options->output,
+                                    run->options->overwrite, false, err));
+    SLC_THEN(status, slc_key_tables_init(&ordering.tables, layout, err));
+    SLC_THEN(status, take_pieces(&ordering, err));
+    SLC_THEN(status, open_output(&ordering, err));
+    SLC_THEN(status, scan_tiles(&ordering, err));
+    SLC_THEN(status, finish_store(&ordering, err));
     release_memory(&ordering);
     return status;
 }

@@ -191,18 +191,10 @@ enum slc_status slc_contract_sorted(struct slc_contract_run *run, struct slc_err
     if (run->options->dry_run) {
         return status;
     }
-    if (status == SLC_OK) {
-        status = slc_contract_start(run, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_builder_create(&build, run->job.kept_count, &sorting.builder, err);
-    }
-    if (status == SLC_OK) {
-        status = give_sample(&sorting, err);
-    }
-    if (status == SLC_OK) {
-        status = scan_tiles(&sorting, err);
-    }
+    SLC_THEN(status, slc_contract_start(run, err));
+    SLC_THEN(status, slc_builder_create(&build, run->job.kept_count, &sorting.builder, err));
+    SLC_THEN(status, give_sample(&sorting, err));
+    SLC_THEN(status, scan_tiles(&sorting, err));
     if (status != SLC_OK) {
         slc_builder_abandon(sorting.builder);
         return status;

@@ -304,9 +304,8 @@ enum slc_status slc_contract_tile(const struct slc_contraction *contraction,
     entries.values = work.sums;
     while (status == SLC_OK && terms.count > 0) {
         status = next_terms(&work, &terms, err);
-        if (status == SLC_OK) {
-            status = terms.count > 0 ? append_terms(&work, &terms, err) : close_run(&work, err);
-        }
+        SLC_THEN(status,
+                 terms.count > 0 ? append_terms(&work, &terms, err) : close_run(&work, err));
         if (status == SLC_OK && work.count > 0 &&
             (terms.count == 0 || ROWS - work.count <= CHUNK_NNZ)) {
             entries.count = work.count;

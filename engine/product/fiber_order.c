@@ -95,10 +95,8 @@ open_made(struct slc_fiber_order *order, uint64_t memory_bytes, struct slc_error
         "another run is writing this output: wait until it is done, or name another", &order->lock,
         &taken, err);
 
-    if (status == SLC_OK) {
-        status = slc_store_open_within(order->store->files, order->path, memory_bytes, &order->made,
-                                       err);
-    }
+    SLC_THEN(status, slc_store_open_within(order->store->files, order->path, memory_bytes,
+                                           &order->made, err));
     if (status != SLC_OK && !taken) {
         /* The first fault is told. */
         const enum slc_status left = slc_folder_remove(files, order->path, NULL);

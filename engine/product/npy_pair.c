@@ -125,12 +125,8 @@ enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
     status = pair->folder != NULL
                  ? make_paths(pair, err)
                  : slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a result");
-    if (status == SLC_OK) {
-        status = make_folder(pair, err);
-    }
-    if (status == SLC_OK) {
-        status = lock_folder(pair, err);
-    }
+    SLC_THEN(status, make_folder(pair, err));
+    SLC_THEN(status, lock_folder(pair, err));
     for (unsigned f = 0; f < FILES && status == SLC_OK; f++) {
         status = open_ring(pair, f, options, err);
     }
@@ -257,9 +253,7 @@ enum slc_status slc_npy_pair_publish(struct slc_npy_pair *pair, struct slc_error
         status = slc_output_ring_publish(pair->ring[published], err);
         published += status == SLC_OK;
     }
-    if (status == SLC_OK) {
-        status = sync_names(pair, err);
-    }
+    SLC_THEN(status, sync_names(pair, err));
     if (status != SLC_OK) {
         roll_back(pair, moved, published);
         return status;

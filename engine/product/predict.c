@@ -134,10 +134,9 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     slc_input_info(predict->input, &predict->info);
     status =
         slc_input_next(predict->input, piece->buffer.data, SLC_PIECE_BYTES, &piece->bytes, err);
-    if (status == SLC_OK) {
-        status = slc_text_sniff(piece->buffer.data, piece->bytes, slc_input_at_end(predict->input),
-                                options->dialect, &predict->header, err);
-    }
+    SLC_THEN(status,
+             slc_text_sniff(piece->buffer.data, piece->bytes, slc_input_at_end(predict->input),
+                            options->dialect, &predict->header, err));
     if (status != SLC_OK) {
         return blame_input(predict, status, err);
     }
@@ -408,10 +407,8 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
         }
         return parsed;
     }
-    if (status == SLC_OK) {
-        status = slc_team_for(predict->options->threads, predict->rows.count, GRAIN_ROWS,
-                              compute_rows, predict, err);
-    }
+    SLC_THEN(status, slc_team_for(predict->options->threads, predict->rows.count, GRAIN_ROWS,
+                                  compute_rows, predict, err));
     if (status == SLC_OK) {
         add_errors(predict);
     }
@@ -516,9 +513,7 @@ static enum slc_status all_rows(struct predict *predict, struct slc_error *err)
             status = slc_row_source_next(predict->source, piece, err);
         }
     }
-    if (status == SLC_OK) {
-        status = slc_input_check(predict->input, err);
-    }
+    SLC_THEN(status, slc_input_check(predict->input, err));
     if (status == SLC_OK && predict->header.has_nnz &&
         predict->header.nnz != predict->report->rows) {
         status =
@@ -541,18 +536,10 @@ enum slc_status slc_predict(const struct slc_predict_options *options,
 
     memset(report, 0, sizeof *report);
     status = take_memory(&predict, err);
-    if (status == SLC_OK) {
-        status = open_input(&predict, err);
-    }
-    if (status == SLC_OK) {
-        status = settle_base(&predict, err);
-    }
-    if (status == SLC_OK) {
-        status = begin_output(&predict, err);
-    }
-    if (status == SLC_OK) {
-        status = all_rows(&predict, err);
-    }
+    SLC_THEN(status, open_input(&predict, err));
+    SLC_THEN(status, settle_base(&predict, err));
+    SLC_THEN(status, begin_output(&predict, err));
+    SLC_THEN(status, all_rows(&predict, err));
     if (status == SLC_OK) {
         status = end_output(&predict, err);
     } else {

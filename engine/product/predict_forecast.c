@@ -101,10 +101,9 @@ enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
         f->decoder_bytes = info.memory_bytes;
         status = slc_buffer_create(&piece.buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err);
     }
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&memory, (order + UINT64_C(1)) * BATCH_ROWS * sizeof(uint64_t),
-                                   SLC_PAGES_SMALL, err);
-    }
+    SLC_THEN(status,
+             slc_buffer_create(&memory, (order + UINT64_C(1)) * BATCH_ROWS * sizeof(uint64_t),
+                               SLC_PAGES_SMALL, err));
     if (status == SLC_OK) {
         start_ns = slc_clock_thread_ns();
         status = slc_input_next(input, piece.buffer.data, SLC_PIECE_BYTES, &piece.bytes, err);

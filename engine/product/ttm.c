@@ -256,9 +256,7 @@ static enum slc_status put_piece(struct run *run,
     if (before) {
         status = put_carried(run, worker, first - 1, worker->carried_coords, worker->carried, err);
     }
-    if (status == SLC_OK) {
-        status = put_coords(run, worker, first, piece, from, piece->complete, err);
-    }
+    SLC_THEN(status, put_coords(run, worker, first, piece, from, piece->complete, err));
     return status == SLC_OK ? put_rows(run, worker, first, piece->complete - from,
                                        piece->rows + from * piece->pitch, piece->pitch, err)
                             : status;
@@ -308,9 +306,7 @@ static enum slc_status put_fibers(struct run *run,
         if (at_end) {
             break;
         }
-        if (status == SLC_OK) {
-            status = slc_products_more(run->products, number, fibers, err);
-        }
+        SLC_THEN(status, slc_products_more(run->products, number, fibers, err));
     }
     return status;
 }
@@ -340,9 +336,7 @@ static enum slc_status multiply_here(struct run *run,
             status = wait_turn(run, worker, tile->ordinal, err);
             in_turn = status == SLC_OK;
         }
-        if (status == SLC_OK) {
-            status = put_output(run, worker, output, false, err);
-        }
+        SLC_THEN(status, put_output(run, worker, output, false, err));
         start_ns = slc_clock_ns();
     }
     *busy_ns += slc_clock_ns() - start_ns;
@@ -510,12 +504,8 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
         status = open_products(&run, stream, err);
         report->device_refused = status != SLC_OK;
     }
-    if (status == SLC_OK) {
-        status = slc_npy_pair_create(&output, &run.pair, err);
-    }
-    if (status == SLC_OK) {
-        status = multiply_layout(&run, stream, err);
-    }
+    SLC_THEN(status, slc_npy_pair_create(&output, &run.pair, err));
+    SLC_THEN(status, multiply_layout(&run, stream, err));
     for (unsigned w = 0; run.workers != NULL && w < options->workers; w++) {
         report->turn_seconds += (double)run.workers[w].turn_ns * 1e-9;
     }
@@ -524,9 +514,7 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
         slc_products_report(run.products, &report->products);
     }
     release_memory(&run);
-    if (status == SLC_OK) {
-        status = slc_npy_pair_finish(run.pair, report->fibers, err);
-    }
+    SLC_THEN(status, slc_npy_pair_finish(run.pair, report->fibers, err));
     if (run.pair != NULL) {
         slc_npy_pair_stats(run.pair, &report->output);
     }

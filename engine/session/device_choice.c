@@ -223,9 +223,8 @@ static enum slc_status make_devices(const struct slc_device_wish *wish,
             parts += wish->number[e] == wish->number[d];
         }
         status = part_of_memory(set->maker, chip, set->ordinals[d], parts, &bytes, err);
-        if (status == SLC_OK) {
-            status = make_device(set->maker, chip, set->ordinals[d], bytes, &set->devices[d], err);
-        }
+        SLC_THEN(status,
+                 make_device(set->maker, chip, set->ordinals[d], bytes, &set->devices[d], err));
         set->count += status == SLC_OK;
     }
     if (status != SLC_OK) {

@@ -36,9 +36,7 @@ enum slc_status slc_session_mttkrp(struct slc_session *session,
 
     pass->choice = session->plan.choices[pass->mode];
     pass->hybrid[pass->mode].wish = session->plan.request.hybrid;
-    if (status == SLC_OK) {
-        status = run_pass(executor, pass, err);
-    }
+    SLC_THEN(status, run_pass(executor, pass, err));
     slc_executor_destroy(executor);
     return status;
 }

@@ -163,16 +163,10 @@ enum slc_status slc_core_consistency(const struct slc_store *store,
     for (unsigned n = 0; n < pass.order && status == SLC_OK; n++) {
         status = invert_factor(store, n, lambda, &factors[n], &report->independent[n], err);
     }
-    if (status == SLC_OK) {
-        status = take_memory(&pass, options->workers, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_tile_stream_run(options->stream, store->reader, options->workers,
-                                     options->stream_bytes, &steps, err);
-    }
-    if (status == SLC_OK) {
-        status = judge_core(&pass, report, err);
-    }
+    SLC_THEN(status, take_memory(&pass, options->workers, err));
+    SLC_THEN(status, slc_tile_stream_run(options->stream, store->reader, options->workers,
+                                         options->stream_bytes, &steps, err));
+    SLC_THEN(status, judge_core(&pass, report, err));
     slc_buffer_destroy(&pass.memory);
     return status;
 }

@@ -365,9 +365,7 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
         return status;
     }
     status = measure_fit(state, &report.fit, err);
-    if (status == SLC_OK) {
-        status = cp_holdout_judge(state, err);
-    }
+    SLC_THEN(status, cp_holdout_judge(state, err));
     if (status != SLC_OK) {
         return status;
     }
@@ -441,21 +439,13 @@ static enum slc_status begin_run(struct cp_state *state, struct slc_error *err)
     bool resumed = false;
     enum slc_status status = cp_state_create(state, err);
 
-    if (status == SLC_OK) {
-        status = cp_holdout_begin(state, err);
-    }
-    if (status == SLC_OK) {
-        status = cp_resume(state, &resumed, err);
-    }
+    SLC_THEN(status, cp_holdout_begin(state, err));
+    SLC_THEN(status, cp_resume(state, &resumed, err));
     if (status == SLC_OK && !resumed) {
         status = cp_start(state, err);
     }
-    if (status == SLC_OK) {
-        status = start_executor(state, err);
-    }
-    if (status == SLC_OK) {
-        status = cp_checkpoint_start(state, err);
-    }
+    SLC_THEN(status, start_executor(state, err));
+    SLC_THEN(status, cp_checkpoint_start(state, err));
     state->result->times.init += slc_seconds_since(state->start_ns);
     state->result->reason = SLC_STOP_ITERATIONS;
     return status;
@@ -510,15 +500,9 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
             return status;
         }
     }
-    if (status == SLC_OK) {
-        status = cp_checkpoint_last(state, err);
-    }
-    if (status == SLC_OK) {
-        status = finish_executor(state, err);
-    }
-    if (status == SLC_OK) {
-        status = cp_holdout_judge(state, err);
-    }
+    SLC_THEN(status, cp_checkpoint_last(state, err));
+    SLC_THEN(status, finish_executor(state, err));
+    SLC_THEN(status, cp_holdout_judge(state, err));
     return status == SLC_OK ? cp_finish(state, err) : status;
 }
 

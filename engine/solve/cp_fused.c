@@ -41,9 +41,7 @@ enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err)
             ranges_max = state->ranges[n].count > ranges_max ? state->ranges[n].count : ranges_max;
         }
     }
-    if (status == SLC_OK) {
-        status = slc_cpu_backend_create(&state->second_backend, err);
-    }
+    SLC_THEN(status, slc_cpu_backend_create(&state->second_backend, err));
     if (status == SLC_OK) {
         status = slc_matrix_create(&output, plan->request.precision, rows_max, state->rank, err);
         state->second_output = output.buffer;

@@ -236,12 +236,8 @@ enum slc_status cp_resume(struct cp_state *state, bool *resumed, struct slc_erro
     reader = slc_checkpoint_found(state->options->checkpoint);
     if (status == SLC_OK && reader != NULL) {
         status = slc_cp_saved_read(reader, theirs, &saved, err);
-        if (status == SLC_OK) {
-            status = cp_identity_compare(state->identity, theirs, err);
-        }
-        if (status == SLC_OK) {
-            status = load_checkpoint(state, reader, &saved, err);
-        }
+        SLC_THEN(status, cp_identity_compare(state->identity, theirs, err));
+        SLC_THEN(status, load_checkpoint(state, reader, &saved, err));
         if (status == SLC_OK) {
             *resumed = true;
             report_resume(state, &saved);

@@ -78,9 +78,7 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
            jobs->second_job->conflict != SLC_CONFLICT_REPLICA);
     SLC_TRY(jobs->first->ops->mttkrp_begin(jobs->first, jobs->first_job, err));
     status = jobs->second->ops->mttkrp_begin(jobs->second, &second, err);
-    if (status == SLC_OK) {
-        status = slc_pass_in_parts(stream, &pass, jobs->ranges->count, jobs->cuts, err);
-    }
+    SLC_THEN(status, slc_pass_in_parts(stream, &pass, jobs->ranges->count, jobs->cuts, err));
     if (status != SLC_OK) {
         /* The outputs are incomplete whatever the ends say, and the second may not have begun. */
         (void)jobs->first->ops->mttkrp_end(jobs->first, NULL);

@@ -196,21 +196,15 @@ static enum slc_status open_parts(struct slc_stream *stream,
     };
     enum slc_status status = make_tables(stream, layouts, err);
 
-    if (status == SLC_OK) {
-        status = make_cache(stream, plan, err);
-    }
+    SLC_THEN(status, make_cache(stream, plan, err));
     /* Of any layout: each pass binds them to its own. */
     for (unsigned w = 0; status == SLC_OK && w < stream->worker_count; w++) {
         status = slc_decoder_create(stream->layouts[0].info, plan->request.precision,
                                     &stream->workers[w].decoder, err);
-        if (status == SLC_OK) {
-            status =
-                slc_tile_rows_create(&stream->workers[w].rows, stream->layouts[0].info->order, err);
-        }
+        SLC_THEN(status, slc_tile_rows_create(&stream->workers[w].rows,
+                                              stream->layouts[0].info->order, err));
     }
-    if (status == SLC_OK) {
-        status = slc_ring_create(plan->slot_count, &stream->ring, err);
-    }
+    SLC_THEN(status, slc_ring_create(plan->slot_count, &stream->ring, err));
     for (unsigned l = 0; l < layouts->count; l++) {
         paths[l] = slc_reader_path(layouts->reader[l]);
     }
@@ -547,10 +541,8 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
     if (stream->feeds && stream->hybrid == NULL) {
         status = slc_stream_feed_residents(stream, &fault);
     }
-    if (status == SLC_OK) {
-        status =
-            slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault);
-    }
+    SLC_THEN(status,
+             slc_thread_start(&reader, slc_stream_reader_run, stream, "the reader thread", &fault));
     if (status != SLC_OK) {
         slc_ring_abort(stream->ring, &fault);
     } else {

@@ -181,9 +181,7 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
     worker->chunks_nnz = 0;
     worker->timed_ns = 0;
     worker->timed_nnz = 0;
-    if (status == SLC_OK) {
-        status = consume_tile(stream, number, range, fn, fault);
-    }
+    SLC_THEN(status, consume_tile(stream, number, range, fn, fault));
     if (status == SLC_OK && block->slot != SLC_NO_SLOT &&
         slc_io_check(stream->io, &stream->requests[block->slot], fault) != SLC_OK) {
         status = fault->status;

@@ -189,9 +189,7 @@ static enum slc_status hand_over_arrived(struct slc_stream *stream,
     if (status == SLC_OK && (copy->slot != SLC_NO_SLOT || copy->buffer != SLC_FEED_NO_BUFFER)) {
         note_copy(feed, copy);
     }
-    if (status == SLC_OK) {
-        status = slc_stream_feed_settle(stream, feed, false, fault);
-    }
+    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);
     return status;
 }
@@ -216,10 +214,8 @@ enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
         status = slc_stream_check_arrived(stream, slot, number_of_block, fault);
         view = stream->slot_blocks[slot].view;
     }
-    if (status == SLC_OK) {
-        status =
-            slc_describe_block(worker->decoder, &view, worker_tiles(stream, number), &block, fault);
-    }
+    SLC_THEN(status, slc_describe_block(worker->decoder, &view, worker_tiles(stream, number),
+                                        &block, fault));
     described_ns = slc_clock_ns();
     worker->decode_ns += described_ns - start_ns;
     if (status != SLC_OK) {
@@ -264,9 +260,7 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
     pthread_mutex_lock(&feed->mutex);
     status = feed->device->ops->job.resident(feed->device, stream->layout->keep[block], fault);
     feed->gathered = true;
-    if (status == SLC_OK) {
-        status = slc_stream_feed_settle(stream, feed, false, fault);
-    }
+    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);
     return status;
 }
@@ -308,10 +302,8 @@ static enum slc_status feed_cached(struct slc_stream *stream,
         slc_block_open(stream->layout->reader, number_of_block,
                        slc_stream_cache_place(stream, number_of_block), true, &view, fault);
 
-    if (status == SLC_OK) {
-        status =
-            slc_describe_block(worker->decoder, &view, worker_tiles(stream, number), &block, fault);
-    }
+    SLC_THEN(status, slc_describe_block(worker->decoder, &view, worker_tiles(stream, number),
+                                        &block, fault));
     described_ns = slc_clock_ns();
     worker->decode_ns += described_ns - start_ns;
     if (status != SLC_OK) {
@@ -320,9 +312,7 @@ static enum slc_status feed_cached(struct slc_stream *stream,
     atomic_fetch_add(&stream->bytes_cached, view.entry.padded_bytes);
     pthread_mutex_lock(&feed->mutex);
     status = hand_over(stream, &block, &ticket, fault);
-    if (status == SLC_OK) {
-        status = slc_stream_feed_settle(stream, feed, false, fault);
-    }
+    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);
     worker->compute_ns += slc_clock_ns() - described_ns;
     return status;
@@ -359,9 +349,7 @@ static enum slc_status rest_by(struct slc_stream *stream,
         status = feed->device->ops->job.flush(feed->device, fault);
     }
     *worked = wait && feed->count > 0;
-    if (status == SLC_OK) {
-        status = slc_stream_feed_settle(stream, feed, wait, fault);
-    }
+    SLC_THEN(status, slc_stream_feed_settle(stream, feed, wait, fault));
     pthread_mutex_unlock(&feed->mutex);
     return status;
 }

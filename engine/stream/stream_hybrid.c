@@ -225,9 +225,7 @@ static enum slc_status see_to_device(struct slc_stream *stream,
 
     *found = false;
     /* In this order: when all is seen to be computed no slot is left with it. */
-    if (status == SLC_OK) {
-        status = slc_stream_feed_settle(stream, feed, false, fault);
-    }
+    SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
     if (status != SLC_OK) {
         return status;
     }

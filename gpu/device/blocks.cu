@@ -125,9 +125,7 @@ static enum slc_status enqueue_block(struct slc_gpu *gpu,
     if (gpu->filling != nullptr && !fits(gpu, gpu->filling, block, kept)) {
         status = slc_gpu_slot_launch(gpu, err);
     }
-    if (status == SLC_OK) {
-        status = slc_gpu_slot_fill(gpu, &slot, err);
-    }
+    SLC_THEN(status, slc_gpu_slot_fill(gpu, &slot, err));
     if (status != SLC_OK) {
         return status;
     }
@@ -155,9 +153,7 @@ enum slc_status slc_gpu_block(struct slc_device *device,
     }
     if (status == SLC_OK && block->tile_count > 0) {
         status = check_block(gpu, block, err);
-        if (status == SLC_OK) {
-            status = enqueue_block(gpu, block, keep, ticket, err);
-        }
+        SLC_THEN(status, enqueue_block(gpu, block, keep, ticket, err));
     }
     return slc_gpu_leave_job(gpu, status);
 }
@@ -167,12 +163,8 @@ enum slc_status slc_gpu_flush(struct slc_device *device, struct slc_error *err)
     struct slc_gpu *gpu = slc_gpu_of(device);
     enum slc_status status = slc_gpu_enter_job(gpu, err);
 
-    if (status == SLC_OK) {
-        status = slc_gpu_slot_launch(gpu, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_gpu_residents_launch(gpu, err);
-    }
+    SLC_THEN(status, slc_gpu_slot_launch(gpu, err));
+    SLC_THEN(status, slc_gpu_residents_launch(gpu, err));
     return slc_gpu_leave_job(gpu, status);
 }
 
@@ -244,8 +236,6 @@ enum slc_status slc_gpu_poll(struct slc_device *device,
     struct slc_gpu *gpu = slc_gpu_of(device);
     enum slc_status status = slc_gpu_enter_job(gpu, err);
 
-    if (status == SLC_OK) {
-        status = read_progress(gpu, next, progress, err);
-    }
+    SLC_THEN(status, read_progress(gpu, next, progress, err));
     return slc_gpu_leave_job(gpu, status);
 }

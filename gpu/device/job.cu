@@ -110,9 +110,7 @@ enum slc_status slc_gpu_mttkrp_begin(struct slc_device *device,
     struct slc_gpu_mttkrp *mttkrp = &gpu->job.mttkrp;
     enum slc_status status = slc_gpu_enter(gpu, err);
 
-    if (status == SLC_OK) {
-        status = check_job(gpu, job, err);
-    }
+    SLC_THEN(status, check_job(gpu, job, err));
     if (status != SLC_OK) {
         return status;
     }
@@ -200,9 +198,7 @@ static enum slc_status join(struct slc_gpu *gpu, struct slc_error *err)
 {
     enum slc_status status = slc_gpu_slot_launch(gpu, err);
 
-    if (status == SLC_OK) {
-        status = slc_gpu_residents_launch(gpu, err);
-    }
+    SLC_THEN(status, slc_gpu_residents_launch(gpu, err));
     if (status != SLC_OK) {
         return status;
     }
@@ -240,9 +236,7 @@ enum slc_status slc_gpu_mttkrp_end(struct slc_device *device, struct slc_error *
                           "the MTTKRP on device %d is not complete: an earlier call of it failed",
                           gpu->ordinal);
     }
-    if (status == SLC_OK) {
-        status = join(gpu, err);
-    }
+    SLC_THEN(status, join(gpu, err));
     if (status == SLC_OK && gpu->memory.host_fault->kind != SLC_GPU_SOUND) {
         status = slc_gpu_fail_damaged(gpu->memory.host_fault, err);
         /* What a damaged block that stays expands to is looked at when it comes, and not again. */

@@ -281,9 +281,7 @@ launch(struct slc_gpu *gpu, uint32_t first, uint32_t end, struct slc_error *err)
 
     batch.tile_count = blocks[end - 1].first_tile + blocks[end - 1].tile_count - first_tile;
     status = take_table(gpu, (uint64_t)batch.tile_count + 1, &at, err);
-    if (status == SLC_OK) {
-        status = await_arrivals(gpu, first, end, err);
-    }
+    SLC_THEN(status, await_arrivals(gpu, first, end, err));
     if (status != SLC_OK) {
         return status;
     }

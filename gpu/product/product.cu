@@ -148,9 +148,7 @@ open_lanes(const struct slc_gpu *gpu, struct slc_gpu_product *made, struct slc_e
         status =
             open_lane(&made->lanes[l], slc_product_result_bytes(made, made->product.room), err);
     }
-    if (status == SLC_OK) {
-        status = write_layout(made, err);
-    }
+    SLC_THEN(status, write_layout(made, err));
     for (unsigned n = 0; n < made->product.order && status == SLC_OK; n++) {
         status = made->sums_over[n] ? write_matrix(made, n, err) : SLC_OK;
         made->product.matrix[n] = nullptr;

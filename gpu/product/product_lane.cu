@@ -213,12 +213,8 @@ static enum slc_status start_tile(struct slc_gpu *gpu,
 
     lane->count = lane->delivered = 0;
     lane->job.first = 0;
-    if (status == SLC_OK) {
-        status = send_tile(lane, block, err);
-    }
-    if (status == SLC_OK) {
-        status = decode_tile(gpu->product, lane, block, err);
-    }
+    SLC_THEN(status, send_tile(lane, block, err));
+    SLC_THEN(status, decode_tile(gpu->product, lane, block, err));
     if (status == SLC_OK) {
         lane->expected = slc_max_u64(lane->expected, first_bytes);
         status = multiply(gpu->product, lane, err);
