@@ -426,6 +426,7 @@ static void teams_are_complete(void)
     setenv(SLC_TEAM_VARIABLE, "pool", 1);
     run_teams(false);
     setenv(SLC_TEAM_VARIABLE, "tea", 1);
+    slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_team_run(2, meet, &meeting, &err), SLC_ERR_USAGE, &err,
                      "SLUICE_TEAM is 'tea', not openmp or pool");
     unsetenv(SLC_TEAM_VARIABLE);
