@@ -3,30 +3,6 @@
 
 #include <string.h>
 
-const char *slc_layout_choice_name(enum slc_layout_choice choice)
-{
-    switch (choice) {
-    case SLC_LAYOUTS_AUTO:
-        return "auto";
-    case SLC_LAYOUTS_BLCO:
-        return "blco";
-    case SLC_LAYOUTS_SORTED:
-        return "sorted";
-    }
-    return "?";
-}
-
-bool slc_layout_choice_parse(const char *name, enum slc_layout_choice *choice)
-{
-    for (enum slc_layout_choice c = SLC_LAYOUTS_AUTO; c <= SLC_LAYOUTS_SORTED; c++) {
-        if (strcmp(name, slc_layout_choice_name(c)) == 0) {
-            *choice = c;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Opens the layout sorted by `mode` behind those that are open; *room is what it leaves. */
 static enum slc_status open_sorted(const struct slc_store *store,
                                    unsigned mode,

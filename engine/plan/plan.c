@@ -8,99 +8,33 @@
 /* Reads in flight that keep one NVMe drive at its full rate (32 to 64 MiB measured). */
 #define FLIGHT_BYTES (UINT64_C(48) << 20)
 
-const char *slc_schedule_name(enum slc_schedule schedule)
-{
-    switch (schedule) {
-    case SLC_SCHEDULE_AUTO:
-        return "auto";
-    case SLC_SCHEDULE_LARGEST:
-        return "largest";
-    case SLC_SCHEDULE_FILE:
-        return "file";
-    }
-    return "?";
-}
+#define NAMED(type) (sizeof type##_names / sizeof type##_names[0])
 
-bool slc_schedule_parse(const char *name, enum slc_schedule *schedule)
-{
-    for (enum slc_schedule s = SLC_SCHEDULE_AUTO; s <= SLC_SCHEDULE_FILE; s++) {
-        if (strcmp(name, slc_schedule_name(s)) == 0) {
-            *schedule = s;
-            return true;
-        }
+/* TYPE_name and TYPE_parse of an enumeration that counts from 0; any other value is called "?". */
+#define NAME_CHOICES(type, ...)                                                                    \
+    static const char *const type##_names[] = {__VA_ARGS__};                                       \
+                                                                                                   \
+    const char *type##_name(enum type choice)                                                      \
+    {                                                                                              \
+        return (size_t)choice < NAMED(type) ? type##_names[choice] : "?";                          \
+    }                                                                                              \
+                                                                                                   \
+    bool type##_parse(const char *name, enum type *choice)                                         \
+    {                                                                                              \
+        for (size_t i = 0; i < NAMED(type); i++) {                                                 \
+            if (strcmp(name, type##_names[i]) == 0) {                                              \
+                *choice = (enum type)i;                                                            \
+                return true;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+        return false;                                                                              \
     }
-    return false;
-}
 
-const char *slc_copies_name(enum slc_copies copies)
-{
-    switch (copies) {
-    case SLC_COPIES_AUTO:
-        return "auto";
-    case SLC_COPIES_NEVER:
-        return "never";
-    case SLC_COPIES_ALWAYS:
-        return "always";
-    }
-    return "?";
-}
-
-bool slc_copies_parse(const char *name, enum slc_copies *copies)
-{
-    for (enum slc_copies c = SLC_COPIES_AUTO; c <= SLC_COPIES_ALWAYS; c++) {
-        if (strcmp(name, slc_copies_name(c)) == 0) {
-            *copies = c;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *slc_passes_name(enum slc_passes passes)
-{
-    switch (passes) {
-    case SLC_PASSES_AUTO:
-        return "auto";
-    case SLC_PASSES_PLAIN:
-        return "plain";
-    case SLC_PASSES_FUSED:
-        return "fused";
-    }
-    return "?";
-}
-
-bool slc_passes_parse(const char *name, enum slc_passes *passes)
-{
-    for (enum slc_passes p = SLC_PASSES_AUTO; p <= SLC_PASSES_FUSED; p++) {
-        if (strcmp(name, slc_passes_name(p)) == 0) {
-            *passes = p;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *slc_split_name(enum slc_split split)
-{
-    switch (split) {
-    case SLC_SPLIT_PARTITIONS:
-        return "partitions";
-    case SLC_SPLIT_NNZ:
-        return "nnz";
-    }
-    return "?";
-}
-
-bool slc_split_parse(const char *name, enum slc_split *split)
-{
-    for (enum slc_split s = SLC_SPLIT_PARTITIONS; s <= SLC_SPLIT_NNZ; s++) {
-        if (strcmp(name, slc_split_name(s)) == 0) {
-            *split = s;
-            return true;
-        }
-    }
-    return false;
-}
+NAME_CHOICES(slc_schedule, "auto", "largest", "file")
+NAME_CHOICES(slc_copies, "auto", "never", "always")
+NAME_CHOICES(slc_passes, "auto", "plain", "fused")
+NAME_CHOICES(slc_split, "partitions", "nnz")
+NAME_CHOICES(slc_layout_choice, "auto", "blco", "sorted")
 
 enum slc_status
 slc_plan_check_order(unsigned order, const unsigned *mode_order, struct slc_error *err)
