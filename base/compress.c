@@ -1,4 +1,3 @@
-/* See base/compress.h. */
 #include "base/compress.h"
 
 #include <string.h>

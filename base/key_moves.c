@@ -1,4 +1,3 @@
-/* See base/key_moves.h. */
 #include "base/key_moves.h"
 
 #include "base/memory/memory.h"

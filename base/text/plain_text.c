@@ -1,4 +1,3 @@
-/* See plain_text.h. */
 #include "base/text/plain_text.h"
 
 /* Bytes of the control character that begins here; 0: another one. */

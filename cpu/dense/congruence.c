@@ -1,4 +1,3 @@
-/* See congruence.h. */
 #include "cpu/dense/congruence.h"
 
 #include "base/memory/checked.h"

@@ -1,4 +1,3 @@
-/* See core_tile.h. */
 #include "cpu/fiber/core_tile.h"
 
 #include "base/memory/checked.h"

@@ -1,4 +1,3 @@
-/* See cpu/fiber/fiber_dots.h. */
 #include "cpu/fiber/fiber_dots.h"
 
 #include "cpu/kernel/kernels.h"

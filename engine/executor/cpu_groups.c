@@ -142,9 +142,8 @@ static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_er
 {
     const struct slc_plan *plan = groups->base.setup.plan;
     const uint64_t *dims = info_of(groups)->dims;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned n = 0; n < groups->order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < groups->order; n++) {
         if (is_computed(plan, n) && plan->request.split == SLC_SPLIT_NNZ &&
             plan->partitions[n] > 0) {
             return slc_fail(err, SLC_ERR_USAGE,
@@ -153,12 +152,12 @@ static enum slc_status divide_modes(struct slc_cpu_groups *groups, struct slc_er
                             n + 1);
         }
         if (is_computed(plan, n)) {
-            status = slc_group_division_create(
+            SLC_TRY(slc_group_division_create(
                 groups->base.setup.parts.layouts->reader[plan->mode_layout[n]], plan->request.split,
-                groups->count, dims[n], unit_rows(plan, dims[n]), &groups->division[n], err);
+                groups->count, dims[n], unit_rows(plan, dims[n]), &groups->division[n], err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status make_buffers(struct slc_cpu_groups *groups, struct slc_error *err)

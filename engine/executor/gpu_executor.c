@@ -254,15 +254,14 @@ static enum slc_status load_factors(struct slc_executor *executor, struct slc_er
     const struct slc_plan_request *request = &executor->setup.plan->request;
     struct slc_device *gpu = executor->setup.parts.gpu;
     const unsigned order = slc_reader_info(slc_stream_reader(executor->setup.stream, 0))->order;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned n = 0; n < order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < order; n++) {
         /* An MTTKRP does not look at its own mode's factor. */
         if (request->operation == SLC_OP_CPD || n != request->mode) {
-            status = gpu->ops->memory.factor_write(gpu, n, &executor->setup.factors[n], err);
+            SLC_TRY(gpu->ops->memory.factor_write(gpu, n, &executor->setup.factors[n], err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status compute_mttkrp(struct slc_executor *executor,
@@ -319,16 +318,12 @@ static enum slc_status compute_hybrid(struct slc_executor *executor,
     const struct slc_mttkrp_job job = slc_executor_job(executor, pass, &output);
     struct slc_hybrid_cpu cpu = {
         .backend = setup->parts.backend, .job = &job, .hybrid = pass->hybrid};
-    enum slc_status status = SLC_OK;
 
     if (!slc_hybrid_without_cpu(cpu.hybrid)) {
-        status = read_stale(executor, pass->mode, &cpu.prepared_seconds, err);
+        SLC_TRY(read_stale(executor, pass->mode, &cpu.prepared_seconds, err));
     }
-    return status != SLC_OK
-               ? status
-               : slc_gpu_executor_mttkrp_hybrid(setup->parts.gpu, setup->stream, setup->plan, &cpu,
-                                                pass->stop, pass->progress, pass->progress_context,
-                                                err);
+    return slc_gpu_executor_mttkrp_hybrid(setup->parts.gpu, setup->stream, setup->plan, &cpu,
+                                          pass->stop, pass->progress, pass->progress_context, err);
 }
 
 static enum slc_status update_rows(struct slc_executor *executor,

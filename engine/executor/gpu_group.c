@@ -262,11 +262,10 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
     const uint32_t *owners = group->division[group->mode].owner;
     struct slc_gpu_member *member = &group->member[to];
     uint64_t added[SLC_MAX_DEVICES]; /* the last row that a device's pieces were added to */
-    enum slc_status status = SLC_OK;
     uint32_t first_owner = 0;
 
     memset(added, 0xff, sizeof added);
-    for (uint64_t p = 0; p < partitions && status == SLC_OK; p++) {
+    for (uint64_t p = 0; p < partitions; p++) {
         struct slc_partition partition;
         uint32_t owner;
 
@@ -279,11 +278,11 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
             const struct slc_row_span row = {partition.first_row, partition.first_row + 1};
 
             added[owner] = partition.first_row;
-            status = member->device->ops->algebra.output_add(
-                member->device, group->member[owner].device, &row, 1, &member->fault);
+            SLC_TRY(member->device->ops->algebra.output_add(
+                member->device, group->member[owner].device, &row, 1, &member->fault));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Completes the rows that a device owns. */

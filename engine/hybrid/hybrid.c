@@ -1,4 +1,3 @@
-/* See engine/hybrid/hybrid.h. */
 #include "engine/hybrid/hybrid.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* See engine/hybrid/hybrid_tiles.h. */
 #include "engine/hybrid/hybrid_tiles.h"
 
 #include <assert.h>

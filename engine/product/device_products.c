@@ -1,4 +1,3 @@
-/* See engine/product/device_products.h. */
 #include "engine/product/device_products.h"
 
 #include "base/error/clock.h"

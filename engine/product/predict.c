@@ -1,4 +1,3 @@
-/* See predict.h. */
 #include "engine/product/predict.h"
 
 #include "base/error/stop.h"

@@ -1,4 +1,3 @@
-/* See device_choice.h. */
 #include "engine/session/device_choice.h"
 
 #include "base/memory/checked.h"

@@ -1,4 +1,3 @@
-/* See session.h. */
 #include "engine/session/session.h"
 
 #include "base/memory/memory.h"

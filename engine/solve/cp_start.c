@@ -70,23 +70,16 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     const enum slc_value_type type = state->plan->request.precision;
     const uint64_t rows_max = longest_mode(state);
     struct slc_matrix output = {0};
-    enum slc_status status;
 
     SLC_TRY(slc_dense_create(state->plan->threads, state->rank, rows_max, &state->dense, err));
     SLC_TRY(slc_solver_create(&state->solver, state->rank, err));
-    status = slc_buffer_create(&state->squares,
-                               squares_elements(state->order, state->rank) * sizeof(double),
-                               SLC_PAGES_SMALL, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&state->squares,
+                              squares_elements(state->order, state->rank) * sizeof(double),
+                              SLC_PAGES_SMALL, err));
     take_squares(state);
     /* One matrix of the longest mode's shape; the state keeps only its memory. */
     if (state->plan->request.gpu == NULL || state->plan->request.hybrid.kind != SLC_HYBRID_NONE) {
-        status = slc_matrix_create(&output, type, rows_max, state->rank, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+        SLC_TRY(slc_matrix_create(&output, type, rows_max, state->rank, err));
     }
     state->output = output.buffer;
     state->result->lambda = slc_calloc(state->rank, sizeof(double));

@@ -1,4 +1,3 @@
-/* See held.h. */
 #include "engine/solve/held.h"
 
 #include "base/memory/checked.h"

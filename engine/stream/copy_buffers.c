@@ -1,4 +1,3 @@
-/* See copy_buffers.h. */
 #include "engine/stream/copy_buffers.h"
 
 #include "base/memory/checked.h"

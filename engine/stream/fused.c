@@ -1,4 +1,3 @@
-/* See fused.h. */
 #include "engine/stream/fused.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* See holdout.h. */
 #include "engine/stream/holdout.h"
 
 #include <math.h>

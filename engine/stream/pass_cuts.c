@@ -1,4 +1,3 @@
-/* See pass_cuts.h. */
 #include "engine/stream/pass_cuts.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* See pass_pace.h. */
 #include "engine/stream/pass_pace.h"
 
 #include "base/memory/checked.h"

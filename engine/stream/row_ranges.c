@@ -1,4 +1,3 @@
-/* See row_ranges.h. */
 #include "engine/stream/row_ranges.h"
 
 #include "base/memory/checked.h"

@@ -268,22 +268,21 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
 enum slc_status slc_stream_feed_residents(struct slc_stream *stream, struct slc_error *fault)
 {
     struct slc_feeding *feeding = stream->feeding;
-    enum slc_status status = SLC_OK;
 
-    for (uint64_t i = stream->first; i < stream->end && status == SLC_OK; i++) {
+    for (uint64_t i = stream->first; i < stream->end; i++) {
         if (stream->layout->cached[stream->order[i]] == SLC_CACHE_RESIDENT) {
-            status = slc_stream_feed_held(stream, 0, stream->order[i], fault);
+            SLC_TRY(slc_stream_feed_held(stream, 0, stream->order[i], fault));
         }
     }
-    for (unsigned d = 0; d < feeding->count && status == SLC_OK; d++) {
+    for (unsigned d = 0; d < feeding->count; d++) {
         struct slc_feed *feed = &feeding->feeds[d];
 
         if (feed->gathered) {
             feed->gathered = false;
-            status = feed->device->ops->job.flush(feed->device, fault);
+            SLC_TRY(feed->device->ops->job.flush(feed->device, fault));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* A block of the cache, which stays there longer than any copy takes. */

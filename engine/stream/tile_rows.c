@@ -1,4 +1,3 @@
-/* See tile_rows.h. */
 #include "engine/stream/tile_rows.h"
 
 #include "base/memory/checked.h"

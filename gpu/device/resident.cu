@@ -134,17 +134,13 @@ static enum slc_status want(struct slc_gpu *gpu, uint32_t keep, struct slc_error
 {
     struct slc_gpu_residents *residents = &gpu->residents;
     struct slc_gpu_resident_block *block = &gpu->memory.resident_blocks[keep];
-    enum slc_status status = SLC_OK;
 
     if (arrives(gpu, block, SLC_GPU_SLOT_FILLING)) {
-        status = slc_gpu_slot_launch(gpu, err);
+        SLC_TRY(slc_gpu_slot_launch(gpu, err));
     }
-    if (status == SLC_OK && block->wanted) {
+    if (block->wanted) {
         /* Twice in a job: two launches. */
-        status = slc_gpu_residents_launch(gpu, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+        SLC_TRY(slc_gpu_residents_launch(gpu, err));
     }
     block->wanted = true;
     if (residents->wanted_begin == residents->wanted_end) {

@@ -102,20 +102,18 @@ void slc_gpu_settle(struct slc_gpu *gpu)
 
 enum slc_status slc_gpu_slots_look(struct slc_gpu *gpu, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned s = 0; s < gpu->problem.streams && status == SLC_OK; s++) {
+    for (unsigned s = 0; s < gpu->problem.streams; s++) {
         struct slc_gpu_slot *slot = &gpu->slots[s];
         bool reached = false;
 
         if (slot->state == SLC_GPU_SLOT_LAUNCHED) {
-            status = slc_gpu_reached(slot->computing.end, &reached, err);
-            if (status == SLC_OK && reached) {
-                status = slc_gpu_slot_retire(gpu, slot, err);
+            SLC_TRY(slc_gpu_reached(slot->computing.end, &reached, err));
+            if (reached) {
+                SLC_TRY(slc_gpu_slot_retire(gpu, slot, err));
             }
         }
     }
-    return status == SLC_OK ? slc_gpu_residents_look(gpu, false, err) : status;
+    return slc_gpu_residents_look(gpu, false, err);
 }
 
 /* A free slot, one that has just become so, or the one whose batch began first. */
