@@ -4,7 +4,6 @@
 #include "cpu/cpu.h"
 #include "engine/executor/gpu_executor.h"
 #include "engine/executor/gpu_group.h"
-#include "engine/executor/gpu_group.h"
 #include "engine/planning/planning.h"
 
 #include <string.h>

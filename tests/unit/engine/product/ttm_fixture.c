@@ -5,8 +5,8 @@
 #include "base/random.h"
 #include "engine/planning/planning.h"
 #include "faulty_files.h"
-#include "one_layout.h"
 #include "naive_products.h"
+#include "one_layout.h"
 #include "slc_test.h"
 #include "storage/model/npy_header.h"
 
