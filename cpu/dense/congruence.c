@@ -25,9 +25,8 @@ slc_congruence_create(struct slc_congruence *congruence, uint32_t rank, struct s
 
     memset(congruence, 0, sizeof *congruence);
     congruence->products = slc_calloc(2 * square + 4 * (size_t)rank, sizeof(double));
-    if (congruence->products == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to compare two models of rank %u", rank);
-    }
+    SLC_TRY(slc_check_memory(congruence->products != NULL, err, "to compare two models of rank %u",
+                             rank));
     congruence->rank = rank;
     congruence->norms[0] = congruence->products + square;
     congruence->norms[1] = congruence->norms[0] + rank;
@@ -112,9 +111,7 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
     double sum = 0.0;
     enum slc_status status;
 
-    if (own == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to match %u components", rank);
-    }
+    SLC_TRY(slc_check_memory(own != NULL, err, "to match %u components", rank));
     for (uint32_t a = 0; a < rank; a++) {
         for (uint32_t b = 0; b < rank; b++) {
             const size_t at = (size_t)a * rank + b;
@@ -217,9 +214,7 @@ slc_assignment(uint32_t size, const double *gains, uint32_t *match, struct slc_e
     double *prices = slc_calloc(count, 3 * sizeof *prices + 2 * sizeof(uint32_t) + sizeof(bool));
     struct assignment work = {.size = size, .gains = gains};
 
-    if (prices == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to match %u components", size);
-    }
+    SLC_TRY(slc_check_memory(prices != NULL, err, "to match %u components", size));
     work.row_price = prices;
     work.column_price = prices + count;
     work.slack = work.column_price + count;

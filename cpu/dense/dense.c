@@ -175,9 +175,7 @@ enum slc_status slc_dense_create(unsigned workers,
     (void)pthread_once(&once, silence_blas_threads);
     SLC_TRY(find_blas_room(workers, err));
     made = slc_calloc(1, sizeof *made);
-    if (made == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the dense algebra's record");
-    }
+    SLC_TRY(slc_check_memory(made != NULL, err, "for the dense algebra's record"));
     status = slc_buffer_create(&made->buffer, areas.total * sizeof(double), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_free(made);

@@ -45,10 +45,8 @@ enum slc_status slc_solver_create(struct slc_solver *solver, uint32_t rank, stru
                         SLC_MAX_RANK);
     }
     solver->forward = slc_calloc(solver_elements(rank), sizeof *solver->forward);
-    if (solver->forward == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to solve with a %u x %u matrix", rank,
-                        rank);
-    }
+    SLC_TRY(slc_check_memory(solver->forward != NULL, err, "to solve with a %u x %u matrix", rank,
+                             rank));
     solver->rank = rank;
     solver->size = (rank + SLC_SOLVE_COLUMNS - 1) / SLC_SOLVE_COLUMNS * SLC_SOLVE_COLUMNS;
     square = (uint64_t)solver->size * solver->size;

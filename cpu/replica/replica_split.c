@@ -234,10 +234,9 @@ static enum slc_status make_items(struct split *split, struct slc_error *err)
     count_items(split);
     copy->items = slc_calloc(copy->item_count, sizeof *copy->items);
     copy->pieces = slc_calloc(copy->piece_count + 1, sizeof *copy->pieces);
-    if (copy->items == NULL || copy->pieces == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %llu pieces of mode %u's copy",
-                        (unsigned long long)copy->piece_count, split->mode + 1);
-    }
+    SLC_TRY(slc_check_memory(copy->items != NULL && copy->pieces != NULL, err,
+                             "for %llu pieces of mode %u's copy",
+                             (unsigned long long)copy->piece_count, split->mode + 1));
     fill_items(copy);
     return SLC_OK;
 }
@@ -246,10 +245,9 @@ static enum slc_status split_steps(struct split *split, struct slc_error *err)
 {
     const unsigned workers = split->replica->workers;
 
-    if (split->copy->ranges == NULL || split->counts == NULL || split->range_of == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to count the rows of mode %u",
-                        split->mode + 1);
-    }
+    SLC_TRY(slc_check_memory(split->copy->ranges != NULL && split->counts != NULL &&
+                                 split->range_of != NULL,
+                             err, "to count the rows of mode %u", split->mode + 1));
     SLC_TRY(slc_team_run(workers, count_records, split, err));
     cut_ranges(split);
     place_records(split);

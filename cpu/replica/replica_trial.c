@@ -71,10 +71,9 @@ static enum slc_status prepare_trial(struct trial *trial,
     trial->form.chunks = copy->chunks; /* borrowed: they are written later */
     trial->form.pieces = slc_calloc(sample->count, sizeof *trial->form.pieces);
     trial->worker_ns = slc_calloc(workers, sizeof *trial->worker_ns);
-    if (trial->form.pieces == NULL || trial->worker_ns == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to try mode %u's copy on %llu pieces",
-                        trial->cpu->job.mode + 1, (unsigned long long)sample->count);
-    }
+    SLC_TRY(slc_check_memory(trial->form.pieces != NULL && trial->worker_ns != NULL, err,
+                             "to try mode %u's copy on %llu pieces", trial->cpu->job.mode + 1,
+                             (unsigned long long)sample->count));
     for (uint64_t s = 0; s < sample->count; s++) {
         trial->form.pieces[s] = copy->pieces[slc_replica_sampled(sample, s)];
     }

@@ -53,9 +53,7 @@ enum slc_status slc_assign_largest_first(const uint64_t *weights,
 
     SLC_TRY(check_devices(devices, err));
     sorted = slc_calloc(count, sizeof *sorted);
-    if (sorted == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to assign %" PRIu64 " partitions", count);
-    }
+    SLC_TRY(slc_check_memory(sorted != NULL, err, "to assign %" PRIu64 " partitions", count));
     for (uint64_t p = 0; p < count; p++) {
         sorted[p] = (struct weighted){weights[p], p};
     }

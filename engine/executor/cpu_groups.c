@@ -446,9 +446,8 @@ static enum slc_status create_groups(struct slc_cpu_groups *groups, struct slc_e
     groups->unit_bytes = most_unit_bytes(layouts, plan);
     groups->group = slc_calloc(plan->cpu_groups, sizeof *groups->group);
     groups->workers = slc_calloc(plan->threads, sizeof *groups->workers);
-    if (groups->group == NULL || groups->workers == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", plan->cpu_groups);
-    }
+    SLC_TRY(slc_check_memory(groups->group != NULL && groups->workers != NULL, err,
+                             "for %u devices", plan->cpu_groups));
     groups->count = plan->cpu_groups;
     SLC_TRY(divide_modes(groups, err));
     SLC_TRY(make_buffers(groups, err));

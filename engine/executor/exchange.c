@@ -94,9 +94,7 @@ enum slc_status slc_exchange_create(unsigned devices,
     struct slc_exchange *exchange = slc_calloc(1, sizeof *exchange);
     enum slc_status status;
 
-    if (exchange == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for an exchange of rows");
-    }
+    SLC_TRY(slc_check_memory(exchange != NULL, err, "for an exchange of rows"));
     pthread_mutex_init(&exchange->mutex, NULL);
     exchange->chunk_bytes = chunk_bytes_of(row_bytes);
     exchange->links = slc_calloc(devices, sizeof *exchange->links);

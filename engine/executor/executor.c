@@ -38,9 +38,7 @@ enum slc_status slc_executor_allocate(const struct slc_executor_ops *ops,
 {
     struct slc_executor *made = slc_calloc(1, bytes);
 
-    if (made == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what computes");
-    }
+    SLC_TRY(slc_check_memory(made != NULL, err, "for what computes"));
     made->ops = ops;
     made->setup = *setup;
     *(void **)executor = made;

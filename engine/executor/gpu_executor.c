@@ -51,9 +51,7 @@ enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
     struct slc_device_problem problem;
     enum slc_status status;
 
-    if (described == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to describe %u layouts", layouts->count);
-    }
+    SLC_TRY(slc_check_memory(described != NULL, err, "to describe %u layouts", layouts->count));
     for (unsigned l = 0; l < layouts->count; l++) {
         slc_describe_layout(slc_reader_info(layouts->reader[l]), &described[l]);
     }

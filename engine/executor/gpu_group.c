@@ -135,9 +135,7 @@ enum slc_status slc_gpu_group_open(const struct slc_layouts *layouts,
         return slc_fail(err, SLC_ERR_USAGE, "the plan is not one for several devices");
     }
     group = slc_calloc(1, sizeof *group);
-    if (group == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u devices", plan->request.gpu_count);
-    }
+    SLC_TRY(slc_check_memory(group != NULL, err, "for %u devices", plan->request.gpu_count));
     group->layouts = layouts;
     group->plan = plan;
     group->order = slc_reader_info(layouts->reader[0])->order;

@@ -94,9 +94,7 @@ enum slc_status slc_gpu_group_exchange(struct slc_gpu_group_ring *ring, struct s
 
     memset(ring->stats, 0, sizeof ring->stats);
     run.faults = slc_calloc(ring->count, sizeof *run.faults);
-    if (run.faults == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a ring of %u devices", ring->count);
-    }
+    SLC_TRY(slc_check_memory(run.faults != NULL, err, "for a ring of %u devices", ring->count));
     for (; run.step < ring->count && status == SLC_OK; run.step++) {
         status = run_step(&run, err);
     }

@@ -74,10 +74,8 @@ static enum slc_status make_items(const struct slc_reader *reader,
     items->count = items->partitions ? info->partition_count : info->block_count;
     items->nnz = slc_calloc(items->count, sizeof *items->nnz);
     items->device = slc_calloc(items->count, sizeof *items->device);
-    if (items->nnz == NULL || items->device == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to divide %" PRIu64 " parts of a layout",
-                        items->count);
-    }
+    SLC_TRY(slc_check_memory(items->nnz != NULL && items->device != NULL, err,
+                             "to divide %" PRIu64 " parts of a layout", items->count));
     for (uint64_t b = 0; b < info->block_count; b++) {
         struct slc_block_entry entry;
 
@@ -111,10 +109,8 @@ static enum slc_status make_order(const struct slc_reader *reader,
     uint64_t done[SLC_MAX_DEVICES] = {0};
     uint64_t last_item = UINT64_MAX;
 
-    if (placed == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks",
-                        division->block_count);
-    }
+    SLC_TRY(slc_check_memory(placed != NULL, err, "to order %" PRIu64 " blocks",
+                             division->block_count));
     for (uint64_t b = 0; b < division->block_count; b++) {
         const uint32_t owner = division->owner[b];
         struct slc_block_entry entry;
@@ -227,10 +223,8 @@ static enum slc_status make_units(const struct slc_reader *reader,
     each_run(reader, items, rows, unit_rows, division, count_units);
     division->units = slc_calloc(division->unit_count, sizeof *division->units);
     division->ordinal = slc_calloc(division->unit_count, sizeof *division->ordinal);
-    if (division->units == NULL || division->ordinal == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " units of rows",
-                        division->unit_count);
-    }
+    SLC_TRY(slc_check_memory(division->units != NULL && division->ordinal != NULL, err,
+                             "for %" PRIu64 " units of rows", division->unit_count));
     for (unsigned d = 0; d < division->devices; d++) {
         division->pieces[d].ranges = division->units + before;
         before += division->pieces[d].count;
@@ -259,10 +253,8 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
                                           items->device, loads, err));
     division->owner = slc_calloc(division->block_count, sizeof *division->owner);
     division->order = slc_calloc(division->block_count, sizeof *division->order);
-    if (division->owner == NULL || division->order == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to divide %" PRIu64 " blocks",
-                        division->block_count);
-    }
+    SLC_TRY(slc_check_memory(division->owner != NULL && division->order != NULL, err,
+                             "to divide %" PRIu64 " blocks", division->block_count));
     take_owners(reader, items, division);
     SLC_TRY(make_order(reader, items, division, err));
     return make_units(reader, items, rows, unit_rows, division, err);

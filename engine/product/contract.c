@@ -556,9 +556,7 @@ enum slc_status slc_contract(const struct slc_contract_options *options,
         return status;
     }
     c = slc_calloc(1, sizeof *c);
-    if (c == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to multiply a tensor");
-    }
+    SLC_TRY(slc_check_memory(c != NULL, err, "to multiply a tensor"));
     c->options = options;
     c->report = report;
     c->budget_bytes =

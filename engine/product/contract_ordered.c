@@ -202,9 +202,8 @@ static enum slc_status take_pieces(struct ordering *ordering, struct slc_error *
         return status;
     }
     ordering->pieces = slc_calloc(workers, sizeof *ordering->pieces);
-    if (ordering->pieces == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to multiply with %u threads", workers);
-    }
+    SLC_TRY(
+        slc_check_memory(ordering->pieces != NULL, err, "to multiply with %u threads", workers));
     for (unsigned w = 0; w < workers; w++) {
         struct piece *piece = &ordering->pieces[w];
 

@@ -89,9 +89,7 @@ static enum slc_status open_products(void *self,
     }
     memcpy(options.matrices, matrices, sizeof options.matrices);
     own->start_ns = slc_calloc(own->workers, sizeof *own->start_ns);
-    if (own->start_ns == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", own->workers);
-    }
+    SLC_TRY(slc_check_memory(own->start_ns != NULL, err, "for %u workers", own->workers));
     status = slc_products_open(&options, &own->products, &refused);
     if (status == SLC_OK) {
         return SLC_OK;

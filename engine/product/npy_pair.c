@@ -38,9 +38,8 @@ static enum slc_status make_paths(struct slc_npy_pair *pair, struct slc_error *e
         (void)snprintf(name, sizeof name, "%s.old", names[f]);
         pair->path[f] = slc_path_join(pair->folder, names[f]);
         pair->aside[f] = slc_path_join(pair->folder, name);
-        if (pair->path[f] == NULL || pair->aside[f] == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a result");
-        }
+        SLC_TRY(slc_check_memory(pair->path[f] != NULL && pair->aside[f] != NULL, err,
+                                 "for the paths of a result"));
     }
     return SLC_OK;
 }
@@ -115,9 +114,7 @@ enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
     struct slc_npy_pair *pair = slc_calloc(1, sizeof *pair);
     enum slc_status status;
 
-    if (pair == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a result");
-    }
+    SLC_TRY(slc_check_memory(pair != NULL, err, "for a result"));
     pair->files = slc_files_or_system(options->files);
     pair->lock = -1;
     pair->folder = slc_strdup(options->folder);

@@ -76,9 +76,7 @@ enum slc_status slc_ordered_create(const struct slc_ordered_options *options,
     enum slc_status status;
     uint64_t *at;
 
-    if (o == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store");
-    }
+    SLC_TRY(slc_check_memory(o != NULL, err, "for writing the store"));
     for (unsigned mode = 0; mode < options->layout->order; mode++) {
         assert(options->dims[mode] <= SLC_ORDERED_MODE_MAX);
     }

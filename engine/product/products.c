@@ -167,9 +167,7 @@ static enum slc_status open_device(const struct slc_products_options *options,
     struct product product;
     enum slc_status status;
 
-    if (layout == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to describe a layout");
-    }
+    SLC_TRY(slc_check_memory(layout != NULL, err, "to describe a layout"));
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
         shape.precision =
             options->matrices[n] != NULL ? options->matrices[n]->type : shape.precision;

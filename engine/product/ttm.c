@@ -415,9 +415,8 @@ static enum slc_status take_memory(struct run *run, struct slc_error *err)
                               SLC_PAGES_SMALL, err));
     run->workers = slc_calloc(options->workers, sizeof *run->workers);
     run->outputs = slc_calloc(slc_max_u64(outputs, 1), sizeof *run->outputs);
-    if (run->workers == NULL || run->outputs == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", options->workers);
-    }
+    SLC_TRY(slc_check_memory(run->workers != NULL && run->outputs != NULL, err, "for %u workers",
+                             options->workers));
     divide_memory(run);
     for (unsigned w = 0; w < outputs; w++) {
         SLC_TRY(slc_ttm_output_create(&run->outputs[w], run->job, options->division.room, err));

@@ -278,9 +278,7 @@ enum slc_status cp_checkpoint_past(struct cp_state *state,
         const unsigned room = 2 * index + 64;
         struct slc_cp_iteration *grown = slc_realloc(state->past, room * sizeof *grown);
 
-        if (grown == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u iterations", room);
-        }
+        SLC_TRY(slc_check_memory(grown != NULL, err, "to note %u iterations", room));
         state->past = grown;
         state->past_room = room;
     }

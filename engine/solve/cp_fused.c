@@ -50,10 +50,8 @@ enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err)
         return status;
     }
     state->turned = slc_calloc(ranges_max, sizeof *state->turned);
-    if (state->turned == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %" PRIu64 " ranges of rows",
-                        ranges_max);
-    }
+    SLC_TRY(slc_check_memory(state->turned != NULL, err, "to note %" PRIu64 " ranges of rows",
+                             ranges_max));
     return SLC_OK;
 }
 

@@ -112,9 +112,7 @@ static enum slc_status reserve_past(struct cp_state *state, unsigned count, stru
             "the record of the %u iterations that the checkpoint goes on behind,", count);
     }
     state->past = slc_calloc(count > 0 ? count : 1, sizeof *state->past);
-    if (state->past == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u iterations", count);
-    }
+    SLC_TRY(slc_check_memory(state->past != NULL, err, "to note %u iterations", count));
     state->past_room = count;
     return SLC_OK;
 }

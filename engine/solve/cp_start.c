@@ -83,9 +83,8 @@ enum slc_status cp_state_create(struct cp_state *state, struct slc_error *err)
     }
     state->output = output.buffer;
     state->result->lambda = slc_calloc(state->rank, sizeof(double));
-    if (state->result->lambda == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu32 " weights", state->rank);
-    }
+    SLC_TRY(slc_check_memory(state->result->lambda != NULL, err, "for %" PRIu32 " weights",
+                             state->rank));
     return cp_fused_create(state, err);
 }
 

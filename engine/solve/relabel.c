@@ -76,9 +76,7 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
     }
     assert(matrix->rows == store->manifest.dims[mode]);
     held = slc_malloc((size_t)matrix->pitch * slc_value_bytes(matrix->type));
-    if (held == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a row of a factor");
-    }
+    SLC_TRY(slc_check_memory(held != NULL, err, "for a row of a factor"));
     status = slc_store_labels(store, listed, &labels, err);
     if (status == SLC_OK) {
         /* label[i] is where index i of the input stands in the store. */

@@ -21,9 +21,7 @@ enum slc_status slc_copy_buffers_create(struct slc_copy_buffers *buffers,
 
     *buffers = (struct slc_copy_buffers){.each_bytes = each_bytes};
     buffers->free = slc_calloc(count, sizeof *buffers->free);
-    if (buffers->free == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u buffers", count);
-    }
+    SLC_TRY(slc_check_memory(buffers->free != NULL, err, "to note %u buffers", count));
     status = slc_buffer_create(&buffers->memory, count * each_bytes, SLC_PAGES_MIXED, err);
     if (status != SLC_OK) {
         slc_free(buffers->free);

@@ -65,9 +65,7 @@ slc_ring_create(unsigned slot_count, struct slc_ring **result, struct slc_error 
     struct slc_ring *ring = slc_calloc(1, sizeof *ring);
     pthread_condattr_t clock;
 
-    if (ring == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a ring of %u slots", slot_count);
-    }
+    SLC_TRY(slc_check_memory(ring != NULL, err, "for a ring of %u slots", slot_count));
     assert(slot_count > 0);
     ring->slot_count = slot_count;
     pthread_mutex_init(&ring->mutex, NULL);

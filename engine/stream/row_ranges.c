@@ -162,10 +162,8 @@ static enum slc_status take_cuts(struct cutting *cutting, struct slc_error *err)
     uint64_t least = UINT64_MAX;
 
     cutting->min_from = slc_calloc(info->block_count, sizeof *cutting->min_from);
-    if (cutting->min_from == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to cut %" PRIu64 " blocks by rows",
-                        info->block_count);
-    }
+    SLC_TRY(slc_check_memory(cutting->min_from != NULL, err, "to cut %" PRIu64 " blocks by rows",
+                             info->block_count));
     for (uint64_t b = info->block_count; b-- > 0;) {
         struct slc_block_entry entry;
 
@@ -175,10 +173,8 @@ static enum slc_status take_cuts(struct cutting *cutting, struct slc_error *err)
     }
     cut_blocks(cutting);
     cutting->ranges = slc_calloc(cutting->count, sizeof *cutting->ranges);
-    if (cutting->ranges == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " ranges of rows",
-                        cutting->count);
-    }
+    SLC_TRY(slc_check_memory(cutting->ranges != NULL, err, "for %" PRIu64 " ranges of rows",
+                             cutting->count));
     cut_blocks(cutting);
     return SLC_OK;
 }
@@ -247,10 +243,8 @@ enum slc_status slc_row_ranges_make(const struct slc_reader *reader,
     *ranges =
         (struct slc_row_ranges){.mode = mode, .shared = !sorted, .block_count = info->block_count};
     ranges->block_order = slc_calloc(info->block_count, sizeof *ranges->block_order);
-    if (ranges->block_order == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks",
-                        info->block_count);
-    }
+    SLC_TRY(slc_check_memory(ranges->block_order != NULL, err, "to order %" PRIu64 " blocks",
+                             info->block_count));
     if (sorted) {
         ranges->ranges = slc_calloc(info->partition_count, sizeof *ranges->ranges);
         if (ranges->ranges == NULL) {

@@ -52,9 +52,7 @@ make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *er
         return SLC_OK;
     }
     sorted = slc_calloc(count, sizeof *sorted);
-    if (sorted == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to order %" PRIu64 " blocks", count);
-    }
+    SLC_TRY(slc_check_memory(sorted != NULL, err, "to order %" PRIu64 " blocks", count));
     for (uint64_t b = 0; b < count; b++) {
         struct slc_block_entry entry;
 
@@ -128,12 +126,11 @@ static enum slc_status make_layout(struct slc_stream *stream,
     layout->keep = slc_calloc(count, sizeof *layout->keep);
     layout->nnz = slc_calloc(count, sizeof *layout->nnz);
     layout->hybrid_state = slc_calloc(count, sizeof *layout->hybrid_state);
-    if (layout->order == NULL || layout->cached == NULL || layout->cache_offset == NULL ||
-        layout->partition_done == NULL || layout->uses == NULL || layout->keep == NULL ||
-        layout->nnz == NULL || layout->hybrid_state == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY,
-                        "no memory for the tables of a stream of %" PRIu64 " blocks", count);
-    }
+    SLC_TRY(slc_check_memory(layout->order != NULL && layout->cached != NULL &&
+                                 layout->cache_offset != NULL && layout->partition_done != NULL &&
+                                 layout->uses != NULL && layout->keep != NULL &&
+                                 layout->nnz != NULL && layout->hybrid_state != NULL,
+                             err, "for the tables of a stream of %" PRIu64 " blocks", count));
     for (uint64_t b = 0; b < count; b++) {
         struct slc_block_entry entry;
 
@@ -153,10 +150,10 @@ make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct
     stream->slot_blocks = slc_calloc(stream->slot_count, sizeof *stream->slot_blocks);
     stream->cache_blocks = slc_calloc(stream->worker_count, sizeof *stream->cache_blocks);
     stream->workers = slc_calloc(stream->worker_count, sizeof *stream->workers);
-    if (stream->layouts == NULL || stream->requests == NULL || stream->delivered == NULL ||
-        stream->slot_blocks == NULL || stream->cache_blocks == NULL || stream->workers == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the tables of a stream");
-    }
+    SLC_TRY(slc_check_memory(stream->layouts != NULL && stream->requests != NULL &&
+                                 stream->delivered != NULL && stream->slot_blocks != NULL &&
+                                 stream->cache_blocks != NULL && stream->workers != NULL,
+                             err, "for the tables of a stream"));
     for (unsigned l = 0; l < layouts->count; l++) {
         stream->layout_count = l + 1;
         SLC_TRY(make_layout(stream, l, layouts->reader[l], err));
@@ -243,9 +240,7 @@ enum slc_status slc_stream_open(const struct slc_files *files,
 
     SLC_TRY(check_plan(layouts, plan, err));
     stream = slc_calloc(1, sizeof *stream);
-    if (stream == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a stream");
-    }
+    SLC_TRY(slc_check_memory(stream != NULL, err, "for a stream"));
     stream->worker_count = plan->threads;
     stream->slot_count = plan->slot_count;
     stream->slot_bytes = plan->slot_bytes;

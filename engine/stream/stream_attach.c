@@ -62,9 +62,7 @@ attach_device(struct slc_stream *stream, struct slc_device *device, struct slc_e
     pthread_mutex_init(&feed->mutex, NULL);
     feed->copy_most = buffers->count > 0 ? buffers->count : stream->slot_count;
     feed->copies = slc_calloc(feed->copy_most, sizeof *feed->copies);
-    if (feed->copies == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to note %u copies", feed->copy_most);
-    }
+    SLC_TRY(slc_check_memory(feed->copies != NULL, err, "to note %u copies", feed->copy_most));
     SLC_TRY(tell_device(feed, slots, bytes, err));
     SLC_TRY(tell_device(feed, stream->cache.data, stream->cache.bytes, err));
     return tell_device(feed, buffers->memory.data, buffers->memory.bytes, err);
@@ -83,9 +81,7 @@ enum slc_status slc_stream_attach(struct slc_stream *stream,
                         count);
     }
     feeding = slc_calloc(1, sizeof *feeding);
-    if (feeding == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to feed a device");
-    }
+    SLC_TRY(slc_check_memory(feeding != NULL, err, "to feed a device"));
     stream->feeding = feeding;
     for (unsigned l = 0; l < stream->layout_count; l++) {
         feeding->tiles_most =

@@ -153,9 +153,7 @@ enum slc_status slc_tile_stream_run(struct slc_tile_stream *tiles,
     enum slc_status status;
 
     memset(&tiles->stats, 0, sizeof tiles->stats);
-    if (run == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to stream a layout");
-    }
+    SLC_TRY(slc_check_memory(run != NULL, err, "to stream a layout"));
     run->steps = steps;
     plan.slot_count = count_slots(&plan, slc_reader_info(reader), workers, bytes);
     plan.schedule = tiles->schedule;
