@@ -40,6 +40,11 @@ struct run_slot {
     uint64_t start;
 };
 
+_Static_assert(sizeof(struct narrow_record) == SLC_NARROW_RECORD_BYTES &&
+                   sizeof(struct wide_record) == SLC_WIDE_RECORD_BYTES &&
+                   sizeof(struct run_slot) == SLC_RUN_SLOT_BYTES,
+               "what slc_bucket_area_bytes counts");
+
 /* Bits of a digit that leave about one record each (bucket_sort_tmpl.h, sort_groups). */
 static unsigned digit_width(uint32_t count)
 {
@@ -87,28 +92,6 @@ static inline bool settled(const struct slc_sort_plan *plan, double value)
 #undef WIDE
 #undef NAME
 #undef KEY
-
-/* Whether records hold whole keys of more than 64 bits. */
-static bool is_wide(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
-{
-    return plan->tables.wide && bucket->last - bucket->first > UINT64_MAX;
-}
-
-static size_t record_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
-{
-    return is_wide(plan, bucket) ? sizeof(struct wide_record) : sizeof(struct narrow_record);
-}
-
-uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket)
-{
-    uint64_t entries = bucket->chain.entries;
-    uint64_t runs = bucket->chain.runs;
-
-    if (entries > UINT32_MAX || runs > UINT32_MAX) {
-        return UINT64_MAX;
-    }
-    return entries * 2 * record_bytes(plan, bucket) + runs * sizeof(struct run_slot);
-}
 
 /* "(3, 1, 7)": the 1-based coordinates of a key, for messages. */
 static void describe_key(const struct slc_sort_plan *plan, uint64_t lo, uint64_t hi, char text[420])
@@ -208,29 +191,30 @@ enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
                : slc_fail(err, SLC_ERR_DAMAGED, "a chunk of the spill file has keys of no width");
 }
 
-void slc_sort_keys(const struct slc_sort_plan *plan,
-                   const struct slc_chunk *chunk,
-                   uint32_t begin,
-                   uint32_t count,
-                   bool want_hi,
-                   uint64_t *lo,
-                   uint64_t *hi)
+void slc_sort_entries(const struct slc_sort_plan *plan,
+                      const struct slc_chunk *chunk,
+                      uint32_t begin,
+                      uint32_t count,
+                      bool want_hi,
+                      uint64_t *lo,
+                      uint64_t *hi,
+                      double *values)
 {
-    static const struct slc_recoder none = {.same = true};
-    const struct slc_recoder *recoder =
-        chunk->frame == SLC_FRAME_FINAL ? &none : &plan->recoders[chunk->frame];
+    const bool same = chunk->frame == SLC_FRAME_FINAL || plan->recoders[chunk->frame].same;
 
     assert(count <= SLC_KEY_BATCH);
-    slc_chunk_keys(chunk, begin, count, lo, want_hi || !recoder->same ? hi : NULL);
-    slc_recode(recoder, lo, hi, count);
+    slc_chunk_entries(chunk, begin, count, lo, want_hi || !same ? hi : NULL, values);
+    if (!same) {
+        slc_recode(&plan->recoders[chunk->frame], lo, hi, count);
+    }
 }
 
 static struct first_digit choose_digit(const struct slc_sort_plan *plan,
                                        const struct slc_bucket *bucket)
 {
     /* Whole keys share what first and last do. */
-    slc_u128 differ =
-        is_wide(plan, bucket) ? bucket->first ^ bucket->last : bucket->last - bucket->first;
+    slc_u128 differ = slc_bucket_is_wide(plan, bucket) ? bucket->first ^ bucket->last
+                                                       : bucket->last - bucket->first;
     unsigned width = digit_width((uint32_t)bucket->chain.entries);
     unsigned bits = 0;
 
@@ -265,7 +249,7 @@ static bool load_records(const struct slc_sort_plan *plan,
                          uint64_t at,
                          struct first_digit *first)
 {
-    bool wide = is_wide(plan, bucket);
+    bool wide = slc_bucket_is_wide(plan, bucket);
     struct narrow_record *narrow = records;
     struct wide_record *whole = records;
     const bool check = plan->resumed;
@@ -277,11 +261,11 @@ static bool load_records(const struct slc_sort_plan *plan,
         uint32_t count =
             chunk->count - begin < SLC_KEY_BATCH ? chunk->count - begin : SLC_KEY_BATCH;
 
-        slc_sort_keys(plan, chunk, begin, count, wide || (check && plan->tables.wide), lo, hi);
+        slc_sort_entries(plan, chunk, begin, count, wide || (check && plan->tables.wide), lo, hi,
+                         values);
         if (check && !are_within(bucket, lo, plan->tables.wide ? hi : NULL, count)) {
             return false;
         }
-        slc_chunk_values(chunk, begin, count, values);
         if (wide) {
             for (uint32_t i = 0; i < count; i++) {
                 struct wide_record record = {lo[i], hi[i], values[i]};
@@ -385,7 +369,8 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
                                 struct slc_error *err)
 {
     uint32_t count = (uint32_t)bucket->chain.entries;
-    size_t width = record_bytes(plan, bucket);
+    const bool wide = slc_bucket_is_wide(plan, bucket);
+    size_t width = wide ? sizeof(struct wide_record) : sizeof(struct narrow_record);
     void *scratch = area;
     void *records = (uint8_t *)area + count * width;
     void *slot_bytes = (uint8_t *)area + 2 * (count * width);
@@ -399,7 +384,7 @@ enum slc_status slc_bucket_sort(const struct slc_sort_plan *plan,
     SLC_TRY(status);
     /* In place: the runs of a bucket may be as many as its entries. */
     slc_heap_sort(slots, bucket->chain.runs, sizeof *slots, slot_less, NULL);
-    if (is_wide(plan, bucket)) {
+    if (wide) {
         sort_runs_wide(scratch, slots, bucket->chain.runs, records, &first);
         return combine_wide(plan, bucket, records, count, scratch, sorted, err);
     }

@@ -30,9 +30,10 @@
 
 struct slc_bucket {
     struct slc_chain chain;
-    bool lower_shared;  /* the bucket before may end with this one's first coordinate */
-    bool upper_shared;  /* the bucket after may begin with this one's last coordinate */
-    uint32_t completes; /* so many of the buckets that the push filled end with it; 0: none does */
+    uint64_t area_bytes; /* slc_bucket_area_bytes */
+    bool lower_shared;   /* the bucket before may end with this one's first coordinate */
+    bool upper_shared;   /* the bucket after may begin with this one's last coordinate */
+    uint32_t completes;  /* so many of the buckets that the push filled end with it; 0: none does */
     /* No key is outside of these: long ones that are near are sorted by 64-bit differences. */
     slc_u128 first, last;
 };
@@ -88,8 +89,28 @@ struct slc_bucket_source {
     struct slc_read_request *request; /* begun with the bucket's chain; ended here */
 };
 
+enum { SLC_NARROW_RECORD_BYTES = 16, SLC_WIDE_RECORD_BYTES = 24, SLC_RUN_SLOT_BYTES = 24 };
+
+/* Whether records hold whole keys of more than 64 bits. */
+static inline bool slc_bucket_is_wide(const struct slc_sort_plan *plan,
+                                      const struct slc_bucket *bucket)
+{
+    return plan->tables.wide && bucket->last - bucket->first > UINT64_MAX;
+}
+
 /* Bytes of area that sorting the bucket takes; UINT64_MAX when it has too many entries. */
-uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan, const struct slc_bucket *bucket);
+static inline uint64_t slc_bucket_area_bytes(const struct slc_sort_plan *plan,
+                                             const struct slc_bucket *bucket)
+{
+    uint64_t entries = bucket->chain.entries;
+    uint64_t runs = bucket->chain.runs;
+    uint64_t record_bytes =
+        slc_bucket_is_wide(plan, bucket) ? SLC_WIDE_RECORD_BYTES : SLC_NARROW_RECORD_BYTES;
+
+    return entries > UINT32_MAX || runs > UINT32_MAX
+               ? UINT64_MAX
+               : entries * 2 * record_bytes + runs * SLC_RUN_SLOT_BYTES;
+}
 
 /*
  * Sorts `bucket` within `area` (slc_bucket_area_bytes, 8-byte aligned). Errors: SLC_ERR_INPUT
@@ -129,15 +150,16 @@ enum slc_status slc_sort_check_chunk(const struct slc_sort_plan *plan,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of such a chunk. hi:
- * room for as many; written only where `want_hi`.
+ * Final keys of entries begin .. begin + count - 1 (at most SLC_KEY_BATCH) of such a chunk, and
+ * their values (not if NULL). hi: room for as many; written only where `want_hi`.
  */
-void slc_sort_keys(const struct slc_sort_plan *plan,
-                   const struct slc_chunk *chunk,
-                   uint32_t begin,
-                   uint32_t count,
-                   bool want_hi,
-                   uint64_t *lo,
-                   uint64_t *hi);
+void slc_sort_entries(const struct slc_sort_plan *plan,
+                      const struct slc_chunk *chunk,
+                      uint32_t begin,
+                      uint32_t count,
+                      bool want_hi,
+                      uint64_t *lo,
+                      uint64_t *hi,
+                      double *values);
 
 #endif

@@ -83,7 +83,7 @@ static void recount_chunk(struct slc_fiber_counts *counts,
     for (uint32_t begin = 0; begin < chunk->count; begin += SLC_KEY_BATCH) {
         uint32_t count = (uint32_t)slc_min_u64(SLC_KEY_BATCH, chunk->count - begin);
 
-        slc_chunk_keys(chunk, begin, count, lo, hi);
+        slc_chunk_entries(chunk, begin, count, lo, hi, NULL);
         slc_recode_coords(recoder, lo, hi, count, columns);
         slc_fiber_counts_add(counts, view, 0, count, 0);
     }

@@ -35,13 +35,7 @@ struct finish {
     struct slc_writer_kept kept;         /* what an earlier run wrote */
     struct slc_build_fact fact;          /* the last about no more than that */
     struct slc_builder_report *report;
-    uint64_t taken; /* entries of the buckets that are being sorted, or are in the file */
 };
-
-static uint64_t need_of(const struct finish *finish, const struct slc_bucket *bucket)
-{
-    return slc_bucket_area_bytes(&finish->plan, bucket);
-}
 
 /* With one more thread where areas stay large enough for every bucket then. */
 static struct slc_sort_memory
@@ -66,7 +60,7 @@ static enum slc_status divide_memory(struct finish *finish, bool regroup, struct
     enum slc_status status = SLC_OK;
 
     for (uint32_t i = 0; i < finish->queue.top->count; i++) {
-        wanted = slc_max_u64(wanted, need_of(finish, &finish->queue.top->buckets[i]));
+        wanted = slc_max_u64(wanted, finish->queue.top->buckets[i].area_bytes);
     }
     finish->memory = plan_memory(finish, wanted, slc_spill_written_bytes(builder->spill) > 0);
     if (finish->memory.workers == 0 || finish->memory.area_bytes < wanted || regroup) {
@@ -222,25 +216,6 @@ static enum slc_status split_front(struct finish *finish, uint32_t count, struct
     return slc_build_queue_push(&finish->queue, parts, part_count, err);
 }
 
-/* For the pipeline: the front bucket, unless it has to be split first. */
-static bool next_bucket(void *context, struct slc_bucket *bucket)
-{
-    struct finish *finish = context;
-    const struct slc_builder_options *options = &finish->builder->options;
-    struct slc_bucket *next = slc_build_queue_front(&finish->queue);
-
-    if (next == NULL || need_of(finish, next) > finish->memory.area_bytes) {
-        return false;
-    }
-    *bucket = *next;
-    finish->queue.top->next++;
-    finish->taken += next->chain.entries;
-    if (options->progress != NULL) {
-        options->progress(options->context, "sort", finish->taken, finish->report->entries);
-    }
-    return true;
-}
-
 /* Buckets to the file, as many at a time as stand before one that has to be split. */
 static enum slc_status write_buckets(struct finish *finish, struct slc_error *err)
 {
@@ -254,8 +229,9 @@ static enum slc_status write_buckets(struct finish *finish, struct slc_error *er
                                             .ahead_bytes = finish->ahead.buffer_bytes,
                                             .tiles = finish->tiles,
                                             .output = finish->output,
-                                            .next = next_bucket,
-                                            .context = finish};
+                                            .queue = &finish->queue,
+                                            .builder = &finish->builder->options,
+                                            .entries = finish->report->entries};
     enum slc_status status = SLC_OK;
     const struct slc_bucket *bucket;
 
@@ -264,7 +240,7 @@ static enum slc_status write_buckets(struct finish *finish, struct slc_error *er
         if (status != SLC_OK) {
             break;
         }
-        if (need_of(finish, bucket) > finish->memory.area_bytes) {
+        if (bucket->area_bytes > finish->memory.area_bytes) {
             status = split_front(finish, 1, err);
         } else {
             slc_spill_freeze(finish->plan.spill, true);
@@ -331,12 +307,12 @@ enum slc_status slc_build_store(struct slc_builder *builder,
                                                        ? &builder->options.transforms
                                                        : NULL,
                                      .stop = builder->options.stop},
+                            .queue = {.plan = &finish.plan},
                             .report = report};
     bool regroup = false;
     enum slc_status status = slc_build_keys(builder, dims, &finish.plan, report, &regroup, err);
 
-    SLC_THEN(status, slc_build_queue_take(&finish.queue, builder, &finish.plan.layout, regroup,
-                                          &report->buckets, err));
+    SLC_THEN(status, slc_build_queue_take(&finish.queue, builder, regroup, &report->buckets, err));
     SLC_THEN(status, take_memory(&finish, regroup, dims, err));
     if (status == SLC_OK && regroup) {
         status = split_front(&finish, finish.queue.top->count, err);

@@ -198,7 +198,10 @@ static enum slc_status append_nonzeros(struct slc_output *output,
         uint32_t room = SLC_TILE_NNZ - output->stage_nnz;
         uint32_t want = (uint32_t)slc_min_u64(room, count - i);
         const uint64_t *hi_at = hi == NULL ? NULL : hi + i;
-        uint32_t fit = slc_tile_cutter_fit(&output->cutter, lo + i, hi_at, upper, want, started);
+        uint32_t fit =
+            output->cutter.wide_modes == 0
+                ? want
+                : slc_tile_cutter_fit(&output->cutter, lo + i, hi_at, upper, want, started);
 
         if (!started && (fit == SLC_TILE_NNZ || fit < want)) {
             struct slc_tile_source tile = {.nnz = fit,

@@ -14,6 +14,7 @@
 #include "base/error/clock.h"
 #include "base/memory/memory.h"
 #include "base/thread/team.h"
+#include "convert/build/builder_internal.h"
 
 enum area_state { AREA_FREE, AREA_TAKEN, AREA_SORTED, AREA_LENT };
 
@@ -112,8 +113,16 @@ static void look_ahead(struct pipeline *pipeline)
 {
     const struct slc_pipeline_options *options = pipeline->options;
 
-    pipeline->exhausted = !options->next(options->context, &pipeline->upcoming);
-    if (!pipeline->exhausted && pipeline->ahead != NULL) {
+    pipeline->exhausted =
+        !slc_build_queue_next(options->queue, options->area_bytes, &pipeline->upcoming);
+    if (pipeline->exhausted) {
+        return;
+    }
+    if (options->builder->progress != NULL) {
+        options->builder->progress(options->builder->context, "sort", options->queue->taken,
+                                   options->entries);
+    }
+    if (pipeline->ahead != NULL) {
         pipeline->request = slc_read_ahead_begin(pipeline->ahead, pipeline->upcoming.chain.last);
     }
 }

@@ -10,9 +10,12 @@
 #include "convert/build/bucket_sort.h"
 #include "convert/build/build_output.h"
 #include "convert/build/build_tiles.h"
+#include "convert/build/build_types.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct slc_build_queue;
 
 struct slc_pipeline_options {
     const struct slc_sort_plan *plan;
@@ -25,15 +28,16 @@ struct slc_pipeline_options {
     uint32_t ahead_bytes;
     struct slc_tiles *tiles;
     struct slc_output *output;
-    /* The next bucket in key order, which fits an area; false at the end. Not called after that. */
-    bool (*next)(void *context, struct slc_bucket *bucket);
-    void *context;
+    struct slc_build_queue *queue;
+    const struct slc_builder_options *builder; /* whose progress is called .. */
+    uint64_t entries;                          /* .. with so many in all */
 };
 
 /*
- * Runs until next() gives no more and everything is in the file, but for what the output keeps for
- * a tile that is not complete. *sort_seconds: of all workers, added to what is there. Errors: of
- * buckets that cannot be sorted the first in key order; otherwise the first fault.
+ * Runs until no bucket that fits an area is next in the queue and everything is in the file, but
+ * for what the output keeps for a tile that is not complete. *sort_seconds: of all workers, added
+ * to what is there. Errors: of buckets that cannot be sorted the first in key order; otherwise the
+ * first fault.
  */
 enum slc_status slc_pipeline_run(const struct slc_pipeline_options *options,
                                  double *sort_seconds,

@@ -14,6 +14,9 @@ enum slc_status slc_build_queue_push(struct slc_build_queue *queue,
         slc_free(buckets);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a list of buckets");
     }
+    for (uint32_t i = 0; i < count; i++) {
+        buckets[i].area_bytes = slc_bucket_area_bytes(queue->plan, &buckets[i]);
+    }
     *level = (struct slc_build_level){queue->top, buckets, count, 0};
     queue->top = level;
     return SLC_OK;
@@ -34,6 +37,21 @@ struct slc_bucket *slc_build_queue_front(struct slc_build_queue *queue)
         pop_level(queue);
     }
     return queue->top == NULL ? NULL : &queue->top->buckets[queue->top->next];
+}
+
+bool slc_build_queue_next(struct slc_build_queue *queue,
+                          uint64_t area_bytes,
+                          struct slc_bucket *bucket)
+{
+    const struct slc_bucket *front = slc_build_queue_front(queue);
+
+    if (front == NULL || front->area_bytes > area_bytes) {
+        return false;
+    }
+    *bucket = *front;
+    queue->top->next++;
+    queue->taken += bucket->chain.entries;
+    return true;
 }
 
 void slc_build_queue_clear(struct slc_build_queue *queue)
@@ -84,7 +102,6 @@ static void set_ranges(const struct slc_builder *builder,
 
 enum slc_status slc_build_queue_take(struct slc_build_queue *queue,
                                      struct slc_builder *builder,
-                                     const struct slc_key_layout *layout,
                                      bool regroup,
                                      uint64_t *filled,
                                      struct slc_error *err)
@@ -98,7 +115,7 @@ enum slc_status slc_build_queue_take(struct slc_build_queue *queue,
         buckets[i].completes = regroup ? 0 : i + 1;
         *filled += buckets[i].chain.entries > 0;
     }
-    set_ranges(builder, layout, buckets, regroup);
+    set_ranges(builder, &queue->plan->layout, buckets, regroup);
     slc_free(builder->chains);
     builder->chains = NULL;
     slc_splitters_destroy(&builder->splitters);

@@ -106,7 +106,7 @@ static uint32_t sample_chunk(const struct slc_sort_plan *plan,
             run_end += run.count;
         }
         place->hi = 0;
-        slc_sort_keys(plan, chunk, at, 1, plan->tables.wide, &place->lo, &place->hi);
+        slc_sort_entries(plan, chunk, at, 1, plan->tables.wide, &place->lo, &place->hi, NULL);
         place->sequence = run.sequence;
         place->ordinal = run.first + (at - run_start);
     }
@@ -216,8 +216,7 @@ static enum slc_status scatter_batch(struct split *split,
                                             .key_hi = hi,
                                             .values = values};
 
-    slc_sort_keys(plan, chunk, begin, count, plan->tables.wide, lo, hi);
-    slc_chunk_values(chunk, begin, count, values);
+    slc_sort_entries(plan, chunk, begin, count, plan->tables.wide, lo, hi, values);
     for (uint32_t i = 0; i < count; i++) {
         struct place place = {lo[i], plan->tables.wide ? hi[i] : 0, sequence, ordinal + i};
 

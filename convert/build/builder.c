@@ -192,7 +192,7 @@ static enum slc_status fit_frame(struct slc_builder *builder,
     }
     SLC_TRY(
         slc_key_frames_fit(&builder->frames, w->frame, w->smallest, w->largest, &w->frame, err));
-    if (!w->frame->hopeless) {
+    if (!w->frame->hopeless && builder->scatter.workers[worker].frame != w->frame->number) {
         SLC_TRY(
             slc_scatter_frame(&builder->scatter, worker, w->frame->number, w->frame->ranges, err));
     }

@@ -133,9 +133,11 @@ struct slc_build_level {
     uint32_t next;
 };
 
-/* Owns: slc_build_queue_clear; all zeros is empty. */
+/* Owns: slc_build_queue_clear; zeros after the plan: empty. */
 struct slc_build_queue {
+    const struct slc_sort_plan *plan; /* of all buckets; borrowed */
     struct slc_build_level *top;
+    uint64_t taken; /* entries of the buckets that slc_build_queue_next returned */
 };
 
 /*
@@ -145,7 +147,6 @@ struct slc_build_queue {
  */
 enum slc_status slc_build_queue_take(struct slc_build_queue *queue,
                                      struct slc_builder *builder,
-                                     const struct slc_key_layout *layout,
                                      bool regroup,
                                      uint64_t *filled,
                                      struct slc_error *err) SLC_NODISCARD;
@@ -158,6 +159,10 @@ enum slc_status slc_build_queue_push(struct slc_build_queue *queue,
 
 /* The next bucket, NULL at the end. It stays on its level until `next` of that is moved. */
 struct slc_bucket *slc_build_queue_front(struct slc_build_queue *queue);
+/* Removes the next bucket; false at the end, and for one that does not fit an area. */
+bool slc_build_queue_next(struct slc_build_queue *queue,
+                          uint64_t area_bytes,
+                          struct slc_bucket *bucket);
 
 void slc_build_queue_clear(struct slc_build_queue *queue);
 

@@ -90,10 +90,7 @@ recode_rebased(const struct slc_recoder *recoder, uint64_t *lo, uint64_t *hi, ui
 
 void slc_recode(const struct slc_recoder *recoder, uint64_t *lo, uint64_t *hi, uint32_t count)
 {
-    assert(count <= SLC_KEY_BATCH);
-    if (recoder->same) {
-        return;
-    }
+    assert(!recoder->same && count <= SLC_KEY_BATCH);
     if (recoder->rebased) {
         recode_rebased(recoder, lo, hi, count);
     } else if (recoder->moves.two_words) {

@@ -50,8 +50,8 @@ enum slc_status slc_recoder_init_coords(struct slc_recoder *recoder,
 void slc_recoder_destroy(struct slc_recoder *recoder);
 
 /*
- * Recodes `count` keys (at most SLC_KEY_BATCH) in place. hi: read where keys of `from` are wide,
- * written where those of `to` are; not looked at where neither is.
+ * Recodes `count` keys (at most SLC_KEY_BATCH) in place, where they are not the `same`. hi: read
+ * where keys of `from` are wide, written where those of `to` are; not looked at where neither is.
  */
 void slc_recode(const struct slc_recoder *recoder, uint64_t *lo, uint64_t *hi, uint32_t count);
 

@@ -15,8 +15,6 @@
 #include <string.h>
 
 enum {
-    AT_LINK = 8,
-    AT_BYTES = 20,
     AT_COUNT = 24,
     AT_RUNS = 28,
     AT_RUN_BYTES = 32,
@@ -260,19 +258,11 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
     out = pack_values(chunk, out, rows->rows + words - 1, words, rows->count);
     memset(out, 0, SLC_CHUNK_SLACK_BYTES);
     out += SLC_CHUNK_SLACK_BYTES;
-    slc_store_u32(chunk + AT_BYTES, (uint32_t)(out - chunk));
+    slc_store_u32(chunk + SLC_CHUNK_AT_BYTES, (uint32_t)(out - chunk));
     slc_store_u32(chunk + AT_COUNT, rows->count);
     slc_store_u32(chunk + AT_RUNS, run_count);
     slc_store_u32(chunk + AT_FRAME, rows->frame);
     return (uint32_t)(out - chunk);
-}
-
-void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous)
-{
-    slc_store_u32(chunk + AT_LINK, previous.segment);
-    slc_store_u32(chunk + AT_LINK + 4, previous.offset);
-    slc_store_u32(chunk + AT_LINK + 8, previous.bytes);
-    slc_store_u64(chunk, slc_hash64(chunk + 8, slc_load_u32(chunk + AT_BYTES) - 8));
 }
 
 /* Whether the values have a form that there is, in the bytes that it takes. */
@@ -358,7 +348,7 @@ enum slc_status slc_chunk_open(struct slc_chunk *chunk,
                                uint32_t byte_count,
                                struct slc_error *err)
 {
-    if (byte_count < AT_BODY || slc_load_u32(bytes + AT_BYTES) != byte_count ||
+    if (byte_count < AT_BODY || slc_load_u32(bytes + SLC_CHUNK_AT_BYTES) != byte_count ||
         slc_hash64(bytes + 8, byte_count - 8) != slc_load_u64(bytes)) {
         return damaged(byte_count, err);
     }
@@ -366,9 +356,9 @@ enum slc_status slc_chunk_open(struct slc_chunk *chunk,
     if (run_bytes > byte_count - AT_BODY) {
         return damaged(byte_count, err);
     }
-    chunk->previous.segment = slc_load_u32(bytes + AT_LINK);
-    chunk->previous.offset = slc_load_u32(bytes + AT_LINK + 4);
-    chunk->previous.bytes = slc_load_u32(bytes + AT_LINK + 8);
+    chunk->previous.segment = slc_load_u32(bytes + SLC_CHUNK_AT_LINK);
+    chunk->previous.offset = slc_load_u32(bytes + SLC_CHUNK_AT_LINK + 4);
+    chunk->previous.bytes = slc_load_u32(bytes + SLC_CHUNK_AT_LINK + 8);
     chunk->count = slc_load_u32(bytes + AT_COUNT);
     chunk->run_count = slc_load_u32(bytes + AT_RUNS);
     chunk->frame = slc_load_u32(bytes + AT_FRAME);
@@ -405,7 +395,7 @@ static inline uint64_t low_bytes_mask(unsigned bytes)
     return bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
 }
 
-void slc_chunk_keys(
+static void unpack_keys(
     const struct slc_chunk *chunk, uint32_t begin, uint32_t count, uint64_t *lo, uint64_t *hi)
 {
     unsigned bytes = chunk->lo_bytes;
@@ -427,7 +417,8 @@ void slc_chunk_keys(
     }
 }
 
-void slc_chunk_values(const struct slc_chunk *chunk, uint32_t begin, uint32_t count, double *values)
+static void
+unpack_values(const struct slc_chunk *chunk, uint32_t begin, uint32_t count, double *values)
 {
     unsigned bytes = chunk->value_bytes;
     const uint8_t *in = chunk->values + (size_t)begin * bytes;
@@ -458,5 +449,18 @@ void slc_chunk_values(const struct slc_chunk *chunk, uint32_t begin, uint32_t co
             values[i] = slc_load_f64(in + 8 * (size_t)i);
         }
         break;
+    }
+}
+
+void slc_chunk_entries(const struct slc_chunk *chunk,
+                       uint32_t begin,
+                       uint32_t count,
+                       uint64_t *lo,
+                       uint64_t *hi,
+                       double *values)
+{
+    unpack_keys(chunk, begin, count, lo, hi);
+    if (values != NULL) {
+        unpack_values(chunk, begin, count, values);
     }
 }

@@ -19,6 +19,8 @@
 #define SLC_CONVERT_CHUNK_H
 
 #include "base/error/error.h"
+#include "base/hash.h"
+#include "base/memory/bytes.h"
 #include "convert/build/sort/key_frame.h"
 
 #include <stdint.h>
@@ -72,8 +74,16 @@ uint32_t slc_chunk_pack(uint8_t *chunk,
                         const struct slc_run *runs,
                         uint32_t run_count);
 
+enum { SLC_CHUNK_AT_LINK = 8, SLC_CHUNK_AT_BYTES = 20 };
+
 /* Sets the link to the previous chunk and the hash over everything. */
-void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous);
+static inline void slc_chunk_seal(uint8_t *chunk, struct slc_chunk_link previous)
+{
+    slc_store_u32(chunk + SLC_CHUNK_AT_LINK, previous.segment);
+    slc_store_u32(chunk + SLC_CHUNK_AT_LINK + 4, previous.offset);
+    slc_store_u32(chunk + SLC_CHUNK_AT_LINK + 8, previous.bytes);
+    slc_store_u64(chunk, slc_hash64(chunk + 8, slc_load_u32(chunk + SLC_CHUNK_AT_BYTES) - 8));
+}
 
 /* A chunk in memory, found sound. Borrows the bytes. */
 struct slc_chunk {
@@ -103,12 +113,13 @@ enum slc_status slc_chunk_open(struct slc_chunk *chunk,
 /* Decodes the next run from *cursor (start with chunk->runs). */
 struct slc_run slc_chunk_next_run(const uint8_t **cursor, uint64_t *sequence);
 
-/* Keys begin .. begin + count - 1, of the chunk's frame; hi: not if NULL. */
-void slc_chunk_keys(
-    const struct slc_chunk *chunk, uint32_t begin, uint32_t count, uint64_t *lo, uint64_t *hi);
-void slc_chunk_values(const struct slc_chunk *chunk,
-                      uint32_t begin,
-                      uint32_t count,
-                      double *values);
+/* Entries begin .. begin + count - 1: keys of the chunk's frame (hi: not if NULL) and values (not
+ * if NULL). */
+void slc_chunk_entries(const struct slc_chunk *chunk,
+                       uint32_t begin,
+                       uint32_t count,
+                       uint64_t *lo,
+                       uint64_t *hi,
+                       double *values);
 
 #endif

@@ -26,11 +26,11 @@ enum { SLC_CHAIN_MARKS = 32 };
 
 struct slc_chain {
     struct slc_chunk_link last; /* newest chunk; bytes 0 when empty */
+    unsigned mark_count;
     uint64_t chunks;
     uint64_t entries;
     uint64_t runs;
     uint64_t mark_stride; /* every so many chunks one is marked */
-    unsigned mark_count;
     struct slc_chunk_link marks[SLC_CHAIN_MARKS];
 };
 

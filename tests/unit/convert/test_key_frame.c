@@ -71,7 +71,9 @@ static void test_recoding(void)
         memcpy(hi_before, hi, sizeof hi);
         SLC_ASSERT_OK(slc_recoder_init(&recoder, &from, from_base, &to, &to_tables, to_base, NULL),
                       NULL);
-        slc_recode(&recoder, lo, hi, COUNT);
+        if (!recoder.same) {
+            slc_recode(&recoder, lo, hi, COUNT);
+        }
         for (unsigned i = 0; i < COUNT; i++) {
             uint64_t coords[SLC_MAX_ORDER];
 

@@ -123,7 +123,7 @@ static enum slc_status take(struct made *made,
         if (status != SLC_OK) {
             break;
         }
-        slc_chunk_keys(&chunk, 0, 1, lo, NULL);
+        slc_chunk_entries(&chunk, 0, 1, lo, NULL, NULL);
         wrong += chunk.frame != chain || lo[0] != --number;
         link = chunk.previous;
     }

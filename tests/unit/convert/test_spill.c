@@ -108,9 +108,8 @@ count_wrong(const struct slc_chunk *chunk, const struct slc_chunk_rows *rows, ui
     double values[ENTRIES_MAX];
     uint64_t wrong = 0;
 
-    slc_chunk_keys(chunk, begin, rows->count - begin, lo, hi);
-    slc_chunk_keys(chunk, begin, rows->count - begin, lo_alone, NULL);
-    slc_chunk_values(chunk, begin, rows->count - begin, values);
+    slc_chunk_entries(chunk, begin, rows->count - begin, lo, hi, values);
+    slc_chunk_entries(chunk, begin, rows->count - begin, lo_alone, NULL, NULL);
     for (uint32_t i = begin; i < rows->count; i++) {
         const uint64_t *row = rows->rows + (size_t)i * words;
         slc_u128 key = words == 2 ? first + row[0] : slc_key_join(row[0], row[1]);
@@ -268,8 +267,7 @@ static enum slc_status run_stream(const struct slc_files *files,
                 break;
             }
             CU_ASSERT_FATAL(chunk.count <= 1024);
-            slc_chunk_keys(&chunk, 0, chunk.count, lo, hi);
-            slc_chunk_values(&chunk, 0, chunk.count, values);
+            slc_chunk_entries(&chunk, 0, chunk.count, lo, hi, values);
             for (i = 0; i < chunk.count; i++) {
                 uint32_t at = values[i] < PUSHED ? (uint32_t)values[i] : 0;
 
@@ -333,7 +331,7 @@ static uint64_t chunks_in_order(struct slc_spill *spill, struct slc_chunk_link l
         uint64_t lo[64];
 
         SLC_ASSERT_OK(slc_spill_fetch(spill, link, false, data, &chunk, &err), &err);
-        slc_chunk_keys(&chunk, 0, 1, lo, NULL);
+        slc_chunk_entries(&chunk, 0, 1, lo, NULL, NULL);
         CU_ASSERT(lo[0] < below);
         below = lo[0];
         link = chunk.previous;
