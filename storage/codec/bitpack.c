@@ -43,24 +43,6 @@ uint8_t *slc_bits_finish(struct slc_bit_writer *writer)
     return writer->at;
 }
 
-bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end)
-{
-    uint64_t at = bit / 8;
-
-    if (bit % 8 != 0) {
-        if (bytes[at] >> (bit % 8) != 0) {
-            return false;
-        }
-        at++;
-    }
-    for (; at < bytes_end; at++) {
-        if (bytes[at] != 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Bytes of a group of `size` values at width w when `exceptions` of them need `extra` more bits. */
 static uint64_t group_bytes(uint32_t size, unsigned width, uint32_t exceptions, unsigned extra)
 {
@@ -250,6 +232,16 @@ uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
         }
     }
     return out;
+}
+
+uint8_t *slc_patched_encode(struct slc_patched_plan *plan,
+                            const uint64_t *lo,
+                            const uint64_t *hi,
+                            uint32_t count,
+                            uint8_t *out)
+{
+    slc_patched_measure(lo, hi, count, plan);
+    return slc_patched_write(plan, lo, hi, out);
 }
 
 uint64_t slc_patched_bound(uint32_t count, unsigned width)
@@ -504,17 +496,4 @@ bool slc_patched_group(const struct slc_patched_view *view,
         return true;
     }
     return apply_exceptions(view, group, packed + bytes, lo, hi, damage);
-}
-
-void slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups)
-{
-    const uint32_t last = slc_groups_of(view->count) - 1;
-    const uint32_t end = last < group + groups ? last : group + groups;
-
-    if (group >= end) {
-        return;
-    }
-    for (uint32_t at = view->group_at[group]; at < view->group_at[end]; at += 64) {
-        __builtin_prefetch(view->data + at, 0, 2);
-    }
 }

@@ -89,6 +89,25 @@ static inline uint64_t slc_bits_get(const uint8_t *bytes, uint64_t bit, unsigned
     return value & slc_low_mask(width);
 }
 
+/* True when bits from `bit` to the end of the `bytes_end`-byte string are zero. */
+static inline bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end)
+{
+    uint64_t at = bit / 8;
+
+    if (bit % 8 != 0) {
+        if (bytes[at] >> (bit % 8) != 0) {
+            return false;
+        }
+        at++;
+    }
+    for (; at < bytes_end; at++) {
+        if (bytes[at] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Appends bits to a byte string; slc_bits_finish writes the last, zero-filled byte. */
 struct slc_bit_writer {
     uint8_t *at;
@@ -118,8 +137,8 @@ void slc_bits_put_wide(struct slc_bit_writer *writer, uint64_t lo, uint64_t hi, 
 uint8_t *slc_bits_finish(struct slc_bit_writer *writer);
 
 /*
- * The low `width` (0..128) bits of every value as one string, after which nothing is touched; hi is
- * NULL where width is at most 64. Returns the first byte after it.
+ * The low `width` (0..128) bits of every value as one string, after which nothing is touched; hi
+ * may be NULL where width is at most 64. Returns the first byte after it.
  */
 uint8_t *
 slc_bits_pack(const uint64_t *lo, const uint64_t *hi, uint32_t count, unsigned width, uint8_t *out);
@@ -143,6 +162,12 @@ uint8_t *slc_patched_write(const struct slc_patched_plan *plan,
                            const uint64_t *lo,
                            const uint64_t *hi,
                            uint8_t *out);
+/* Measures and writes. */
+uint8_t *slc_patched_encode(struct slc_patched_plan *plan,
+                            const uint64_t *lo,
+                            const uint64_t *hi,
+                            uint32_t count,
+                            uint8_t *out);
 /* The most bytes that `count` values of at most `width` bits can take. */
 uint64_t slc_patched_bound(uint32_t count, unsigned width);
 
@@ -200,9 +225,18 @@ bool slc_patched_whole(const struct slc_patched_view *view,
  * stand behind a group's packed bits: steps of several cache lines, which the processor does not
  * foresee by itself.
  */
-void slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups);
+static inline void
+slc_patched_fetch(const struct slc_patched_view *view, uint32_t group, uint32_t groups)
+{
+    const uint32_t last = slc_groups_of(view->count) - 1;
+    const uint32_t end = last < group + groups ? last : group + groups;
 
-/* True when bits from `bit` to the end of the `bytes_end`-byte string are zero. */
-bool slc_bits_zero_from(const uint8_t *bytes, uint64_t bit, uint64_t bytes_end);
+    if (group >= end) {
+        return;
+    }
+    for (uint32_t at = view->group_at[group]; at < view->group_at[end]; at += 64) {
+        __builtin_prefetch(view->data + at, 0, 2);
+    }
+}
 
 #endif

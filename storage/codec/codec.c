@@ -370,11 +370,3 @@ enum slc_status slc_tile_encode(struct slc_encoder *encoder,
     blob->index_bytes = index_bytes;
     return SLC_OK;
 }
-
-uint8_t *slc_pad8(const uint8_t *start, uint8_t *end)
-{
-    while ((end - start) % 8 != 0) {
-        *end++ = 0;
-    }
-    return end;
-}

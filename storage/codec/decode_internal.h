@@ -166,11 +166,6 @@ bool slc_packed_small_keys(struct slc_decoder *decoder,
  * a tile that says byte_runs. False where keys have to be asked.
  */
 bool slc_packed_byte_runs(struct slc_decoder *decoder, uint32_t count, uint32_t *runs);
-/*
- * Asks for the bytes of the next `count` nonzeros, for the time until they are decoded: 6 % of
- * decoding from memory where gaps take 34 bits.
- */
-void slc_packed_fetch(const struct slc_decoder *decoder, uint32_t count);
 bool slc_lz4_open(struct slc_decoder *decoder, struct slc_damage *damage);
 bool slc_lz4_keys(struct slc_decoder *decoder,
                   uint32_t start,

@@ -226,14 +226,3 @@ bool slc_packed_byte_runs(struct slc_decoder *decoder, uint32_t count, uint32_t 
     *runs = found.runs;
     return true;
 }
-
-void slc_packed_fetch(const struct slc_decoder *decoder, uint32_t count)
-{
-    const uint32_t group = decoder->position / SLC_GROUP_NNZ;
-    const uint32_t groups = count / SLC_GROUP_NNZ;
-
-    slc_patched_fetch(&decoder->plan.packed.gaps, group, groups);
-    if (decoder->value.form == SLC_FORM_INTEGER) {
-        slc_patched_fetch(&decoder->value.integers, group, groups);
-    }
-}

@@ -68,6 +68,12 @@ uint32_t slc_lz4_compress(
     struct slc_encoder *encoder, const uint8_t *bytes, uint64_t count, uint8_t *out, uint64_t room);
 
 /* Zeros up to a multiple of 8 from `start`; returns the padded end. */
-uint8_t *slc_pad8(const uint8_t *start, uint8_t *end);
+static inline uint8_t *slc_pad8(const uint8_t *start, uint8_t *end)
+{
+    while ((end - start) % 8 != 0) {
+        *end++ = 0;
+    }
+    return end;
+}
 
 #endif

@@ -4,7 +4,6 @@
 #include "storage/codec/bitpack.h"
 #include "storage/codec/encode_loops.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 static void portable_survey(const struct slc_tile_source *source, struct slc_value_survey *survey)
@@ -72,17 +71,13 @@ static const struct slc_encode_ops *find_ops(const char *name)
     return NULL;
 }
 
-/* NULL until first used; every thread that finds it NULL computes the same choice. */
-static _Atomic(const struct slc_encode_ops *) chosen_ops;
+_Atomic(const struct slc_encode_ops *) slc_encode_ops_chosen;
 
-const struct slc_encode_ops *slc_encode_ops(void)
+const struct slc_encode_ops *slc_encode_ops_choose(void)
 {
-    const struct slc_encode_ops *ops = atomic_load_explicit(&chosen_ops, memory_order_relaxed);
+    const struct slc_encode_ops *ops = find_ops(NULL);
 
-    if (ops == NULL) {
-        ops = find_ops(NULL);
-        atomic_store_explicit(&chosen_ops, ops, memory_order_relaxed);
-    }
+    atomic_store_explicit(&slc_encode_ops_chosen, ops, memory_order_relaxed);
     return ops;
 }
 
@@ -93,6 +88,6 @@ bool slc_encoder_force(const char *name)
     if (ops == NULL) {
         return false;
     }
-    atomic_store_explicit(&chosen_ops, ops, memory_order_relaxed);
+    atomic_store_explicit(&slc_encode_ops_chosen, ops, memory_order_relaxed);
     return true;
 }

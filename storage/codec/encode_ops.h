@@ -7,6 +7,7 @@
 
 #include "storage/codec/codec.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,8 +36,18 @@ struct slc_encode_ops {
     unsigned (*longer)(const uint64_t *values, uint32_t count, uint8_t *longer);
 };
 
+/* NULL until first used; every thread that finds it NULL computes the same choice. */
+extern _Atomic(const struct slc_encode_ops *) slc_encode_ops_chosen;
+const struct slc_encode_ops *slc_encode_ops_choose(void);
+
 /* The table in force; threads may call it at any time. */
-const struct slc_encode_ops *slc_encode_ops(void);
+static inline const struct slc_encode_ops *slc_encode_ops(void)
+{
+    const struct slc_encode_ops *ops =
+        atomic_load_explicit(&slc_encode_ops_chosen, memory_order_relaxed);
+
+    return ops != NULL ? ops : slc_encode_ops_choose();
+}
 
 /* NULL where the machine or the build lacks it. */
 const struct slc_encode_ops *slc_encode_ops_portable(void);

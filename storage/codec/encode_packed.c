@@ -26,20 +26,20 @@ uint32_t slc_packed_encode(struct slc_encoder *encoder,
     const uint64_t *gap_hi = source->key_hi == NULL ? NULL : encoder->gap_hi;
     uint8_t *const out = encoder->out;
     uint32_t count = slc_bases_of(source->nnz);
-    slc_u128 last_base = base_at(source, count - 1); /* bases ascend */
-    unsigned base_width = slc_bit_length_u128((uint64_t)last_base, (uint64_t)(last_base >> 64));
-    struct slc_bit_writer bases = {out + 8, 0, 0};
+    uint64_t base_lo[SLC_TILE_NNZ / SLC_BASE_NNZ], base_hi[SLC_TILE_NNZ / SLC_BASE_NNZ];
     uint8_t *end, *values, form = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         slc_u128 base = base_at(source, i);
 
-        slc_bits_put_wide(&bases, (uint64_t)base, (uint64_t)(base >> 64), base_width);
+        base_lo[i] = (uint64_t)base;
+        base_hi[i] = (uint64_t)(base >> 64);
     }
-    end = slc_pad8(out, slc_bits_finish(&bases));
-    slc_patched_measure(encoder->gap_lo, gap_hi, source->nnz, &encoder->gaps);
-    values = slc_patched_write(&encoder->gaps, encoder->gap_lo, gap_hi, end);
-    values = slc_pad8(out, values);
+    /* Bases ascend. */
+    unsigned base_width = slc_bit_length_u128(base_lo[count - 1], base_hi[count - 1]);
+    end = slc_pad8(out, slc_bits_pack(base_lo, base_hi, count, base_width, out + 8));
+    values = slc_pad8(
+        out, slc_patched_encode(&encoder->gaps, encoder->gap_lo, gap_hi, source->nnz, end));
     end = slc_values_encode(encoder, source, values, &form);
     out[0] = (uint8_t)base_width;
     out[1] = form;

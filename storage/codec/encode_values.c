@@ -43,11 +43,14 @@ static uint64_t measure_integers(struct slc_encoder *encoder, const struct slc_t
     return 8 + encoder->integers.bytes;
 }
 
-static uint8_t *
-write_integers(struct slc_encoder *encoder, const struct slc_tile_source *source, uint8_t *out)
+/* `overwritten`: byte planes have used the scratch since measure_integers. */
+static uint8_t *write_integers(struct slc_encoder *encoder,
+                               const struct slc_tile_source *source,
+                               bool overwritten,
+                               uint8_t *out)
 {
-    /* Once more: other forms have used the scratch in between. */
-    const uint64_t *above = integers_above(encoder, source);
+    const uint64_t *above = overwritten ? integers_above(encoder, source)
+                                        : (const uint64_t *)(const void *)encoder->planes;
 
     slc_store_u64(out, (uint64_t)encoder->integer_low);
     return slc_patched_write(&encoder->integers, above, NULL, out + 8);
@@ -282,7 +285,7 @@ uint8_t *slc_values_encode(struct slc_encoder *encoder,
     if (end != NULL) {
         *form = f32 ? SLC_FORM_F32_LZ4 : SLC_FORM_F64_LZ4;
     } else if (*form == SLC_FORM_INTEGER) {
-        end = write_integers(encoder, source, section);
+        end = write_integers(encoder, source, cost > plain / 2, section);
     } else if (*form == SLC_FORM_DICTIONARY) {
         end = write_dictionary(encoder, source, distinct, section);
     } else {
