@@ -21,6 +21,86 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum slc_status
+slc_writer_reserve(uint8_t **array, uint64_t *room, uint64_t bytes, struct slc_error *err)
+{
+    uint64_t want = slc_max_u64(bytes, *room < 4096 ? 4096 : 2 * *room);
+
+    if (bytes <= *room) {
+        return SLC_OK;
+    }
+    uint8_t *grown = slc_realloc(*array, want);
+    SLC_TRY(slc_check_memory(grown != NULL, err, "for %" PRIu64 " bytes of block index", want));
+    *array = grown;
+    *room = want;
+    return SLC_OK;
+}
+
+enum slc_status
+slc_writer_reserve_block(struct slc_writer *writer, uint64_t bytes, struct slc_error *err)
+{
+    struct slc_buffer grown = SLC_BUFFER_INIT;
+
+    if (slc_pad_to_page(bytes) <= writer->block.bytes) {
+        return SLC_OK;
+    }
+    SLC_TRY(slc_buffer_create(&grown, slc_pad_to_page(bytes), SLC_PAGES_SMALL, err));
+    if (writer->data_bytes > 0) {
+        memcpy(grown.data, writer->block.data, writer->data_bytes);
+    }
+    slc_buffer_destroy(&writer->block);
+    writer->block = grown;
+    return SLC_OK;
+}
+
+enum slc_status slc_writer_note_block(struct slc_writer *writer,
+                                      const struct slc_block_entry *entry,
+                                      struct slc_error *err)
+{
+    struct slc_layout_info *info = &writer->header.info;
+    uint64_t entry_bytes = slc_index_entry_bytes(info->order);
+    uint64_t used = info->block_count * entry_bytes;
+
+    SLC_TRY(slc_writer_reserve(&writer->index, &writer->index_room, used + entry_bytes, err));
+    slc_index_entry_encode(entry, info->order, writer->index + used);
+    writer->header.index_offset += entry->padded_bytes;
+    info->block_count++;
+    info->tile_count += entry->tile_count;
+    info->nnz += entry->nnz;
+    info->sum_of_squares += entry->sum_of_squares;
+    info->content_sum += entry->content_sum;
+    info->fiber_count += info->layout == SLC_LAYOUT_FIBER ? entry->partition : 0;
+    return SLC_OK;
+}
+
+void slc_writer_add_rows(struct slc_writer *writer, const uint64_t *min, const uint64_t *max)
+{
+    struct slc_open_partition *partition = &writer->partition;
+    unsigned mode = writer->header.info.layout_mode;
+
+    partition->low = partition->empty ? min[mode] : slc_min_u64(partition->low, min[mode]);
+    partition->high = partition->empty ? max[mode] : slc_max_u64(partition->high, max[mode]);
+    partition->empty = false;
+}
+
+void slc_writer_end_partition(struct slc_writer *writer)
+{
+    struct slc_open_partition *partition = &writer->partition;
+
+    partition->ordinal++;
+    partition->before = partition->high;
+    partition->empty = true;
+}
+
+enum slc_status slc_writer_sync(struct slc_writer *writer, struct slc_error *err)
+{
+    int rc = writer->files->sync(writer->files->self, writer->fd);
+
+    SLC_TRY(slc_check_call(rc, err, writer->path, "syncing the block file"));
+    writer->unsynced_bytes = 0;
+    return SLC_OK;
+}
+
 /* Bytes of a block that holds `tiles` tiles with `data_bytes` bytes of data, without padding. */
 static uint64_t payload_bytes(const struct slc_writer *writer, uint64_t tiles, uint64_t data_bytes)
 {
