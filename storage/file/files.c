@@ -308,15 +308,6 @@ static int system_advise_file(void *self, int fd, uint64_t offset, uint64_t byte
     return -posix_fadvise(fd, (off_t)offset, (off_t)bytes, advice);
 }
 
-static int64_t system_completed(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result)
-{
-    (void)self;
-    (void)fd;
-    (void)offset;
-    (void)bytes;
-    return result;
-}
-
 static int system_free_bytes(void *self, const char *path, uint64_t *bytes)
 {
     struct statvfs space;
@@ -402,7 +393,6 @@ const struct slc_files *slc_files_system(void)
         .unmap = system_unmap,
         .advise = system_advise,
         .advise_file = system_advise_file,
-        .completed = system_completed,
         .list_folder = system_list_folder,
     };
 

@@ -70,7 +70,7 @@ struct slc_files {
     /*
      * Called with the result of every read of a range (bytes or negated errno) that went to the
      * kernel past this table (io_uring, pages of a map), from any thread; returns the result to
-     * use. The real table returns `result`.
+     * use. NULL, as in the real table: the result itself.
      */
     int64_t (*completed)(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result);
     /*

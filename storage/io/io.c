@@ -81,6 +81,20 @@ void slc_io_fail_request(const struct slc_io *io,
     request->data = NULL;
 }
 
+void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request)
+{
+    for (uint64_t done = 0; done < request->bytes;) {
+        const struct slc_io_place place = slc_io_place(io, request, done);
+
+        if (!place.file->direct) {
+            /* Advice: a refusal costs page cache, nothing else. */
+            (void)io->files->advise_file(io->files->self, place.file->fd, place.offset, place.bytes,
+                                         POSIX_FADV_DONTNEED);
+        }
+        done += place.bytes;
+    }
+}
+
 bool slc_io_advance(const struct slc_io *io,
                     struct slc_io_request *request,
                     struct slc_io_progress *progress,
@@ -113,21 +127,10 @@ bool slc_io_advance(const struct slc_io *io,
     }
     request->status = SLC_OK;
     request->data = data;
-    return true;
-}
-
-void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request)
-{
-    for (uint64_t done = 0; done < request->bytes;) {
-        const struct slc_io_place place = slc_io_place(io, request, done);
-
-        if (!place.file->direct) {
-            /* Advice: a refusal costs page cache, nothing else. */
-            (void)io->files->advise_file(io->files->self, place.file->fd, place.offset, place.bytes,
-                                         POSIX_FADV_DONTNEED);
-        }
-        done += place.bytes;
+    if (io->kind != SLC_IO_MMAP) {
+        slc_io_drop_behind(io, request);
     }
+    return true;
 }
 
 static enum slc_status check_options(const struct slc_io_options *options, struct slc_error *err)
@@ -392,7 +395,10 @@ slc_io_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error
 
 void slc_io_release(struct slc_io *io, struct slc_io_request *request)
 {
-    io->ops->release(io, request);
+    if (io->ops->release != NULL) {
+        io->ops->release(io, request);
+    }
+    request->data = NULL;
 }
 
 enum slc_status

@@ -17,6 +17,7 @@ struct slc_io_ops {
     enum slc_status (*wait)(struct slc_io *io,
                             struct slc_io_request **request,
                             struct slc_error *err);
+    /* As slc_io_release; NULL where nothing is to be done. */
     void (*release)(struct slc_io *io, struct slc_io_request *request);
     /* As slc_io_check; NULL where data once read cannot change. */
     enum slc_status (*check)(const struct slc_io *io,
@@ -111,7 +112,8 @@ static inline int slc_io_fd_at(const struct slc_io_file *file, uint64_t offset)
 /*
  * Takes the result (bytes or negated errno) of the transfer at progress->done. True when the
  * request is complete, with status, error and (for SLC_OK) `data` set; false when the rest, from
- * progress->done on, has to be asked for. Threads: any, each on its own request.
+ * progress->done on, has to be asked for. What was read into a slot is dropped behind at once.
+ * Threads: any, each on its own request.
  */
 bool slc_io_advance(const struct slc_io *io,
                     struct slc_io_request *request,
@@ -127,6 +129,15 @@ void slc_io_fail_request(const struct slc_io *io,
 
 /* Where reads go through the page cache: drops what this request left there. */
 void slc_io_drop_behind(const struct slc_io *io, const struct slc_io_request *request);
+
+/* The result to use of a transfer at `place` that went to the kernel past the table of files. */
+static inline int64_t
+slc_io_completed(const struct slc_io *io, const struct slc_io_place *place, int64_t result)
+{
+    return io->files->completed == NULL ? result
+                                        : io->files->completed(io->files->self, place->file->fd,
+                                                               place->offset, place->bytes, result);
+}
 
 /* Adds a sentence to the note of the statistics. */
 void slc_io_note(struct slc_io *io, const char *format, ...) SLC_PRINTF(2, 3);

@@ -158,7 +158,7 @@ static int64_t make_resident(const struct slc_io *io, const struct window *windo
         /* A page that the file ends in is resident, and an emulator may not have done anything. */
         result = bytes_left(io, request, done, &modified_ns);
     }
-    return io->files->completed(io->files->self, place.file->fd, place.offset, place.bytes, result);
+    return slc_io_completed(io, &place, result);
 }
 
 static enum slc_status
@@ -205,7 +205,6 @@ static void mmap_release(struct slc_io *io, struct slc_io_request *request)
 
     window_drop(io, &mmap->windows[request->slot]);
     slc_io_drop_behind(io, request);
-    request->data = NULL;
 }
 
 static enum slc_status

@@ -62,7 +62,6 @@ static void read_request(const struct slc_io *io, struct slc_io_request *request
         result = io->files->read_at(io->files->self, slc_io_fd_at(place.file, place.offset),
                                     slot + progress.done, place.bytes, place.offset);
     } while (!slc_io_advance(io, request, &progress, slot, result));
-    slc_io_drop_behind(io, request);
 }
 
 static void *worker_run(void *context)
@@ -117,12 +116,6 @@ pread_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
     return SLC_OK;
 }
 
-static void pread_release(struct slc_io *io, struct slc_io_request *request)
-{
-    (void)io;
-    request->data = NULL;
-}
-
 /* Requests that no worker has begun are dropped; begun ones are waited for by the join. */
 static void pread_close(struct slc_io *io)
 {
@@ -146,8 +139,7 @@ static void pread_close(struct slc_io *io)
 
 enum slc_status slc_io_pread_open(struct slc_io *io, struct slc_error *err)
 {
-    static const struct slc_io_ops ops = {pread_submit, pread_wait, pread_release, NULL,
-                                          pread_close};
+    static const struct slc_io_ops ops = {pread_submit, pread_wait, NULL, NULL, pread_close};
     struct pread_backend *pread = slc_calloc(1, sizeof *pread);
     unsigned threads = io->threads == 0 ? DEFAULT_THREADS : io->threads;
 

@@ -123,26 +123,18 @@ uring_wait(struct slc_io *io, struct slc_io_request **request, struct slc_error 
 
         SLC_TRY(slc_check_call(rc, err, io->opened[0].path, "waiting for io_uring"));
         struct uring_slot *state = io_uring_cqe_get_data(cqe);
-        struct slc_io_request *asked = state->request;
         int64_t result = cqe->res;
+        *request = state->request;
         io_uring_cqe_seen(&uring->ring, cqe);
         uring->in_kernel--;
-        struct slc_io_place place = slc_io_place(io, asked, state->progress.done);
-        result = io->files->completed(io->files->self, place.file->fd, place.offset, place.bytes,
-                                      result);
-        if (slc_io_advance(io, asked, &state->progress, slc_io_slot(io, asked->slot), result)) {
-            slc_io_drop_behind(io, asked);
-            *request = asked;
+        struct slc_io_place place = slc_io_place(io, *request, state->progress.done);
+        result = slc_io_completed(io, &place, result);
+        if (slc_io_advance(io, *request, &state->progress, slc_io_slot(io, (*request)->slot),
+                           result)) {
             return SLC_OK;
         }
-        queue_read(io, asked->slot);
+        queue_read(io, (*request)->slot);
     }
-}
-
-static void uring_release(struct slc_io *io, struct slc_io_request *request)
-{
-    (void)io;
-    request->data = NULL;
 }
 
 /* Reads that are under way still write into the slots: they are waited for. */
@@ -243,8 +235,7 @@ static bool reads_are_supported(struct io_uring *ring)
 
 enum slc_status slc_io_uring_open(struct slc_io *io, struct slc_error *err)
 {
-    static const struct slc_io_ops ops = {uring_submit, uring_wait, uring_release, NULL,
-                                          uring_close};
+    static const struct slc_io_ops ops = {uring_submit, uring_wait, NULL, NULL, uring_close};
     struct uring_backend *uring = slc_calloc(1, sizeof *uring);
 
     if (uring == NULL ||

@@ -306,7 +306,9 @@ static int64_t faulty_completed(void *self, int fd, uint64_t offset, uint64_t by
     enum slc_faulty_action action = strike(faulty, SLC_FAULTY_COMPLETED);
 
     note_transfer(faulty, bytes);
-    result = faulty->below->completed(faulty->below->self, fd, offset, bytes, result);
+    if (faulty->below->completed != NULL) {
+        result = faulty->below->completed(faulty->below->self, fd, offset, bytes, result);
+    }
     if (action == SLC_FAULTY_ERRNO) {
         return -faulty->error;
     }

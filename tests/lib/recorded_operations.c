@@ -507,16 +507,6 @@ static int recorded_advise_file(void *self, int fd, uint64_t offset, uint64_t by
     return 0;
 }
 
-static int64_t
-recorded_completed(void *self, int fd, uint64_t offset, uint64_t bytes, int64_t result)
-{
-    (void)self;
-    (void)fd;
-    (void)offset;
-    (void)bytes;
-    return result;
-}
-
 /* The names as they are now, for whoever asks may change the folder meanwhile. */
 static int recorded_list_folder(void *self,
                                 const char *path,
@@ -579,6 +569,5 @@ const struct slc_files slc_recorded_operations = {
     .unmap = recorded_unmap,
     .advise = recorded_advise,
     .advise_file = recorded_advise_file,
-    .completed = recorded_completed,
     .list_folder = recorded_list_folder,
 };
