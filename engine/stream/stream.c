@@ -206,7 +206,9 @@ static enum slc_status open_parts(struct slc_stream *stream,
         paths[l] = slc_reader_path(layouts->reader[l]);
     }
     SLC_TRY(status);
-    return slc_io_open(plan->request.io, &options, &stream->io, err);
+    SLC_TRY(slc_io_open(plan->request.io, &options, &stream->io, err));
+    stream->mapped = slc_io_kind(stream->io) == SLC_IO_MMAP;
+    return SLC_OK;
 }
 
 /* Whether the plan is one for these layouts. */
@@ -292,32 +294,16 @@ void slc_stream_close(struct slc_stream *stream)
 static void worker_run(void *context, unsigned number, unsigned workers)
 {
     struct slc_stream *stream = context;
-    struct slc_open_block *block;
-    uint32_t tile;
 
     (void)workers;
     if (stream->ranges != NULL) {
         slc_stream_ranges_run(stream, number);
-        return;
-    }
-    if (stream->hybrid != NULL) {
+    } else if (stream->hybrid != NULL) {
         slc_stream_hybrid_run(stream, number);
-        return;
-    }
-    if (stream->feeds) {
+    } else if (stream->feeds) {
         slc_stream_feed_run(stream, number);
-        return;
-    }
-    while (slc_stream_tile_take(stream, number, &block, &tile)) {
-        struct slc_error fault = SLC_ERROR_INIT;
-
-        if (slc_stream_tile_compute(stream, number, block, tile, NULL, stream->consumer->tile,
-                                    &fault) != SLC_OK) {
-            slc_stream_give_up(stream, &fault);
-            return;
-        }
-        slc_stream_tile_done(stream, block);
-        slc_stream_progress(stream, number);
+    } else {
+        slc_stream_tiles_run(stream, number);
     }
 }
 

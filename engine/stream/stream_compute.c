@@ -10,9 +10,6 @@
 
 #include <assert.h>
 
-/* Time between two calls of pass->progress: ten a second. */
-#define PROGRESS_INTERVAL_NS UINT64_C(100000000)
-
 /*
  * The clock around the decoder's functions, in the views that consumers get. Reading it twice takes
  * some 50 ns and decoding a chunk 500 and more, so that one chunk in four is timed, and stands for
@@ -182,7 +179,7 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
     worker->timed_ns = 0;
     worker->timed_nnz = 0;
     SLC_THEN(status, consume_tile(stream, number, range, fn, fault));
-    if (status == SLC_OK && block->slot != SLC_NO_SLOT &&
+    if (status == SLC_OK && stream->mapped && block->slot != SLC_NO_SLOT &&
         slc_io_check(stream->io, &stream->requests[block->slot], fault) != SLC_OK) {
         status = fault->status;
         slc_error_locate_block(fault, NULL, block->view.block, SLC_NOWHERE);
@@ -201,22 +198,4 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
                                block->view.entry.offset);
     }
     return status;
-}
-
-void slc_stream_progress(struct slc_stream *stream, unsigned number)
-{
-    const struct slc_pass *pass = stream->pass;
-    struct slc_stream_worker *worker = &stream->workers[number];
-    uint64_t now_ns;
-
-    if (number != 0 || pass->progress == NULL) {
-        return;
-    }
-    now_ns = slc_clock_ns();
-    if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
-        worker->progress_ns = now_ns;
-        pass->progress(pass->progress_context, stream->first + atomic_load(&stream->blocks_done),
-                       stream->layout->info->block_count,
-                       atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
-    }
 }

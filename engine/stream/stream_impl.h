@@ -92,6 +92,7 @@ struct slc_stream {
     bool in_order; /* SLC_SCHEDULE_FILE */
 
     struct slc_io *io;
+    bool mapped; /* what was read may change until slc_io_check */
     struct slc_ring *ring;
     unsigned slot_count;
     uint64_t slot_bytes;
@@ -148,14 +149,8 @@ void *slc_stream_reader_run(void *context);
 /* Prepares handing out for a pass; before any thread has started. */
 void slc_stream_tiles_begin(struct slc_stream *stream);
 
-/*
- * Takes the next tile, opening blocks as needed; waits for data. False at the end of the pass or
- * when it was given up. Threads: workers, each with its own number.
- */
-bool slc_stream_tile_take(struct slc_stream *stream,
-                          unsigned worker,
-                          struct slc_open_block **block,
-                          uint32_t *tile);
+/* One worker's part of a pass over tiles. */
+void slc_stream_tiles_run(struct slc_stream *stream, unsigned worker);
 
 /* Copies a block that has arrived in a slot, unchecked. Errors: those of slc_io_check. */
 enum slc_status slc_stream_copy_arrived(

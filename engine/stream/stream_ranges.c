@@ -96,7 +96,7 @@ static struct slc_open_block *get_block(struct slc_stream *stream, unsigned work
         struct slc_open_block *found;
         bool cached;
 
-        if (slc_ring_aborted(stream->ring)) {
+        if (atomic_load(&stream->given_up)) {
             return NULL;
         }
         pthread_mutex_lock(&stream->mutex);

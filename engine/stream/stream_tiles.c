@@ -37,6 +37,9 @@
 #include <assert.h>
 #include <string.h>
 
+/* Time between two calls of pass->progress: ten a second. */
+#define PROGRESS_INTERVAL_NS UINT64_C(100000000)
+
 void slc_stream_give_up(struct slc_stream *stream, const struct slc_error *fault)
 {
     const struct slc_tile_consumer *consumer = stream->consumer;
@@ -289,14 +292,13 @@ enum slc_status slc_stream_copy_arrived(
     struct slc_stream *stream, unsigned slot, uint64_t block, void *to, struct slc_error *fault)
 {
     const struct slc_io_request *request = &stream->requests[slot];
-    enum slc_status status;
 
     memcpy(to, request->data, request->bytes);
-    status = slc_io_check(stream->io, request, fault);
-    if (status != SLC_OK) {
+    if (stream->mapped && slc_io_check(stream->io, request, fault) != SLC_OK) {
         slc_error_locate_block(fault, NULL, block, SLC_NOWHERE);
+        return fault->status;
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
@@ -401,17 +403,19 @@ static bool take_tile(struct slc_stream *stream,
     return slc_stream_take_open(stream, worker, block, tile);
 }
 
-bool slc_stream_tile_take(struct slc_stream *stream,
-                          unsigned worker,
-                          struct slc_open_block **block,
-                          uint32_t *tile)
+/*
+ * Takes the next tile, opening blocks as needed; waits for data. False at the end of the pass or
+ * when it was given up.
+ */
+static bool take_next(struct slc_stream *stream,
+                      struct slc_stream_worker *own,
+                      struct slc_open_block **block,
+                      uint32_t *tile)
 {
-    struct slc_stream_worker *own = &stream->workers[worker];
-
     for (;;) {
         uint64_t news = slc_ring_news(stream->ring);
 
-        if (slc_ring_aborted(stream->ring)) {
+        if (atomic_load(&stream->given_up)) {
             return false;
         }
         if (take_tile(stream, own, block, tile)) {
@@ -460,5 +464,41 @@ void slc_stream_tile_done(struct slc_stream *stream, struct slc_open_block *bloc
     }
     if (turns) {
         slc_ring_tell(stream->ring); /* one may be waiting for a record, or for this block */
+    }
+}
+
+void slc_stream_progress(struct slc_stream *stream, unsigned number)
+{
+    const struct slc_pass *pass = stream->pass;
+    struct slc_stream_worker *worker = &stream->workers[number];
+    uint64_t now_ns;
+
+    if (number != 0 || pass->progress == NULL) {
+        return;
+    }
+    now_ns = slc_clock_ns();
+    if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
+        worker->progress_ns = now_ns;
+        pass->progress(pass->progress_context, stream->first + atomic_load(&stream->blocks_done),
+                       stream->layout->info->block_count,
+                       atomic_load(&stream->bytes_read) - stream->stats.bytes_read);
+    }
+}
+
+void slc_stream_tiles_run(struct slc_stream *stream, unsigned number)
+{
+    struct slc_open_block *block;
+    uint32_t tile;
+
+    while (take_next(stream, &stream->workers[number], &block, &tile)) {
+        struct slc_error fault = SLC_ERROR_INIT;
+
+        if (slc_stream_tile_compute(stream, number, block, tile, NULL, stream->consumer->tile,
+                                    &fault) != SLC_OK) {
+            slc_stream_give_up(stream, &fault);
+            return;
+        }
+        slc_stream_tile_done(stream, block);
+        slc_stream_progress(stream, number);
     }
 }
