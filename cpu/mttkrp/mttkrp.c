@@ -339,6 +339,53 @@ static enum slc_status try_tile(struct slc_cpu_backend *cpu,
     return SLC_OK;
 }
 
+enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
+                                       const struct slc_tile_view *tile,
+                                       struct slc_error *err)
+{
+    for (unsigned m = 0; m < job->order; m++) {
+        const struct slc_matrix *matrix = m == job->mode ? job->output : job->factors[m];
+
+        if (tile->corner[m] >= matrix->rows ||
+            tile->extent[m] > matrix->rows - 1 - tile->corner[m]) {
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "tile %llu reaches from %llu to %llu in mode %u, but the matrix there "
+                            "has %llu rows",
+                            (unsigned long long)tile->ordinal, (unsigned long long)tile->corner[m],
+                            (unsigned long long)tile->corner[m] + tile->extent[m], m + 1,
+                            (unsigned long long)matrix->rows);
+        }
+    }
+    return SLC_OK;
+}
+
+static enum slc_status check_tile(const struct slc_cpu_backend *cpu,
+                                  unsigned worker,
+                                  const struct slc_tile_view *tile,
+                                  struct slc_error *err)
+{
+    if (!cpu->running || worker >= cpu->job.workers || tile->order != cpu->job.order ||
+        tile->value_type != cpu->type) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "tile %llu (order %u, worker %u) is not of the MTTKRP that was begun",
+                        (unsigned long long)tile->ordinal, tile->order, worker);
+    }
+    if (cpu->conflict == SLC_CONFLICT_ROWS &&
+        (tile->partition >= cpu->job.partitions ||
+         (tile->continued && tile->extent[cpu->job.mode] != 0))) {
+        return slc_fail(err, SLC_ERR_USAGE, "tile %llu is of partition %llu of %llu%s",
+                        (unsigned long long)tile->ordinal, (unsigned long long)tile->partition,
+                        (unsigned long long)cpu->job.partitions,
+                        tile->continued ? " and continues more than one row" : "");
+    }
+    if (tile->nnz > SLC_TILE_NNZ || tile->nnz > cpu->job.nnz) {
+        return slc_fail(
+            err, SLC_ERR_USAGE, "tile %llu has %u nonzeros, but there are %llu altogether",
+            (unsigned long long)tile->ordinal, tile->nnz, (unsigned long long)cpu->job.nnz);
+    }
+    return slc_mttkrp_check_reach(&cpu->job, tile, err);
+}
+
 enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
                                 unsigned worker,
                                 struct slc_tile_view *tile,
@@ -346,7 +393,7 @@ enum slc_status slc_mttkrp_tile(struct slc_backend *backend,
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
 
-    SLC_TRY(slc_mttkrp_check_tile(cpu, worker, tile, err));
+    SLC_TRY(check_tile(cpu, worker, tile, err));
     return cpu->trial.on ? try_tile(cpu, worker, tile, err)
                          : add_tile_as(cpu, cpu->conflict, worker, tile, err);
 }

@@ -118,10 +118,6 @@ struct slc_partial {
 /* SLC_ERR_USAGE, saying what does not fit. */
 enum slc_status slc_mttkrp_check_job(const struct slc_mttkrp_job *job,
                                      struct slc_error *err) SLC_NODISCARD;
-enum slc_status slc_mttkrp_check_tile(const struct slc_cpu_backend *cpu,
-                                      unsigned worker,
-                                      const struct slc_tile_view *tile,
-                                      struct slc_error *err) SLC_NODISCARD;
 /* Of a tile alone: whether the matrices of a job have the rows that it reaches. */
 enum slc_status slc_mttkrp_check_reach(const struct slc_mttkrp_job *job,
                                        const struct slc_tile_view *tile,
