@@ -257,28 +257,19 @@ static enum slc_status check_end(struct check *check, slc_u128 last_key)
     return SLC_OK;
 }
 
-enum slc_status slc_block_open(const struct slc_reader *reader,
-                               uint64_t block,
-                               const void *data,
-                               bool verified,
-                               struct slc_block_view *view,
-                               struct slc_error *err)
+enum slc_status slc_block_check(const struct slc_layout_info *info,
+                                const struct slc_block_view *view,
+                                bool verified,
+                                struct slc_error *err)
 {
     struct directory_totals totals = {0};
-    struct check check = {.info = slc_reader_info(reader), .view = view, .err = err};
-
-    view->reader = reader;
-    view->path = slc_reader_path(reader);
-    view->block = block;
-    view->data = data;
-    slc_reader_entry(reader, block, &view->entry);
-
+    struct check check = {.info = info, .view = view, .err = err};
     enum slc_status status = verified ? SLC_OK : check_hash(&check);
     SLC_THEN(status, check_header(&check));
     SLC_THEN(status, check_directory(&check, &totals));
     SLC_THEN(status, check_end(&check, totals.last_key));
     if (status != SLC_OK) {
-        slc_error_locate_block(err, slc_reader_path(reader), block, view->entry.offset + check.at);
+        slc_error_locate_block(err, view->path, view->block, view->entry.offset + check.at);
     }
     return status;
 }

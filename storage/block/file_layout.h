@@ -92,6 +92,11 @@ static inline bool slc_keys_go_on(const struct slc_layout_info *info,
     return info->layout != SLC_LAYOUT_SORTED || next->partition == before || next->continued;
 }
 
+/* As slc_block_open, of a view whose other members are set. */
+enum slc_status slc_block_check(const struct slc_layout_info *info,
+                                const struct slc_block_view *view,
+                                bool verified,
+                                struct slc_error *err) SLC_NODISCARD;
 /*
  * Whether a block of hash entry->hash, the file's `block`-th, holds what its entry says: for
  * entries that no index has been checked with. *last_key: of its nonzeros, if so. Threads: any.

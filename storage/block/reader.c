@@ -404,6 +404,21 @@ void slc_reader_partition(const struct slc_reader *reader,
     partition->continued = first.continued;
 }
 
+enum slc_status slc_block_open(const struct slc_reader *reader,
+                               uint64_t block,
+                               const void *data,
+                               bool verified,
+                               struct slc_block_view *view,
+                               struct slc_error *err)
+{
+    view->reader = reader;
+    view->path = reader->path;
+    view->block = block;
+    view->data = data;
+    slc_reader_entry(reader, block, &view->entry);
+    return slc_block_check(&reader->header.info, view, verified, err);
+}
+
 uint64_t slc_reader_memory_bytes(const struct slc_reader *reader)
 {
     return memory_bytes_of(reader->path, &reader->header);
