@@ -79,17 +79,14 @@ store_block(const struct update *update, uint64_t row, uint64_t rows, const doub
     }
 }
 
-static void solve_block(const struct update *update, const double *m, double *x)
+/* The solution of singular equations: X = M times a matrix. */
+static void multiply_block(const struct update *update, const double *m, double *x)
 {
     const struct slc_solver *solver = update->solver;
 
-    if (solver->singular) {
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SLC_BLOCK_ROWS, (int)solver->rank,
-                    (int)solver->rank, 1.0, m, (int)update->width, solver->forward,
-                    (int)solver->size, 0.0, x, (int)update->width);
-    } else {
-        update->kernels->solve(&update->triangles, m, update->width, x);
-    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SLC_BLOCK_ROWS, (int)solver->rank,
+                (int)solver->rank, 1.0, m, (int)update->width, solver->forward, (int)solver->size,
+                0.0, x, (int)update->width);
 }
 
 /* Whether a block's rows are worked on where they lie. */
@@ -99,7 +96,7 @@ static bool block_in_place(const struct update *update, uint64_t rows)
            update->factor->pitch == update->width;
 }
 
-/* `gram`, which may be NULL, and `columns` are looked at where sums are made. */
+/* `gram` may be NULL; both are looked at where sums are made. */
 static void update_block(const struct update *update,
                          uint64_t row,
                          uint64_t rows,
@@ -110,26 +107,28 @@ static void update_block(const struct update *update,
     const bool in_place = block_in_place(update, rows);
     const double *m = in_place ? slc_matrix_row_f64(update->mttkrp, row) : block->m;
     double *x = in_place ? slc_matrix_row_f64(update->factor, row) : block->x;
+    const struct slc_triangles *triangles =
+        update->solves && !update->solver->singular ? &update->triangles : NULL;
 
     if (!in_place) {
         load_block(update, update->mttkrp, row, rows, block->m);
     }
-    if (update->solves) {
-        solve_block(update, m, x);
-        if (!in_place) {
+    if (update->solves && triangles == NULL) {
+        multiply_block(update, m, x);
+    }
+    if (!in_place) {
+        if (update->solves) {
+            update->kernels->update(triangles, m, update->width, x, NULL, NULL);
             store_block(update, row, rows, x);
         }
+        triangles = NULL;
+        /* Sums are of the numbers as stored. */
+        if (update->sums && (update->factor->type == SLC_F32 || !update->solves)) {
+            load_block(update, update->factor, row, rows, x);
+        }
     }
-    if (!update->sums) {
-        return;
-    }
-    if (update->factor->type == SLC_F32 || (!in_place && !update->solves)) {
-        load_block(update, update->factor, row, rows, x);
-    }
-    if (gram != NULL) {
-        update->kernels->gram(x, update->width, gram);
-    }
-    update->kernels->columns(m, x, update->width, columns, columns + update->width);
+    update->kernels->update(triangles, m, update->width, x, update->sums ? gram : NULL,
+                            update->sums ? columns : NULL);
 }
 
 static void update_groups_by_blocks(void *context, uint64_t first, uint64_t last, unsigned worker)
@@ -225,14 +224,14 @@ static void gram_groups_by_blocks(void *context, uint64_t first, uint64_t last, 
         memset(gram, 0, width * width * sizeof *gram);
         for (uint64_t row = group * update->cut.group_rows; row < limit; row += SLC_BLOCK_ROWS) {
             const uint64_t rows = slc_min_u64(limit - row, SLC_BLOCK_ROWS);
-            const double *x = block.x;
+            double *x = block.x;
 
             if (block_in_place(update, rows)) {
                 x = slc_matrix_row_f64(update->factor, row);
             } else {
                 load_block(update, update->factor, row, rows, block.x);
             }
-            update->kernels->gram(x, update->width, gram);
+            update->kernels->update(NULL, NULL, update->width, x, gram, NULL);
         }
     }
 }

@@ -259,7 +259,7 @@ gram_tile(const double *x, uint32_t width, uint32_t i, uint32_t j, uint32_t vect
     }
 }
 
-static void gram(const double *x, uint32_t width, double *sums)
+static void add_gram(const double *x, uint32_t width, double *sums)
 {
     for (uint32_t i = 0; i < width; i += GRAM_ROWS) {
         uint32_t j = i / LANES * LANES;
@@ -282,7 +282,7 @@ static inline __attribute__((always_inline)) vector larger(vector largest, vecto
 }
 
 static void
-columns(const double *m, const double *x, uint32_t width, double *largest, double *inner)
+add_columns(const double *m, const double *x, uint32_t width, double *largest, double *inner)
 {
     for (uint32_t j = 0; j < width; j += LANES) {
         vector most[2] = {load(largest + j), load(largest + j)};
@@ -299,6 +299,24 @@ columns(const double *m, const double *x, uint32_t width, double *largest, doubl
         }
         store(largest + j, larger(most[0], most[1]));
         store(inner + j, sum[0] + sum[1]);
+    }
+}
+
+static void update(const struct slc_triangles *triangles,
+                   const double *m,
+                   uint32_t width,
+                   double *x,
+                   double *gram,
+                   double *columns)
+{
+    if (triangles != NULL) {
+        solve(triangles, m, width, x);
+    }
+    if (gram != NULL) {
+        add_gram(x, width, gram);
+    }
+    if (columns != NULL) {
+        add_columns(m, x, width, columns, columns + width);
     }
 }
 
@@ -321,4 +339,4 @@ static void narrow(const double *from, uint32_t width, uint32_t cols, uint64_t p
 }
 
 const struct slc_dense_kernels SET_EXPAND(slc_dense_kernels_, SET_NAME) = {
-    .solve = solve, .gram = gram, .columns = columns, .widen = widen, .narrow = narrow};
+    .update = update, .widen = widen, .narrow = narrow};

@@ -38,16 +38,19 @@ struct slc_triangles {
 };
 
 struct slc_dense_kernels {
-    /* X B A^T = M; `x` may be `m`. */
-    void (*solve)(const struct slc_triangles *triangles,
-                  const double *m,
-                  uint32_t width,
-                  double *x);
-    /* sums += X^T X, the upper triangle of width x width numbers, and some below it. */
-    void (*gram)(const double *x, uint32_t width, double *sums);
-    /* Per column: largest = max(largest, |X|), a NaN being ignored; inner += M * X. */
-    void (*columns)(
-        const double *m, const double *x, uint32_t width, double *largest, double *inner);
+    /*
+     * Up to three steps on a block, each left out where its argument is NULL:
+     * triangles: X is solved for from X B A^T = M; `x` may be `m`;
+     * gram: += X^T X, the upper triangle of width x width numbers, and some below it;
+     * columns, 2 x width numbers: largest = max(largest, |X|), a NaN being ignored, and after these
+     * inner += M * X, both per column.
+     */
+    void (*update)(const struct slc_triangles *triangles,
+                   const double *m,
+                   uint32_t width,
+                   double *x,
+                   double *gram,
+                   double *columns);
     /* Rows of `cols` numbers, `pitch` apart in f32 and `width` in f64. */
     void (*widen)(const float *from, uint64_t pitch, uint32_t cols, uint32_t width, double *to);
     void (*narrow)(const double *from, uint32_t width, uint32_t cols, uint64_t pitch, float *to);

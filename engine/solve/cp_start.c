@@ -108,16 +108,6 @@ void cp_state_destroy(struct cp_state *state)
     slc_free(state->past);
 }
 
-struct slc_matrix
-cp_output_view(const struct cp_state *state, const struct slc_buffer *output, unsigned mode)
-{
-    struct slc_matrix view = state->result->factors[mode];
-
-    /* Same type, rows and pitch as the factor; the buffer holds at least as many rows. */
-    view.buffer = *output;
-    return view;
-}
-
 enum slc_status cp_factors_create(struct cp_state *state, struct slc_error *err)
 {
     const enum slc_value_type type = state->plan->request.precision;

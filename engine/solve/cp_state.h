@@ -185,8 +185,15 @@ unsigned cp_part_bytes(const struct slc_plan *plan,
                        uint64_t bytes[CP_PART_SECTIONS]);
 
 /* A view of an output buffer with the shape of factor `mode`. */
-struct slc_matrix
-cp_output_view(const struct cp_state *state, const struct slc_buffer *output, unsigned mode);
+static inline struct slc_matrix
+cp_output_view(const struct cp_state *state, const struct slc_buffer *output, unsigned mode)
+{
+    struct slc_matrix view = state->result->factors[mode];
+
+    /* Same type, rows and pitch as the factor; the buffer holds at least as many rows. */
+    view.buffer = *output;
+    return view;
+}
 
 /* system = Hadamard product of all Gram matrices but `skip` (SLC_MAX_ORDER: of all). */
 void cp_hadamard(struct cp_state *state, unsigned skip);
