@@ -121,12 +121,17 @@ static enum slc_status compute(struct slc_session *session,
             slc_matrix_create(&output, plan->request.precision, manifest->dims[mode], rank, err);
     }
     if (status == SLC_OK) {
-        pass->factors = factors;
-        pass->output = &output;
-        pass->stop = signals_stop();
-        pass->progress = show_progress;
-        pass->progress_context = &pass->mode;
-        status = slc_session_mttkrp(session, pass, err);
+        struct slc_session_pass now = {.mode = mode,
+                                       .factors = factors,
+                                       .output = &output,
+                                       .stop = signals_stop(),
+                                       .progress = show_progress,
+                                       .progress_context = &pass->mode};
+
+        status = slc_session_mttkrp(session, &now, err);
+        now.factors = NULL;
+        now.output = NULL;
+        *pass = now;
     }
     console_settle();
     SLC_THEN(status, slc_relabel_rows(&session->store, mode, SLC_ROWS_OF_INPUT, &output, err));

@@ -93,7 +93,7 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
 {
     const struct device_mttkrp *of = group->of;
     struct bench_samples longest = {.count = 0}, whole = {.count = 0};
-    struct slc_device_stats before, after;
+    struct slc_device_stats before = {0}, after = {0};
     json_t *row = add_row(group, mode), *each = json_array();
     double seconds[SLC_MAX_DEVICES], most;
 

@@ -282,7 +282,7 @@ static void print_tables(const json_t *record, const struct bench_table *table)
 int bench_run(const struct command *command, int argc, char **argv, const struct bench_steps *steps)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    struct operands single;
+    struct operands single = {0};
     struct operands *operands = steps->operands != NULL ? steps->operands : &single;
     json_t *record = NULL;
     enum slc_status status;

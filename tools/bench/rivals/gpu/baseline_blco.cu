@@ -459,7 +459,8 @@ static cudaError_t launch_code_stash(const struct blco_launch *with)
                       with->run->copies, with->run->options->coarsening, rows);
 }
 
-/* function<Element, factors>(with), by the type of factors and their number; 0: any. */
+/* function<Element, factors>(with), by the type of factors and their number; 0: any.
+ * NOLINTBEGIN(bugprone-macro-parentheses): `function` is a template. */
 #define BY_FACTORS(function, Element, with)                                                        \
     ((with)->job.others == 2   ? function<Element, 2>(with)                                        \
      : (with)->job.others == 3 ? function<Element, 3>(with)                                        \
@@ -467,6 +468,7 @@ static cudaError_t launch_code_stash(const struct blco_launch *with)
 #define BY_TYPE(function, with)                                                                    \
     ((with)->run->job->precision == SLC_F64 ? BY_FACTORS(function, double, with)                   \
                                             : BY_FACTORS(function, float, with))
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 cudaError_t
 slc_baseline_blco(const void *context, const struct slc_gpu_blco_part *part, cudaStream_t stream)
