@@ -87,18 +87,24 @@ enum slc_status
 slc_team_run_openmp(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
 {
     const struct slc_placement *placement = slc_placement_of_team(workers);
+    const int dynamic = omp_get_dynamic();
+    enum slc_status status = SLC_OK;
 
     (void)pthread_once(&fork_handler, handle_forks);
     if (slc_fault_hit(SLC_FAULT_THREAD)) {
         return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
                               "cannot start %u threads: use fewer", workers);
     }
+    /* The setting is the program's. */
     omp_set_dynamic(0);
     if (workers > kept) {
-        SLC_TRY(create_threads(workers, err));
+        status = create_threads(workers, err);
     }
-    kept = workers;
+    if (status == SLC_OK) {
+        kept = workers;
 #pragma omp parallel num_threads((int)workers)
-    run_worker(placement, (unsigned)omp_get_thread_num(), workers, fn, context);
-    return SLC_OK;
+        run_worker(placement, (unsigned)omp_get_thread_num(), workers, fn, context);
+    }
+    omp_set_dynamic(dynamic);
+    return status;
 }

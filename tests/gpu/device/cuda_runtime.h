@@ -1,7 +1,7 @@
 /*
  * For running the tests of gpu/ on a real device: CUDA's own header, and in place of what tests ask
- * of the emulation (tests/gpu/emulation/cuda_runtime.h) functions that ask for nothing. Cases that only
- * an emulated device can show are left out by SLC_EMULATED.
+ * of the emulation (tests/gpu/emulation/cuda_runtime.h) functions that ask for nothing. Cases that
+ * only an emulated device can show are left out by SLC_EMULATED.
  */
 #ifndef SLC_DEVICE_CUDA_RUNTIME_H
 #define SLC_DEVICE_CUDA_RUNTIME_H

@@ -1,7 +1,7 @@
 /*
  * The emulation itself: what kernels may rely on holds in every order, and what they may not is
- * found. Run with the name of a planted fault it commits that one; tests/gpu/emulation/test_planted.py
- * looks whether it was reported.
+ * found. Run with the name of a planted fault it commits that one;
+ * tests/gpu/emulation/test_planted.py looks whether it was reported.
  */
 #include "cuda_runtime.h"
 

@@ -411,6 +411,12 @@ static void teams_are_complete(void)
     struct slc_error err = SLC_ERROR_INIT;
 
     unsetenv(SLC_TEAM_VARIABLE);
+#ifdef SLC_HAVE_OPENMP
+    omp_set_dynamic(1);
+    run_teams(have_openmp);
+    CU_ASSERT_TRUE(omp_get_dynamic() != 0);
+    omp_set_dynamic(0);
+#endif
     run_teams(have_openmp);
     slc_placement_enter(&unbound);
     run_teams(false);
