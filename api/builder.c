@@ -66,7 +66,6 @@ static enum slc_status read_options(struct sluice_builder *builder,
 {
     struct sluice_builder_options *known = &builder->options;
     const struct sluice_entry_options *entries = &known->entries;
-    enum slc_status status;
 
     SLC_TRY(API_READ_OPTIONS(sluice_builder_options, known, given, err));
     if (builder->order < 1 || builder->order > SLUICE_MAX_ORDER ||
@@ -92,11 +91,11 @@ static enum slc_status read_options(struct sluice_builder *builder,
     }
     builder->base = entries->index_base == SLUICE_BASE_ONE;
     api_run_init(&builder->run, &known->run);
-    status = API_CHECK_CHOICES(
-        err, {"duplicates", (int)entries->duplicates, SLUICE_DUPLICATES_KEEP_LAST},
-        {"value", (int)entries->value, SLUICE_VALUE_F64},
-        {"index_base", (int)entries->index_base, SLUICE_BASE_ONE});
-    return status == SLC_OK ? api_check_output(&known->output, err) : status;
+    SLC_TRY(API_CHECK_CHOICES(err,
+                              {"duplicates", (int)entries->duplicates, SLUICE_DUPLICATES_KEEP_LAST},
+                              {"value", (int)entries->value, SLUICE_VALUE_F64},
+                              {"index_base", (int)entries->index_base, SLUICE_BASE_ONE}));
+    return api_check_output(&known->output, err);
 }
 
 /* The names of one mode, as far as the caller has some. */
@@ -130,17 +129,16 @@ attach(void *context, const char *folder, struct slc_manifest *manifest, struct 
 {
     const struct sluice_builder *builder = context;
     const struct sluice_builder_options *known = &builder->options;
-    enum slc_status status = SLC_OK;
 
-    for (uint32_t n = 0; n < builder->order && status == SLC_OK; n++) {
+    for (uint32_t n = 0; n < builder->order; n++) {
         if (known->titles[n] != NULL) {
             (void)snprintf(manifest->titles[n], sizeof manifest->titles[n], "%s", known->titles[n]);
         }
         if (known->name != NULL && (known->named_modes >> n & 1) != 0) {
-            status = write_names(known, n, folder, manifest, err);
+            SLC_TRY(write_names(known, n, folder, manifest, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* What writing names of a mode takes beside the builder: of the longest one that is known. */
@@ -171,7 +169,6 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
                                         .assumed_base = builder->base,
                                         .attach = attach,
                                         .attached = builder};
-    enum slc_status status;
 
     API_SET_RUN(&build, &builder->run);
     API_SET_OUTPUT(&build, &known->output);
@@ -179,9 +176,8 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
         return slc_fail(err, SLC_ERR_USAGE, "%u threads; 1 to %d are possible", build.workers,
                         SLC_MAX_THREADS);
     }
-    status = divide_memory(&build, builder->order, names_bytes(builder), err);
-    return status == SLC_OK ? slc_builder_create(&build, builder->order, &builder->builder, err)
-                            : status;
+    SLC_TRY(divide_memory(&build, builder->order, names_bytes(builder), err));
+    return slc_builder_create(&build, builder->order, &builder->builder, err);
 }
 
 enum sluice_status sluice_builder_create(const char *output,
@@ -191,13 +187,12 @@ enum sluice_status sluice_builder_create(const char *output,
                                          struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    struct sluice_builder *builder;
     enum slc_status status = api_need_path(output, "output", err);
 
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
     }
-    builder = slc_calloc(1, sizeof *builder);
+    struct sluice_builder *builder = slc_calloc(1, sizeof *builder);
     if (builder == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory to build a store");
         return api_return(status, err, ret_err);
@@ -258,14 +253,10 @@ static enum slc_status push_sample(struct sluice_builder *builder,
                                  .count = (uint32_t)slc_min_u64(count, SAMPLE_ENTRIES)};
     const bool all = count <= SAMPLE_ENTRIES;
     uint64_t *memory = NULL;
-    enum slc_status status;
 
     if (!all) {
         memory = slc_malloc((size_t)sample.count * builder->order * sizeof *memory);
-        if (memory == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %u entries",
-                            sample.count);
-        }
+        SLC_TRY(slc_check_memory(memory != NULL, err, "for a sample of %u entries", sample.count));
     }
     for (uint32_t n = 0; n < builder->order; n++) {
         uint64_t *column = all ? NULL : memory + (size_t)n * sample.count;
@@ -275,7 +266,8 @@ static enum slc_status push_sample(struct sluice_builder *builder,
         }
         sample.coords[n] = all ? coords[n] : column;
     }
-    status = slc_builder_sample(builder->builder, &sample, all ? 1 : sample.count, 0, err);
+    enum slc_status status =
+        slc_builder_sample(builder->builder, &sample, all ? 1 : sample.count, 0, err);
     slc_free(memory);
     return status;
 }
@@ -286,9 +278,7 @@ static enum slc_status push_pieces(struct sluice_builder *builder,
                                    const double *values,
                                    struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (uint64_t done = 0; done < count && status == SLC_OK; done += PIECE_ENTRIES) {
+    for (uint64_t done = 0; done < count; done += PIECE_ENTRIES) {
         struct slc_entries entries = {.order = builder->order,
                                       .count = (uint32_t)slc_min_u64(count - done, PIECE_ENTRIES),
                                       .values = values + done,
@@ -297,9 +287,9 @@ static enum slc_status push_pieces(struct sluice_builder *builder,
         for (uint32_t n = 0; n < builder->order; n++) {
             entries.coords[n] = coords[n] + done;
         }
-        status = slc_builder_push(builder->builder, 0, &entries, err);
+        SLC_TRY(slc_builder_push(builder->builder, 0, &entries, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum sluice_status sluice_builder_push(struct sluice_builder *builder,

@@ -215,20 +215,17 @@ api_blocks_fn *api_run_blocks(const struct api_run *run)
 
 enum slc_status api_check_output(const struct sluice_output_options *output, struct slc_error *err)
 {
-    const enum slc_status status =
-        API_CHECK_CHOICES(err, {"codec", (int)output->codec, SLUICE_CODEC_BLCO},
-                          {"relabel", (int)output->relabel, SLUICE_RELABEL_FREQUENCY},
-                          {"fibers", (int)output->fibers, SLUICE_FIBERS_MODE});
-
-    if (status == SLC_OK &&
-        (output->fiber_bits > SLC_FIBER_BITS_MAX ||
-         (output->fibers == SLUICE_FIBERS_MODE && output->fiber_mode >= SLC_MAX_ORDER))) {
+    SLC_TRY(API_CHECK_CHOICES(err, {"codec", (int)output->codec, SLUICE_CODEC_BLCO},
+                              {"relabel", (int)output->relabel, SLUICE_RELABEL_FREQUENCY},
+                              {"fibers", (int)output->fibers, SLUICE_FIBERS_MODE}));
+    if (output->fiber_bits > SLC_FIBER_BITS_MAX ||
+        (output->fibers == SLUICE_FIBERS_MODE && output->fiber_mode >= SLC_MAX_ORDER)) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "fibers of mode %u in pieces of 2^%u indices: a mode below %d and at most "
                         "%d bits are possible",
                         output->fiber_mode, output->fiber_bits, SLC_MAX_ORDER, SLC_FIBER_BITS_MAX);
     }
-    return status;
+    return SLC_OK;
 }
 
 struct slc_fiber_run api_fiber_run(const struct sluice_output_options *output)

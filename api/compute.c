@@ -17,13 +17,13 @@ static enum slc_status read_options(struct sluice_mttkrp_options *known,
                                     struct slc_error *err)
 {
     const unsigned order = store->store.manifest.order;
-    enum slc_status status = API_READ_OPTIONS(sluice_mttkrp_options, known, options, err);
 
-    if (status == SLC_OK && mode >= order) {
-        status =
-            slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode, order);
+    SLC_TRY(API_READ_OPTIONS(sluice_mttkrp_options, known, options, err));
+    if (mode >= order) {
+        return slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
+                        order);
     }
-    return status == SLC_OK ? api_check_compute(&known->compute, err) : status;
+    return api_check_compute(&known->compute, err);
 }
 
 enum sluice_status sluice_mttkrp_plan(const struct sluice_store *store,
@@ -89,9 +89,8 @@ static enum slc_status multiply(struct slc_session *session,
     SLC_THEN(status, slc_matrix_create(pass->output, request->precision, manifest->dims[pass->mode],
                                        request->rank, err));
     SLC_THEN(status, slc_session_mttkrp(session, pass, err));
-    return status == SLC_OK
-               ? slc_relabel_rows(&store->store, pass->mode, SLC_ROWS_OF_INPUT, pass->output, err)
-               : status;
+    SLC_TRY(status);
+    return slc_relabel_rows(&store->store, pass->mode, SLC_ROWS_OF_INPUT, pass->output, err);
 }
 
 enum sluice_status sluice_mttkrp(const struct sluice_store *store,

@@ -37,7 +37,6 @@ static enum slc_status read_table(const struct sluice_convert_options *known,
 {
     const struct sluice_table_options *table = &known->table;
     const char delimiter[2] = {table->delimiter, '\0'};
-    enum slc_status status;
 
     if (table->columns == NULL) {
         return table->value_column != NULL || table->delimiter != '\0' || table->no_header != 0 ||
@@ -57,13 +56,13 @@ static enum slc_status read_table(const struct sluice_convert_options *known,
         return slc_fail(err, SLC_ERR_USAGE,
                         "dialect, index_base and dims do not go with columns of a table");
     }
-    status = API_CHECK_CHOICES(err, {"missing", (int)table->missing, SLUICE_MISSING_NAME});
+    enum slc_status status =
+        API_CHECK_CHOICES(err, {"missing", (int)table->missing, SLUICE_MISSING_NAME});
     convert->csv = csv;
-    return status == SLC_OK
-               ? slc_csv_spec_set(csv, table->columns, table->value_column,
-                                  table->delimiter != '\0' ? delimiter : NULL,
-                                  table->no_header != 0, (enum slc_csv_missing)table->missing, err)
-               : status;
+    SLC_TRY(status);
+    return slc_csv_spec_set(csv, table->columns, table->value_column,
+                            table->delimiter != '\0' ? delimiter : NULL, table->no_header != 0,
+                            (enum slc_csv_missing)table->missing, err);
 }
 
 static enum slc_status read_convert(const struct sluice_convert_options *known,
@@ -157,20 +156,18 @@ static enum slc_status read_append(const struct sluice_append_options *known,
                           {"index_base", (int)known->index_base, SLUICE_BASE_ONE});
 
     SLC_THEN(status, api_check_output(&known->output, err));
-    if (status == SLC_OK &&
-        (known->output.codec != SLUICE_CODEC_DEFAULT ||
-         known->output.relabel != SLUICE_RELABEL_DEFAULT || known->output.overwrite != 0)) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "codec, relabel and overwrite have to be 0: codec and numbering of a "
-                          "store stay when it grows");
-    }
-    if (status == SLC_OK && known->table != 0 &&
-        (known->dialect != SLUICE_DIALECT_AUTO || known->index_base != SLUICE_BASE_AUTO ||
-         known->values != NULL)) {
-        status =
-            slc_fail(err, SLC_ERR_USAGE, "dialect, index_base and values do not go with a table");
-    }
     SLC_TRY(status);
+    if (known->output.codec != SLUICE_CODEC_DEFAULT ||
+        known->output.relabel != SLUICE_RELABEL_DEFAULT || known->output.overwrite != 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "codec, relabel and overwrite have to be 0: codec and numbering of a "
+                        "store stay when it grows");
+    }
+    if (known->table != 0 && (known->dialect != SLUICE_DIALECT_AUTO ||
+                              known->index_base != SLUICE_BASE_AUTO || known->values != NULL)) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "dialect, index_base and values do not go with a table");
+    }
     API_SET_OUTPUT(append, &known->output); /* packed, until the store's codec is known */
     append->table = known->table != 0;
     append->values = known->values;

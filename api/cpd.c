@@ -181,17 +181,15 @@ static struct slc_cp_als_options solver_options(struct run *run, uint32_t rank)
 
 static enum slc_status open_checkpoint(struct run *run, struct slc_error *err)
 {
-    const struct slc_error *fault;
-    enum slc_status status;
-
     if (run->options->checkpoint_folder == NULL || api_cpd_limits(run->options).iterations == 0) {
         return SLC_OK;
     }
-    status = slc_check_outside_stores(slc_files_system(), run->options->checkpoint_folder, err);
+    enum slc_status status =
+        slc_check_outside_stores(slc_files_system(), run->options->checkpoint_folder, err);
     SLC_THEN(status, slc_checkpoint_open(NULL, run->options->checkpoint_folder,
                                          run->options->restart != 0, &run->checkpoint, err));
     SLC_TRY(status);
-    fault = slc_checkpoint_fault(run->checkpoint);
+    const struct slc_error *fault = slc_checkpoint_fault(run->checkpoint);
     if (fault->status != SLC_OK) {
         slc_log(SLC_LOG_WARNING, "%s: %s; going on from the generation before", fault->file,
                 fault->message);
@@ -250,10 +248,9 @@ static enum slc_status factorize(struct run *run,
     struct slc_plan_request request;
     struct slc_cp_als_options solver;
     struct slc_stream_stats stats;
-    enum slc_status status;
 
     SLC_TRY(open_checkpoint(run, err));
-    status = cpd_request(run->options, store, rank, run->checkpoint, &request, err);
+    enum slc_status status = cpd_request(run->options, store, rank, run->checkpoint, &request, err);
     SLC_THEN(status, api_session_open(&run->session, store, &request, &run->options->compute, err));
     if (status == SLC_OK) {
         solver = solver_options(run, rank);
@@ -289,13 +286,10 @@ enum slc_status api_cpd(const struct sluice_store *store,
 {
     struct run run = {.options = known};
     struct sluice_model *model = slc_calloc(1, sizeof *model);
-    enum slc_status status;
 
-    if (model == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a model");
-    }
+    SLC_TRY(slc_check_memory(model != NULL, err, "for a model"));
     api_run_init(&run.call, &known->run);
-    status = factorize(&run, store, rank, model, err);
+    enum slc_status status = factorize(&run, store, rank, model, err);
     if (status != SLC_OK) {
         sluice_model_destroy(model);
         return status;

@@ -107,19 +107,17 @@ enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_manifest *manifest = &store->store.manifest;
     struct sluice_layout_info known = {.mode = 0};
-    const struct slc_store_layout *layout;
-    enum slc_status status;
 
     if (number >= manifest->layout_count) {
         return api_return(no_layout(store, number, err), err, ret_err);
     }
-    layout = &manifest->layouts[number];
+    const struct slc_store_layout *layout = &manifest->layouts[number];
     known.kind = (enum sluice_layout_kind)layout->layout;
     known.mode = layout->layout_mode;
     known.codec = (enum sluice_codec)layout->codec;
     known.file_bytes = layout->file_bytes;
     known.block_count = layout->block_count;
-    status = count_stripes(store, layout, &known.stripes, err);
+    enum slc_status status = count_stripes(store, layout, &known.stripes, err);
     SLC_THEN(status, API_FILL_REPORT(sluice_layout_info, info, &known, err));
     return api_return(status, err, ret_err);
 }
@@ -217,13 +215,12 @@ static enum slc_status move_layout(const char *path,
 {
     struct changing changing = {.layouts = {.lock = -1}};
     bool changed;
-    enum slc_status status;
 
     if ((unsigned)kind < SLUICE_LAYOUT_BLCO || (unsigned)kind > SLUICE_LAYOUT_FIBER) {
         return slc_fail(err, SLC_ERR_USAGE, "layout kind %d is not one of the enumeration",
                         (int)kind);
     }
-    status = open_layouts(&changing, path, mode, options, err);
+    enum slc_status status = open_layouts(&changing, path, mode, options, err);
     SLC_THEN(status, count > 0
                          ? slc_relayout_stripe(&changing.layouts, (enum slc_layout_kind)kind, mode,
                                                (const char *const *)folders, count, &changed, err)

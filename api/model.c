@@ -34,9 +34,7 @@ static void set_unknown(struct slc_cp_result *result, double norm)
 static enum slc_status create_weights(struct slc_cp_result *result, struct slc_error *err)
 {
     result->lambda = slc_calloc(result->rank, sizeof *result->lambda);
-    if (result->lambda == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu32 " weights", result->rank);
-    }
+    SLC_TRY(slc_check_memory(result->lambda != NULL, err, "for %" PRIu32 " weights", result->rank));
     for (uint32_t r = 0; r < result->rank; r++) {
         result->lambda[r] = 1;
     }
@@ -52,16 +50,13 @@ static enum slc_status load_model(unsigned order,
                                   struct slc_error *err)
 {
     bool found = false;
-    enum slc_status status;
 
     SLC_TRY(slc_model_read(NULL, folder, SLC_F64, order, dims, SLC_MAX_ORDER, &result->rank,
                            result->factors, err));
     result->order = order;
     set_unknown(result, norm);
-    status = create_weights(result, err);
-    return status == SLC_OK
-               ? slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err)
-               : status;
+    SLC_TRY(create_weights(result, err));
+    return slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err);
 }
 
 /* The same, of the shape that the files have. */
@@ -141,19 +136,18 @@ static enum slc_status copy_model(const uint64_t *dims,
                                   struct slc_cp_result *result,
                                   struct slc_error *err)
 {
-    enum slc_status status = create_weights(result, err);
-
-    for (unsigned n = 0; n < result->order && status == SLC_OK; n++) {
-        status = slc_matrix_create_from(&result->factors[n], SLC_F64, dims[n], result->rank,
-                                        factors[n], err);
+    SLC_TRY(create_weights(result, err));
+    for (unsigned n = 0; n < result->order; n++) {
+        SLC_TRY(slc_matrix_create_from(&result->factors[n], SLC_F64, dims[n], result->rank,
+                                       factors[n], err));
     }
-    for (uint32_t r = 0; r < result->rank && status == SLC_OK && weights != NULL; r++) {
+    for (uint32_t r = 0; r < result->rank && weights != NULL; r++) {
         if (!isfinite(weights[r])) {
             return slc_fail(err, SLC_ERR_INPUT, "weight %" PRIu32 " is %g", r, weights[r]);
         }
         result->lambda[r] = weights[r];
     }
-    return status;
+    return SLC_OK;
 }
 
 enum sluice_status sluice_model_create(uint32_t order,
@@ -288,15 +282,13 @@ enum slc_status api_model_save(const struct sluice_model *model,
                                struct slc_error *err)
 {
     const struct slc_model_view view = api_model_view(model);
-    char *record;
-    enum slc_status status;
 
     SLC_TRY(api_need_path(path, "path", err));
     if ((unsigned)form < SLUICE_MODEL_NPY || (unsigned)form > SLUICE_MODEL_MATLAB) {
         return slc_fail(err, SLC_ERR_USAGE, "form %d is none that a model is saved in", (int)form);
     }
-    record = api_record_path(form, path);
-    status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);
+    char *record = api_record_path(form, path);
+    enum slc_status status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);
     SLC_THEN(status, slc_model_write(NULL, (enum slc_model_form)(form - 1), path, &view, err));
     if (status == SLC_OK && model->record != NULL) {
         status = slc_run_record_write(model->record, record, err);

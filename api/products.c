@@ -45,13 +45,13 @@ static enum slc_status choose_device(const struct sluice_compute_options *comput
     enum slc_status status = api_read_devices(compute, devices, err);
 
     memset(choice, 0, sizeof *choice);
-    if (status == SLC_OK && devices->known.count > 0) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "count is %u: products are not divided between several devices",
-                          devices->known.count);
+    SLC_TRY(status);
+    if (devices->known.count > 0) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "count is %u: products are not divided between several devices",
+                        devices->known.count);
     }
-    return status == SLC_OK ? slc_products_choose(&devices->wish, slc_gpu_maker(), choice, err)
-                            : status;
+    return slc_products_choose(&devices->wish, slc_gpu_maker(), choice, err);
 }
 
 static struct sluice_ttv_report ttv_report(const struct slc_contract_report *made,
@@ -223,7 +223,6 @@ enum sluice_status sluice_ttm(const struct sluice_store *store,
     struct product product = {.store = store, .run = {.phase = "multiply"}, .output = output};
     struct slc_ttm_session *ttm = &product.ttm;
     enum slc_status closed, status = read_ttm(&product, options, report, err);
-    bool sorted;
 
     if (status != SLC_OK) {
         return api_return(status, err, ret_err);
@@ -233,7 +232,7 @@ enum sluice_status sluice_ttm(const struct sluice_store *store,
     ttm->refused = ttm->choice.refused;
     set_request(&product, mode, columns);
     SLC_THEN(status, open_fibers(&product, err));
-    sorted = ttm->order.path != NULL;
+    bool sorted = ttm->order.path != NULL;
     if (status == SLC_OK) {
         slc_placement_enter(&ttm->plan.placement);
         status = multiply(ttm, matrix, err);

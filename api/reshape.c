@@ -14,7 +14,6 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
 {
     struct slc_reshape_options given = *of;
     struct sluice_reshape_options known = {0};
-    struct sluice_convert_report told;
     struct slc_reshape_report made;
     struct api_run run = {.phase = NULL};
 
@@ -32,13 +31,13 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
     given.keep_indices = known.keep_indices != 0;
     given.threads = api_run_threads(&run);
     SLC_TRY(slc_reshape(&given, &made, err));
-    told = (struct sluice_convert_report){.order = made.order,
-                                          .relabelled_modes =
-                                              api_relabelled_modes(&made.build.relabel, made.order),
-                                          .entries = made.nnz,
-                                          .explicit_zeros = made.build.explicit_zeros,
-                                          .nnz = made.build.summary.nnz,
-                                          .store_bytes = made.build.summary.file_bytes};
+    struct sluice_convert_report told = {.order = made.order,
+                                         .relabelled_modes =
+                                             api_relabelled_modes(&made.build.relabel, made.order),
+                                         .entries = made.nnz,
+                                         .explicit_zeros = made.build.explicit_zeros,
+                                         .nnz = made.build.summary.nnz,
+                                         .store_bytes = made.build.summary.file_bytes};
     memcpy(told.dims, made.dims, made.order * sizeof told.dims[0]);
     return API_FILL_REPORT(sluice_convert_report, report, &told, err);
 }

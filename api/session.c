@@ -78,18 +78,17 @@ enum slc_status api_read_devices(const struct sluice_compute_options *compute,
 {
     const struct sluice_device_options *known = &devices->known;
     struct slc_device_wish *wish = &devices->wish;
-    enum slc_status status;
 
     memset(devices, 0, sizeof *devices);
-    status = API_READ_OPTIONS(sluice_device_options, &devices->known, compute->device, err);
+    enum slc_status status =
+        API_READ_OPTIONS(sluice_device_options, &devices->known, compute->device, err);
     SLC_THEN(status, API_CHECK_CHOICES(err, {"kind", (int)known->kind, SLUICE_DEVICE_GPU},
                                        {"split", (int)known->split, SLUICE_SPLIT_QUEUE}));
-    if (status == SLC_OK &&
-        (known->count > SLUICE_MAX_DEVICES || known->streams > SLC_DEVICE_STREAMS)) {
-        status = slc_fail(err, SLC_ERR_USAGE, "more than %d devices (%u) or %d streams (%u)",
-                          SLUICE_MAX_DEVICES, known->count, SLC_DEVICE_STREAMS, known->streams);
-    }
     SLC_TRY(status);
+    if (known->count > SLUICE_MAX_DEVICES || known->streams > SLC_DEVICE_STREAMS) {
+        return slc_fail(err, SLC_ERR_USAGE, "more than %d devices (%u) or %d streams (%u)",
+                        SLUICE_MAX_DEVICES, known->count, SLC_DEVICE_STREAMS, known->streams);
+    }
     SLC_TRY(read_split(known, &wish->split, err));
     wish->kind = (enum slc_device_kind)known->kind;
     wish->memory_bytes = known->memory_bytes;

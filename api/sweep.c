@@ -118,7 +118,6 @@ static enum slc_status
 keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc_error *err)
 {
     const struct slc_cp_result *result = &model->result;
-    enum slc_status status;
 
     SLC_TRY(api_model_save(model, SLUICE_MODEL_NPY, job->folder, err));
     job->record.fit = result->fit;
@@ -129,7 +128,7 @@ keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc
     }
     (void)snprintf(job->record.reason, sizeof job->record.reason, "%s",
                    slc_stop_reason_name(result->reason));
-    status = job->written(job, err);
+    enum slc_status status = job->written(job, err);
     return status == SLC_OK && result->checkpoints.count + result->checkpoints.resumes > 0
                ? slc_checkpoint_discard(slc_files_system(), job->folder, err)
                : status;
@@ -141,13 +140,13 @@ static int make_run(void *context, struct slc_sweep_job *job)
     struct sweep *sweep = context;
     struct sluice_cpd_options options = sweep->cpd;
     struct sluice_model *model = NULL;
-    enum slc_status status;
 
     options.seed = job->record.seed;
     options.max_seconds = job->max_seconds;
     options.checkpoint_folder = job->folder;
     options.restart = sweep->options.restart;
-    status = api_cpd(sweep->store, job->record.rank, &options, &model, &sweep->fault);
+    enum slc_status status =
+        api_cpd(sweep->store, job->record.rank, &options, &model, &sweep->fault);
     if (status != SLC_OK) {
         return (int)status;
     }

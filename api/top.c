@@ -44,7 +44,6 @@ static enum slc_status find_rows(struct slc_top_options *wanted,
     struct api_run run = {.phase = NULL};
     struct slc_top *top = NULL;
     unsigned modes[SLC_MAX_ORDER];
-    enum slc_status status;
 
     SLC_TRY(API_READ_OPTIONS(sluice_top_options, &known, options, err));
     /* More are refused below, without a look at them. */
@@ -61,7 +60,7 @@ static enum slc_status find_rows(struct slc_top_options *wanted,
     wanted->by_signed = known.by_signed != 0;
     wanted->store = known.store;
     wanted->memory_bytes = api_run_memory(&run);
-    status = slc_top_find(wanted, &top, err);
+    enum slc_status status = slc_top_find(wanted, &top, err);
     SLC_THEN(status, pass_rows(top, give, known.run.context, err));
     slc_top_destroy(top);
     return status;

@@ -46,12 +46,11 @@ double slc_random_f64(uint64_t seed, uint64_t stream, uint64_t index)
 double slc_random_normal(uint64_t seed, uint64_t stream, uint64_t index)
 {
     uint32_t words[4];
-    double radius, angle;
 
     slc_philox4x32(seed, stream, index, words);
     /* (0, 1] for the logarithm, [0, 1) for the angle. */
-    radius = sqrt(-2.0 * log(((double)words[0] + 1.0) * 0x1p-32));
-    angle = 6.283185307179586 * ((double)words[1] * 0x1p-32);
+    double radius = sqrt(-2.0 * log(((double)words[0] + 1.0) * 0x1p-32));
+    double angle = 6.283185307179586 * ((double)words[1] * 0x1p-32);
     return radius * cos(angle);
 }
 

@@ -55,7 +55,6 @@ static enum slc_status rows_write(struct slc_backend *backend,
 static void destroy(struct slc_backend *backend)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    struct slc_buffer own;
 
     if (cpu == NULL) {
         return;
@@ -68,7 +67,7 @@ static void destroy(struct slc_backend *backend)
     slc_trial_destroy(&cpu->trial);
     slc_buffer_destroy(&cpu->scratch);
     slc_replica_drop(cpu->replica);
-    own = cpu->own;
+    struct slc_buffer own = cpu->own;
     slc_buffer_destroy(&own);
 }
 
@@ -112,13 +111,12 @@ struct memory {
 enum slc_status slc_cpu_backend_create(struct slc_backend **backend, struct slc_error *err)
 {
     struct memory *memory;
-    struct slc_cpu_backend *cpu;
     struct slc_buffer own;
     /* Pages of its own rather than malloc: the workers' states and the row of ones are aligned. */
 
     SLC_TRY(slc_buffer_create(&own, sizeof *memory, SLC_PAGES_SMALL, err));
     memory = own.data;
-    cpu = &memory->cpu;
+    struct slc_cpu_backend *cpu = &memory->cpu;
     cpu->replica = &memory->replica;
     cpu->own = own;
     cpu->backend.ops = &cpu_ops;

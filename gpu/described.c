@@ -130,7 +130,6 @@ enum slc_status slc_gpu_describe(const char *name,
 {
     const uint64_t gib = UINT64_C(1) << 30;
     const struct chip *chip = find_chip(name, err);
-    struct described *made;
 
     *device = NULL;
     if (chip == NULL) {
@@ -143,10 +142,8 @@ enum slc_status slc_gpu_describe(const char *name,
                                slc_div_up_u64(budget_bytes, UINT64_C(1) << 20), name,
                                chip->memory_gb);
     }
-    made = slc_calloc(1, sizeof *made);
-    if (made == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory to describe a device");
-    }
+    struct described *made = slc_calloc(1, sizeof *made);
+    SLC_TRY(slc_check_memory(made != NULL, err, "to describe a device"));
     made->device.ops = &operations;
     made->chip = chip;
     made->budget_bytes = budget_bytes != 0 ? budget_bytes : memory_bytes(chip) / 10 * 9;

@@ -105,9 +105,8 @@ static enum slc_status name_outputs(struct exported *exported, struct slc_error 
     const struct slc_export_run_options *options = exported->options;
     const struct slc_files *files = exported->files;
     const unsigned count = slc_model_files(options->form, exported->run.order);
-    enum slc_status status = SLC_OK;
 
-    for (unsigned f = 0; f < count && status == SLC_OK; f++) {
+    for (unsigned f = 0; f < count; f++) {
         char *path = slc_model_path(options->form, options->output, exported->run.order, f);
 
         if (path == NULL) {
@@ -115,9 +114,9 @@ static enum slc_status name_outputs(struct exported *exported, struct slc_error 
         }
         exported->paths[f] = path;
         exported->path_count = f + 1;
-        status = slc_check_replaceable(files, path, options->overwrite, err);
+        SLC_TRY(slc_check_replaceable(files, path, options->overwrite, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* With the weights of an earlier model gone, those that are there say that all files are of one. */
@@ -125,12 +124,11 @@ static enum slc_status remove_weights(const struct exported *exported, struct sl
 {
     const struct slc_files *files = exported->files;
     const char *path = exported->paths[exported->path_count - 1];
-    int rc;
 
     if (exported->path_count == 1) {
         return SLC_OK;
     }
-    rc = files->unlink(files->self, path);
+    int rc = files->unlink(files->self, path);
     if (rc == -ENOENT || rc == -ENOTDIR) {
         return SLC_OK;
     }
@@ -160,10 +158,9 @@ static enum slc_status write_model(struct exported *exported, struct slc_error *
     enum slc_status status = SLC_OK;
 
     if (options->writing != NULL) {
-        status = options->writing(options->context, exported->path_count,
-                                  (const char *const *)exported->paths, err);
+        SLC_TRY(options->writing(options->context, exported->path_count,
+                                 (const char *const *)exported->paths, err));
     }
-    SLC_TRY(status);
     status = remove_weights(exported, err);
     SLC_THEN(status, slc_stop_check(options->stop, err));
     if (status == SLC_OK) {
@@ -216,7 +213,8 @@ static enum slc_status open_all(struct exported *exported, struct slc_error *err
     }
     SLC_THEN(status, open_names(exported, err));
     SLC_THEN(status, check_budget(exported, err));
-    return status == SLC_OK ? name_outputs(exported, err) : status;
+    SLC_TRY(status);
+    return name_outputs(exported, err);
 }
 
 static void close_all(struct exported *exported)
@@ -237,7 +235,6 @@ static enum slc_status perform(const struct slc_export_run_options *options,
                                struct slc_error *err)
 {
     struct exported *exported = slc_calloc(1, sizeof *exported);
-    enum slc_status status;
 
     *report = (struct slc_export_run_report){.order = 0};
     if (exported == NULL) {
@@ -245,7 +242,7 @@ static enum slc_status perform(const struct slc_export_run_options *options,
     }
     exported->options = options;
     exported->files = slc_files_or_system(options->files);
-    status = open_all(exported, err);
+    enum slc_status status = open_all(exported, err);
     if (status == SLC_OK) {
         fill_report(exported, report);
         status = write ? write_model(exported, err) : SLC_OK;

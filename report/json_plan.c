@@ -166,7 +166,6 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
 {
     json_t *modes = json_array();
     json_t *singular = json_array();
-    json_t *object;
 
     for (unsigned n = 0; n < order; n++) {
         (void)json_array_append_new(modes, json_real(iteration->mode_seconds[n]));
@@ -174,10 +173,10 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
             (void)json_array_append_new(singular, json_integer((json_int_t)n + 1));
         }
     }
-    object = json_pack("{s:I, s:f, s:f, s:f, s:I, s:I}", "iteration",
-                       (json_int_t)iteration->iteration, "fit", iteration->fit, "delta",
-                       iteration->delta, "seconds", iteration->seconds, "bytes_read",
-                       (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
+    json_t *object = json_pack(
+        "{s:I, s:f, s:f, s:f, s:I, s:I}", "iteration", (json_int_t)iteration->iteration, "fit",
+        iteration->fit, "delta", iteration->delta, "seconds", iteration->seconds, "bytes_read",
+        (json_int_t)iteration->bytes_read, "passes", (json_int_t)iteration->passes);
     if (iteration->heldout > 0) {
         slc_json_set_real(object, "heldout_rmse", iteration->heldout_rmse);
     }
@@ -189,19 +188,18 @@ json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned or
 json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order)
 {
     const struct slc_plan_gpu *gpu = &plan->gpu;
-    json_t *copied, *object;
 
     if (plan->request.gpu == NULL) {
         return json_null();
     }
-    copied = json_array();
+    json_t *copied = json_array();
     for (unsigned n = 0; n < order; n++) {
         if (plan->request.operation == SLC_OP_CPD || n == plan->request.mode) {
             (void)json_array_append_new(copied,
                                         json_integer((json_int_t)slc_plan_pass_copied(plan, n)));
         }
     }
-    object = json_pack(
+    json_t *object = json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
         gpu->name, "described", (int)gpu->described, "multiprocessors",
         (json_int_t)gpu->multiprocessors, "shared_bytes", (json_int_t)gpu->shared_bytes,
@@ -244,12 +242,10 @@ static json_t *sides_json(json_t *cpu, json_t *device)
 
 json_t *slc_json_hybrid_wish(const struct slc_hybrid_wish *wish)
 {
-    json_t *object;
-
     if (wish->kind == SLC_HYBRID_NONE) {
         return json_null();
     }
-    object = json_object();
+    json_t *object = json_object();
     slc_json_set_text(object, "kind", slc_hybrid_kind_name(wish->kind));
     slc_json_set_known_real(object, "fraction",
                             wish->kind == SLC_HYBRID_STATIC ? wish->fraction : -1);
@@ -265,12 +261,11 @@ json_t *slc_json_hybrid(const struct slc_hybrid *shares, unsigned order)
         const struct slc_hybrid *share = &shares[n];
         const struct slc_hybrid_part *cpu = &share->parts[SLC_HYBRID_CPU];
         const struct slc_hybrid_part *device = &share->parts[SLC_HYBRID_GPU];
-        json_t *mode;
 
         if (share->passes == 0) {
             continue;
         }
-        mode = json_object();
+        json_t *mode = json_object();
         slc_json_set(mode, "mode", json_integer(n + 1));
         slc_json_set_count(mode, "passes", share->passes);
         slc_json_set_count(mode, "passes_without_cpu", share->passes_alone);

@@ -129,8 +129,8 @@ static enum slc_status read_model(struct told *told, struct slc_error *err)
                           "the record is of a run of other lengths of modes than the model's");
     }
     run->recorded = true;
-    return status == SLC_OK ? parse_record(told->options, text, strlen(text), &told->record, err)
-                            : status;
+    SLC_TRY(status);
+    return parse_record(told->options, text, strlen(text), &told->record, err);
 }
 
 /* Chooses components and takes memory for what is told of them, within the budget. */
@@ -142,8 +142,6 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
     const uint64_t bands = slc_max_u64(
         LEAST_BANDS, slc_min_u64(MOST_BANDS, ALL_BANDS / slc_max_u64(1, count * run->order)));
     uint64_t bytes = 0;
-    uint8_t *at;
-    enum slc_status status;
 
     slc_run_folder_by_weight(run, page->components);
     page->component_count = count;
@@ -154,13 +152,13 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
                           page->band_counts[n] * sizeof *page->bands[n]);
     }
     /* At most 16 modes of 4096 components of a thousand rows: far from 2^64. */
-    status = within_budget(
+    enum slc_status status = within_budget(
         told->options,
         SLC_OUTPUT_BUFFER_BYTES + slc_factor_rows_memory_bytes(run->rank > 0 ? run->rank : 1) +
             slc_run_names_bytes(&told->names) + slc_buffer_footprint(bytes, SLC_PAGES_SMALL),
         "telling of these components", err);
     SLC_THEN(status, slc_buffer_create(&told->memory, slc_max_u64(1, bytes), SLC_PAGES_SMALL, err));
-    at = told->memory.data;
+    uint8_t *at = told->memory.data;
     for (unsigned n = 0; n < run->order && status == SLC_OK; n++) {
         page->rows[n] = (struct slc_top_row *)(void *)at;
         at += count * page->row_counts[n] * sizeof *page->rows[n];
@@ -188,14 +186,13 @@ static enum slc_status find_mode(struct told *told, unsigned n, struct slc_error
                                      .columns = page->components,
                                      .column_count = page->component_count,
                                      .bands = page->band_counts[n]};
-    enum slc_status status;
 
     if (options->folder == NULL) {
         query.factor.matrix = bands.factor.matrix = options->model->factors[n];
     } else if (path == NULL) {
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for a factor's path");
     }
-    status = slc_top_rows_find(&query, page->rows[n], err);
+    enum slc_status status = slc_top_rows_find(&query, page->rows[n], err);
     SLC_THEN(status, slc_column_bands_find(&bands, page->bands[n], err));
     slc_free(path);
     return status;
@@ -225,12 +222,10 @@ static enum slc_status publish(const struct slc_report_options *options,
                                struct slc_error *err)
 {
     struct slc_output output;
-    uint64_t bytes;
-    enum slc_status status;
 
     SLC_TRY(slc_output_open(&output, NULL, options->output, err));
-    status = write(page, &output, err);
-    bytes = output.written + output.used;
+    enum slc_status status = write(page, &output, err);
+    uint64_t bytes = output.written + output.used;
     if (options->publishing != NULL) {
         options->publishing();
     }
@@ -261,23 +256,21 @@ static enum slc_status tell_run(struct told *told, uint64_t *ret_bytes, struct s
     page->checkpoint = told->checkpoint;
     SLC_THEN(status, slc_run_names_open(NULL, &told->run, told->options->store, &told->names, err));
     SLC_THEN(status, take_memory(told, err));
-    for (unsigned n = 0; n < told->run.order && status == SLC_OK; n++) {
-        status = find_mode(told, n, err);
+    SLC_TRY(status);
+    for (unsigned n = 0; n < told->run.order; n++) {
+        SLC_TRY(find_mode(told, n, err));
     }
-    return status == SLC_OK ? publish(told->options, write_run, page, ret_bytes, err) : status;
+    return publish(told->options, write_run, page, ret_bytes, err);
 }
 
 static enum slc_status
 report_run(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
 {
     struct told *told = slc_calloc(1, sizeof *told);
-    enum slc_status status;
 
-    if (told == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what is told of a run");
-    }
+    SLC_TRY(slc_check_memory(told != NULL, err, "for what is told of a run"));
     told->options = options;
-    status = tell_run(told, ret_bytes, err);
+    enum slc_status status = tell_run(told, ret_bytes, err);
     json_decref(told->record);
     json_decref(told->checkpoint);
     slc_run_names_close(&told->names);
@@ -295,14 +288,13 @@ static enum slc_status read_best(const struct slc_report_options *options,
     struct slc_sweep_suggestion suggestion;
     char name[SLC_SWEEP_FOLDER_BYTES + sizeof "/run.json"];
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
 
     if (record->run_count == 0) {
         return SLC_OK;
     }
     slc_sweep_suggest(record, &suggestion);
     (void)snprintf(name, sizeof name, "%s/run.json", suggestion.folder);
-    status = load_record(options, name, best, &fault);
+    enum slc_status status = load_record(options, name, best, &fault);
     if (status == SLC_ERR_INPUT || fault.system_errno == ENOENT || fault.system_errno == ENOTDIR) {
         return SLC_OK;
     }
@@ -336,8 +328,8 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
 
     SLC_THEN(status, slc_sweep_record_read(path, &record, &found, err));
     if (status == SLC_OK && !found) {
-        status = slc_fail(err, SLC_ERR_IO, "the record of the sweep went while it was looked for");
-        slc_error_locate_file(err, path);
+        status = slc_fail_file(err, SLC_ERR_IO, path,
+                               "the record of the sweep went while it was looked for");
     }
     if (status == SLC_OK) {
         status = read_best(options, &record, &best, err);
@@ -356,14 +348,11 @@ report_folder(const struct slc_report_options *options, uint64_t *ret_bytes, str
     const struct slc_files *files = slc_files_system();
     char *path = slc_path_join(options->folder, "sweep.json");
     struct slc_file_stat stat;
-    enum slc_status status;
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a record");
-    }
-    status = files->stat_path(files->self, path, &stat) >= 0 && stat.kind == 'f'
-                 ? report_sweep(options, path, stat.bytes, ret_bytes, err)
-                 : report_run(options, ret_bytes, err);
+    SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a record"));
+    enum slc_status status = files->stat_path(files->self, path, &stat) >= 0 && stat.kind == 'f'
+                                 ? report_sweep(options, path, stat.bytes, ret_bytes, err)
+                                 : report_run(options, ret_bytes, err);
     slc_free(path);
     return status;
 }

@@ -47,7 +47,6 @@ static enum slc_status ask_system(struct machine_facts *facts, struct slc_error 
 {
     const time_t now = time(NULL);
     struct tm utc;
-    enum slc_status status;
 
     facts->finished[0] = '\0';
     if (gmtime_r(&now, &utc) != NULL) {
@@ -60,10 +59,11 @@ static enum slc_status ask_system(struct machine_facts *facts, struct slc_error 
     facts->peak_bytes = slc_memory_peak();
     slc_json_begin();
     facts->versions = slc_json_versions();
-    status = slc_json_whole(what, err);
+    enum slc_status status = slc_json_whole(what, err);
     slc_json_begin();
     facts->machine = slc_json_machine();
-    return status == SLC_OK ? slc_json_whole(what, err) : status;
+    SLC_TRY(status);
+    return slc_json_whole(what, err);
 }
 
 static json_t *tensor(const struct slc_store *store, const struct machine_facts *machine)
@@ -126,12 +126,11 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
 static json_t *copy(const struct slc_cp_result *result, unsigned mode)
 {
     const struct slc_replica_form *form = &result->copies[mode];
-    json_t *object;
 
     if (result->copies_after == UINT_MAX) {
         return json_null();
     }
-    object = json_object();
+    json_t *object = json_object();
     slc_json_set_count(object, "from_iteration", result->copies_after + UINT64_C(1));
     slc_json_set(object, "varying", slc_json_modes(form->varying));
     slc_json_set_real(object, "nnz_per_run", form->nnz_per_run);
@@ -170,12 +169,11 @@ static json_t *holdout(const struct slc_cp_result *result)
 static json_t *checkpoint(const struct slc_run_facts *facts)
 {
     const struct slc_cp_checkpoints *totals = &facts->result->checkpoints;
-    json_t *object;
 
     if (facts->checkpoint_folder == NULL) {
         return json_null();
     }
-    object = json_object();
+    json_t *object = json_object();
     slc_json_set(object, "folder", slc_json_string(facts->checkpoint_folder));
     slc_json_set_count(object, "resumes", totals->resumes);
     slc_json_set_count(object, "count", totals->count);
@@ -257,18 +255,15 @@ enum slc_status slc_run_record_remove(const char *path, struct slc_error *err)
     const struct slc_files *files = slc_files_system();
     const int rc = files->unlink(files->self, path);
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
 
     if (rc < 0 && rc != -ENOENT) {
         return slc_fail_errno(err, -rc, path, "the old record cannot be removed");
     }
     /* Off the drive also where a run that was killed has removed it. */
-    status = slc_name_sync(files, path, &fault);
+    enum slc_status status = slc_name_sync(files, path, &fault);
     if (status == SLC_OK || fault.system_errno == ENOENT) {
         return SLC_OK; /* or there is no folder yet */
     }
-    if (err != NULL && err->status == SLC_OK) {
-        *err = fault;
-    }
+    slc_error_pass(err, &fault);
     return status;
 }

@@ -71,10 +71,9 @@ static enum slc_status open_newest(const char *path,
     if (kind != 'd') {
         status = slc_checkpoint_reader_open(files, path, reader, &fault);
         if (status == SLC_ERR_FORMAT && fault.offset == 0) {
-            status =
-                slc_fail(err, SLC_ERR_FORMAT,
-                         "a file that is neither a store, which is a folder, nor a checkpoint");
-            slc_error_locate_file(err, path);
+            status = slc_fail_file(
+                err, SLC_ERR_FORMAT, path,
+                "a file that is neither a store, which is a folder, nor a checkpoint");
         } else if (status != SLC_OK) {
             *err = fault;
         }
@@ -111,13 +110,10 @@ static enum slc_status open_newest(const char *path,
 enum slc_status
 slc_saved_run_open(const char *path, bool quiet, struct slc_saved_run *run, struct slc_error *err)
 {
-    enum slc_status status;
-
     run->reader = NULL;
-    status = open_newest(path, quiet, &run->reader, err);
+    enum slc_status status = open_newest(path, quiet, &run->reader, err);
     if (status == SLC_OK && run->reader == NULL) {
-        status = slc_fail(err, SLC_ERR_FORMAT, "no checkpoint has been completed there");
-        slc_error_locate_file(err, path);
+        status = slc_fail_file(err, SLC_ERR_FORMAT, path, "no checkpoint has been completed there");
     }
     SLC_THEN(status, slc_cp_saved_read(run->reader, run->identity, &run->saved, err));
     if (status != SLC_OK) {
@@ -212,12 +208,9 @@ static json_t *make_json(const struct slc_saved_run *run)
 enum slc_status
 slc_saved_run_json(const struct slc_saved_run *run, json_t **ret_object, struct slc_error *err)
 {
-    json_t *object;
-    enum slc_status status;
-
     slc_json_begin();
-    object = make_json(run);
-    status = slc_json_whole("what a checkpoint says", err);
+    json_t *object = make_json(run);
+    enum slc_status status = slc_json_whole("what a checkpoint says", err);
     if (status != SLC_OK) {
         json_decref(object);
         return status;

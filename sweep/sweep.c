@@ -94,12 +94,9 @@ static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
 static enum slc_status
 take_record(struct sweep *sweep, json_t *identity, bool *found, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
     if (!sweep->options->restart) {
-        status = slc_sweep_record_read(sweep->path, sweep->record, found, err);
+        SLC_TRY(slc_sweep_record_read(sweep->path, sweep->record, found, err));
     }
-    SLC_TRY(status);
     if (*found) {
         SLC_TRY(slc_sweep_record_compare(sweep->record, identity, err));
     }
@@ -119,12 +116,11 @@ static enum slc_status write_record(struct sweep *sweep, json_t *suggestion, str
 static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *err)
 {
     struct sweep *sweep = job->sweep;
-    enum slc_status status;
 
     job->record.kept = true;
     job->record.match = NAN;
-    status = slc_sweep_record_add(sweep->record, &job->record, err);
-    return status == SLC_OK ? write_record(sweep, NULL, err) : status;
+    SLC_TRY(slc_sweep_record_add(sweep->record, &job->record, err));
+    return write_record(sweep, NULL, err);
 }
 
 /* The checkpoint of a run that is through, where a sweep was killed between the two. */
@@ -137,9 +133,7 @@ static enum slc_status remove_checkpoint(const char *folder, struct slc_error *e
         struct slc_file_stat stat;
         char *path = slc_checkpoint_path(folder, which);
 
-        if (path == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a checkpoint");
-        }
+        SLC_TRY(slc_check_memory(path != NULL, err, "for the path of a checkpoint"));
         found = found || files->stat_path(files->self, path, &stat) >= 0;
         slc_free(path);
     }
@@ -155,14 +149,12 @@ remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struc
 
     run_folder(sweep, run->rank, run->seed, folder);
     for (unsigned n = 0; n <= SLC_MAX_ORDER; n++) {
-        int rc;
-
         if (n == 0) {
             (void)snprintf(path, sizeof path, "%s/lambda.npy", folder);
         } else {
             (void)snprintf(path, sizeof path, "%s/mode-%u.npy", folder, n);
         }
-        rc = files->unlink(files->self, path);
+        int rc = files->unlink(files->self, path);
         if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR) {
             return slc_fail_errno(err, -rc, path, "removing factors that are not to be kept");
         }
@@ -293,15 +285,13 @@ all_runs(struct sweep *sweep, enum slc_status *status, struct slc_error *err)
 static enum slc_status
 finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_error *err)
 {
-    enum slc_status status;
-    json_t *object;
-
     slc_sweep_suggest(sweep->record, suggestion);
-    object = slc_sweep_suggestion_json(suggestion);
+    json_t *object = slc_sweep_suggestion_json(suggestion);
     /* Rank, reason and folder; with less the sweep would pass for one that is not through. */
-    status = json_object_size(object) == 3
-                 ? write_record(sweep, object, err)
-                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
+    enum slc_status status =
+        json_object_size(object) == 3
+            ? write_record(sweep, object, err)
+            : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
     json_decref(object);
     return status;
 }
@@ -339,11 +329,10 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
 {
     struct sweep sweep = {
         .options = options, .record = record, .fd = -1, .start_ns = slc_clock_ns()};
-    enum slc_status status;
 
     (void)snprintf(sweep.path, sizeof sweep.path, "%.1023s/sweep.json", options->folder);
     *end = SLC_SWEEP_THROUGH;
-    status = open_record(&sweep, err);
+    enum slc_status status = open_record(&sweep, err);
     if (status == SLC_OK) {
         *end = all_runs(&sweep, &status, err);
     }

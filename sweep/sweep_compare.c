@@ -52,10 +52,10 @@ read_lambda(const struct comparing *comparing, uint64_t seed, double *lambda, st
 {
     char path[PATH_BYTES];
     bool found;
-    enum slc_status status;
 
     run_folder(comparing, seed, path);
-    status = slc_model_read_lambda(slc_files_system(), path, comparing->rank, lambda, &found, err);
+    enum slc_status status =
+        slc_model_read_lambda(slc_files_system(), path, comparing->rank, lambda, &found, err);
     if (status == SLC_OK && !found) {
         status =
             slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_RESTART,
@@ -253,15 +253,15 @@ consistency(const struct comparing *comparing, struct slc_sweep_rank *result, st
     struct slc_error fault = SLC_ERROR_INIT;
     uint32_t rank = comparing->rank;
     char folder[PATH_BYTES];
-    enum slc_status status;
 
     result->consistency = NAN;
     if (!wants_core(comparing, result) || !fit_core(comparing, &options, result)) {
         return SLC_OK;
     }
     run_folder(comparing, result->best_seed, folder);
-    status = slc_model_read(slc_files_system(), folder, SLC_F64, comparing->store->manifest.order,
-                            comparing->store->manifest.dims, SLC_MAX_ORDER, &rank, factors, err);
+    enum slc_status status =
+        slc_model_read(slc_files_system(), folder, SLC_F64, comparing->store->manifest.order,
+                       comparing->store->manifest.dims, SLC_MAX_ORDER, &rank, factors, err);
     if (status == SLC_OK) {
         status = slc_core_consistency(comparing->store, &options, rank, factors,
                                       comparing->lambda[0], &report, &fault);
@@ -290,7 +290,6 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
     struct slc_sweep_rank *result = slc_sweep_record_rank(record, rank);
     struct comparing comparing = {.asked = asked, .rank = rank, .budget_bytes = budget};
     struct slc_store store;
-    enum slc_status status;
 
     if (result == NULL) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_SWEEP_FOLDER,
@@ -303,9 +302,10 @@ enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
     result->note[0] = '\0';
     comparing.lambda[0] = slc_calloc(2 * (size_t)rank, sizeof(double));
     comparing.lambda[1] = comparing.lambda[0] + rank;
-    status = comparing.lambda[0] == NULL
-                 ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the weights of two runs")
-                 : read_lambda(&comparing, result->best_seed, comparing.lambda[0], err);
+    enum slc_status status =
+        comparing.lambda[0] == NULL
+            ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the weights of two runs")
+            : read_lambda(&comparing, result->best_seed, comparing.lambda[0], err);
     SLC_THEN(status, agreement(&comparing, record, result, err));
     SLC_THEN(status, consistency(&comparing, result, err));
     if (status == SLC_OK) {
@@ -364,7 +364,6 @@ void slc_sweep_suggest(const struct slc_sweep_record *record,
                        struct slc_sweep_suggestion *suggestion)
 {
     const struct slc_sweep_rank *rank = largest(record, true);
-    const struct slc_sweep_run *best;
 
     memset(suggestion, 0, sizeof *suggestion);
     if (rank != NULL) {
@@ -383,7 +382,8 @@ void slc_sweep_suggest(const struct slc_sweep_record *record,
                        "%.1f or more: the best fit is kept, which larger ranks improve in any case",
                        SLC_SWEEP_CONSISTENCY_GOOD, SLC_SWEEP_AGREEMENT_GOOD);
     }
-    best = rank != NULL ? slc_sweep_record_best(record, rank->rank) : largest_fit(record);
+    const struct slc_sweep_run *best =
+        rank != NULL ? slc_sweep_record_best(record, rank->rank) : largest_fit(record);
     suggestion->rank = rank != NULL ? rank->rank : 0;
     if (best != NULL) {
         suggestion->best_rank = best->rank;

@@ -51,17 +51,14 @@ enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
 
     if (place == NULL && record->run_count == record->run_room) {
         const unsigned room = record->run_room == 0 ? 64 : 2 * record->run_room;
-        struct slc_sweep_run *more;
 
         if (record->run_count >= SLC_SWEEP_RUNS_MAX) {
             return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_SWEEP_FOLDER,
                                   "a sweep has %d runs at most: name another folder",
                                   SLC_SWEEP_RUNS_MAX);
         }
-        more = slc_realloc(record->runs, room * sizeof *more);
-        if (more == NULL) {
-            return slc_fail(err, SLC_ERR_MEMORY, "no memory for the runs of a sweep");
-        }
+        struct slc_sweep_run *more = slc_realloc(record->runs, room * sizeof *more);
+        SLC_TRY(slc_check_memory(more != NULL, err, "for the runs of a sweep"));
         record->runs = more;
         record->run_room = room;
     }
@@ -348,13 +345,13 @@ static enum slc_status
 make_text(const struct slc_sweep_record *record, json_t *object, char **text, struct slc_error *err)
 {
     struct slc_sweep_record again = SLC_SWEEP_RECORD_INIT;
-    bool whole;
 
     *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(17) | JSON_PRESERVE_ORDER);
     json_decref(object);
-    whole = *text != NULL && slc_sweep_record_parse(*text, strlen(*text), &again, NULL) == SLC_OK &&
-            again.run_count == record->run_count && again.rank_count == record->rank_count &&
-            json_object_size(again.identity) == json_object_size(record->identity);
+    bool whole = *text != NULL &&
+                 slc_sweep_record_parse(*text, strlen(*text), &again, NULL) == SLC_OK &&
+                 again.run_count == record->run_count && again.rank_count == record->rank_count &&
+                 json_object_size(again.identity) == json_object_size(record->identity);
     slc_sweep_record_destroy(&again);
     return whole ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
 }
@@ -368,7 +365,6 @@ enum slc_status slc_sweep_record_write(const char *path,
     json_t *object = json_pack("{s:s}", "schema", schema);
     json_t *runs = json_array(), *ranks = json_array();
     char *text = NULL;
-    enum slc_status status;
 
     for (unsigned i = 0; i < record->run_count; i++) {
         (void)json_array_append_new(runs, run_to_json(&record->runs[i]));
@@ -382,7 +378,7 @@ enum slc_status slc_sweep_record_write(const char *path,
     set_member(object, "ranks", ranks);
     set_member(object, "runs", runs);
     set_member(object, "identity", json_incref(record->identity));
-    status = make_text(record, object, &text, err);
+    enum slc_status status = make_text(record, object, &text, err);
     SLC_THEN(status, slc_file_replace(slc_files_system(), path, text, strlen(text), err));
     free(text);
     return status;
@@ -398,14 +394,14 @@ enum slc_status slc_sweep_record_read(const char *path,
     void *text = NULL;
     uint64_t bytes = 0;
     const int rc = files->stat_path(files->self, path, &stat);
-    enum slc_status status;
 
     *found = false;
     if (rc == -ENOENT) {
         return SLC_OK;
     }
-    status = rc < 0 ? slc_fail_errno(err, -rc, path, "looking for the record of the sweep")
-                    : slc_file_load(files, path, SLC_SWEEP_RECORD_BYTES, &text, &bytes, err);
+    enum slc_status status =
+        rc < 0 ? slc_fail_errno(err, -rc, path, "looking for the record of the sweep")
+               : slc_file_load(files, path, SLC_SWEEP_RECORD_BYTES, &text, &bytes, err);
     SLC_THEN(status, slc_sweep_record_parse(text, bytes, record, err));
     if (status != SLC_OK) {
         slc_error_locate_file(err, path);

@@ -57,7 +57,6 @@ static int version(int argc, char **argv)
 {
     struct slc_error err = SLC_ERROR_INIT;
     const bool json = argc > 2 && strcmp(argv[2], "--json") == 0;
-    json_t *info;
     enum slc_status status;
 
     if (argc > (json ? 3 : 2)) {
@@ -66,7 +65,7 @@ static int version(int argc, char **argv)
                        argv[json ? 3 : 2]);
         return console_error(&err);
     }
-    info = version_info_json();
+    json_t *info = version_info_json();
     if (json) {
         status = json_out_print(info, &err);
     } else {
@@ -176,9 +175,6 @@ static void begin_without_blas_threads(char **argv)
 
 int main(int argc, char **argv)
 {
-    int code;
-    int failed;
-
     if (!occupy_standard_streams()) {
         return 1;
     }
@@ -188,12 +184,12 @@ int main(int argc, char **argv)
     /* A file that may not grow further (ulimit -f) is then a write that fails, as on a full disk,
      * not the end of us. */
     (void)signal(SIGXFSZ, SIG_IGN);
-    code = dispatch(argc, argv);
+    int code = dispatch(argc, argv);
     progress_stop();
     /* A signal that is ending the process has taken something away from it: what it says of that
      * is not how it ended. */
     signals_abandon_by(NULL, NULL);
-    failed = finish_output();
+    int failed = finish_output();
     if (failed != 0 && code == 0) {
         struct slc_error err = SLC_ERROR_INIT;
 

@@ -21,11 +21,10 @@ static _Thread_local uint64_t told_ns; /* to this thread: what is less than it l
 uint64_t slc_clock_ns(void)
 {
     struct timespec read;
-    uint64_t system_ns;
 
     /* Cannot fail for CLOCK_MONOTONIC and a valid pointer. */
     (void)clock_gettime(CLOCK_MONOTONIC, &read);
-    system_ns = (uint64_t)read.tv_sec * UINT64_C(1000000000) + (uint64_t)read.tv_nsec;
+    uint64_t system_ns = (uint64_t)read.tv_sec * UINT64_C(1000000000) + (uint64_t)read.tv_nsec;
     for (;;) {
         const uint64_t latest = atomic_load_explicit(&latest_ns, memory_order_relaxed);
         uint_fast64_t lost = atomic_load(&lost_ns);

@@ -22,13 +22,11 @@ uint64_t slc_fault_seen(enum slc_fault_kind kind)
 
 bool slc_fault_hit(enum slc_fault_kind kind)
 {
-    uint64_t ordinal;
-
     /* Production never arms anything and leaves here. */
     if (!atomic_load_explicit(&counting, memory_order_relaxed)) {
         return false;
     }
-    ordinal = atomic_fetch_add(&seen[kind], 1) + 1;
+    uint64_t ordinal = atomic_fetch_add(&seen[kind], 1) + 1;
     if (ordinal != atomic_load(&trigger[kind])) {
         return false;
     }

@@ -78,12 +78,12 @@ static void *map_aligned(uint64_t bytes)
     uint64_t mapped_bytes = bytes + huge_page_bytes;
     uint8_t *mapped = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    uint64_t head;
 
     if (mapped == MAP_FAILED) {
         return NULL;
     }
-    head = (huge_page_bytes - ((uintptr_t)mapped & (huge_page_bytes - 1))) & (huge_page_bytes - 1);
+    uint64_t head =
+        (huge_page_bytes - ((uintptr_t)mapped & (huge_page_bytes - 1))) & (huge_page_bytes - 1);
     if (head > 0) {
         (void)munmap(mapped, head);
     }
@@ -168,13 +168,12 @@ static size_t read_small(const char *path, char *text, size_t text_bytes)
 static uint64_t status_bytes(const char *name)
 {
     char text[8192];
-    const char *found;
     uint64_t kilobytes = 0;
 
     if (read_small("/proc/self/status", text, sizeof text) == 0) {
         return 0;
     }
-    found = strstr(text, name);
+    const char *found = strstr(text, name);
     if (!found || sscanf(found + strlen(name), " %" SCNu64, &kilobytes) != 1) {
         return 0;
     }

@@ -5,12 +5,11 @@ unsigned slc_utf8_length(const char *at, size_t room)
 {
     const unsigned char *byte = (const unsigned char *)at;
     unsigned char low = 0x80, high = 0xbf;
-    unsigned length;
 
     if (room == 0 || (byte[0] >= 0x80 && (byte[0] < 0xc2 || byte[0] > 0xf4))) {
         return 0;
     }
-    length = byte[0] < 0x80 ? 1 : byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
+    unsigned length = byte[0] < 0x80 ? 1 : byte[0] < 0xe0 ? 2 : byte[0] < 0xf0 ? 3 : 4;
     if (length > room) {
         return 0;
     }

@@ -118,11 +118,10 @@ static void look_for_end(void)
 static void *pool_thread(void *context)
 {
     const unsigned number = (unsigned)(uintptr_t)context;
-    uint64_t seen;
 
     (void)pthread_mutex_lock(&pool.lock);
     /* Created before the job it is for is given out, with the lock held. */
-    seen = pool.jobs - (pool.running > 0);
+    uint64_t seen = pool.jobs - (pool.running > 0);
     for (;;) {
         while (pool.jobs == seen && !pool.closing) {
             (void)pthread_cond_wait(&pool.begun, &pool.lock);
@@ -172,9 +171,7 @@ static enum slc_status grow(unsigned threads, struct slc_error *err)
                                       "a thread of a team", err);
             pool.threads += status == SLC_OK;
         }
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
     }
     return SLC_OK;
 }
@@ -197,13 +194,12 @@ static void *member_main(void *argument)
 {
     struct member *member = argument;
     struct gathering *gathering = member->gathering;
-    int go;
 
     (void)pthread_mutex_lock(&gathering->lock);
     while (gathering->go == 0) {
         (void)pthread_cond_wait(&gathering->decided, &gathering->lock);
     }
-    go = gathering->go;
+    int go = gathering->go;
     (void)pthread_mutex_unlock(&gathering->lock);
     if (go > 0) {
         gathering->job.fn(gathering->job.context, member->worker, gathering->job.workers);
@@ -220,9 +216,7 @@ slc_team_run_apart(unsigned workers, slc_team_fn *fn, void *context, struct slc_
     enum slc_status status = SLC_OK;
     unsigned created = 1;
 
-    if (!members) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a team of %u threads", workers);
-    }
+    SLC_TRY(slc_check_memory(members != NULL, err, "for a team of %u threads", workers));
     for (; created < workers; created++) {
         members[created].gathering = &gathering;
         members[created].worker = created;
@@ -266,7 +260,6 @@ enum slc_status
 slc_team_run_pool(unsigned workers, slc_team_fn *fn, void *context, struct slc_error *err)
 {
     const struct job job = {fn, context, workers, slc_placement_of_team(workers)};
-    enum slc_status status;
 
     if (workers <= 1) {
         run_first(&job);
@@ -278,7 +271,7 @@ slc_team_run_pool(unsigned workers, slc_team_fn *fn, void *context, struct slc_e
         (void)pthread_mutex_unlock(&pool.lock);
         return slc_team_run_apart(workers, fn, context, err);
     }
-    status = grow(workers - 1, err);
+    enum slc_status status = grow(workers - 1, err);
     if (status == SLC_OK) {
         pool.busy = true;
         pool.job = job;
@@ -287,9 +280,7 @@ slc_team_run_pool(unsigned workers, slc_team_fn *fn, void *context, struct slc_e
         (void)pthread_cond_broadcast(&pool.begun);
     }
     (void)pthread_mutex_unlock(&pool.lock);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     run_first(&job);
     look_for_end();
     (void)pthread_mutex_lock(&pool.lock);

@@ -29,10 +29,8 @@ void slc_turns_destroy(struct slc_turns *turns)
 
 bool slc_turns_take(struct slc_turns *turns, uint64_t *ticket)
 {
-    bool go;
-
     pthread_mutex_lock(&turns->mutex);
-    go = !turns->stopped;
+    bool go = !turns->stopped;
     if (go) {
         *ticket = turns->tickets++;
     }
@@ -42,13 +40,11 @@ bool slc_turns_take(struct slc_turns *turns, uint64_t *ticket)
 
 bool slc_turns_wait(struct slc_turns *turns, uint64_t ticket)
 {
-    bool go;
-
     pthread_mutex_lock(&turns->mutex);
     while (turns->turn != ticket && !turns->stopped) {
         pthread_cond_wait(&turns->moved, &turns->mutex);
     }
-    go = !turns->stopped;
+    bool go = !turns->stopped;
     pthread_mutex_unlock(&turns->mutex);
     return go;
 }

@@ -67,13 +67,12 @@ unsigned slc_spread_choose(const struct slc_spread *spread,
     }
     for (unsigned i = 0; i < allowed->processor_count && least > 0; i++) {
         const struct slc_processor *processor = &allowed->processors[i];
-        unsigned against;
 
         if (is_taken(spread, worker, workers, processor->number)) {
             continue;
         }
-        against = 2U * shares_core(spread, worker, workers, allowed, processor) +
-                  (home != NULL && processor->node != home->node);
+        unsigned against = 2U * shares_core(spread, worker, workers, allowed, processor) +
+                           (home != NULL && processor->node != home->node);
         if (against < least) {
             least = against;
             best = processor->number;
@@ -87,10 +86,9 @@ static unsigned
 evade(const struct slc_spread *spread, unsigned worker, unsigned workers, unsigned here)
 {
     struct slc_topology allowed;
-    unsigned place;
 
     slc_topology_allowed(&allowed);
-    place = slc_spread_choose(spread, worker, workers, here, &allowed);
+    unsigned place = slc_spread_choose(spread, worker, workers, here, &allowed);
     if (place != here) {
         slc_thread_move(place);
     }

@@ -99,7 +99,6 @@ read_line(unsigned processor, unsigned index, const char *name, char *line, int 
 {
     char path[96];
     FILE *file;
-    bool read;
 
     (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cache/index%u/%s", processor,
                    index, name);
@@ -107,7 +106,7 @@ read_line(unsigned processor, unsigned index, const char *name, char *line, int 
     if (file == NULL) {
         return false;
     }
-    read = fgets(line, line_bytes, file) != NULL;
+    bool read = fgets(line, line_bytes, file) != NULL;
     (void)fclose(file);
     return read;
 }

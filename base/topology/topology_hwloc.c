@@ -54,7 +54,6 @@ static bool take_processors(hwloc_topology_t machine, struct slc_topology *topol
 bool slc_topology_read_hwloc(struct slc_topology *topology)
 {
     hwloc_topology_t machine;
-    bool known;
 
     if (hwloc_topology_init(&machine) != 0) {
         return false;
@@ -63,7 +62,7 @@ bool slc_topology_read_hwloc(struct slc_topology *topology)
         hwloc_topology_destroy(machine);
         return false;
     }
-    known = take_processors(machine, topology);
+    bool known = take_processors(machine, topology);
     for (unsigned i = 0; i < topology->processor_count && !known; i++) {
         topology->processors[i].node = 0;
     }

@@ -127,12 +127,10 @@ enum slc_status slc_gather_create(const struct slc_tile_scan_options *scan,
     enum slc_status status = made->scratch == NULL
                                  ? slc_fail(err, SLC_ERR_MEMORY, "no memory to gather nonzeros")
                                  : slc_key_tables_init(&made->tables, keys, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&made->memory,
-                                   scan->workers * scratch_bytes(made->info, ranges_max) +
-                                       2 * ranges_max * sizeof(uint64_t),
-                                   SLC_PAGES_SMALL, err);
-    }
+    SLC_THEN(status, slc_buffer_create(&made->memory,
+                                       scan->workers * scratch_bytes(made->info, ranges_max) +
+                                           2 * ranges_max * sizeof(uint64_t),
+                                       SLC_PAGES_SMALL, err));
     if (status != SLC_OK) {
         slc_gather_destroy(made);
         return status;

@@ -109,7 +109,6 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
     double *gains = congruence->scratch;
     uint32_t *own = slc_malloc(rank * sizeof *own);
     double sum = 0.0;
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(own != NULL, err, "to match %u components", rank));
     for (uint32_t a = 0; a < rank; a++) {
@@ -121,7 +120,7 @@ enum slc_status slc_congruence_score(struct slc_congruence *congruence,
                                                            lambda_two[b] * congruence->norms[1][b]);
         }
     }
-    status = slc_assignment(rank, gains, own, err);
+    enum slc_status status = slc_assignment(rank, gains, own, err);
     for (uint32_t a = 0; a < rank && status == SLC_OK; a++) {
         sum += gains[(size_t)a * rank + own[a]];
     }
@@ -187,10 +186,9 @@ static void assign_row(struct assignment *work, uint32_t row)
     }
     do {
         double step;
-        uint32_t next;
 
         work->reached[at] = true;
-        next = nearest(work, at, &step);
+        uint32_t next = nearest(work, at, &step);
         for (uint32_t j = 0; j <= work->size; j++) {
             if (work->reached[j]) {
                 work->row_price[work->owner[j]] += step;

@@ -162,9 +162,7 @@ enum slc_status slc_dense_create(unsigned workers,
                                  struct slc_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct slc_dense *made;
     struct areas areas;
-    enum slc_status status;
 
     *dense = NULL;
     if (!areas_of(workers, rank_max, rows_max, &areas)) {
@@ -174,9 +172,10 @@ enum slc_status slc_dense_create(unsigned workers,
     }
     (void)pthread_once(&once, silence_blas_threads);
     SLC_TRY(find_blas_room(workers, err));
-    made = slc_calloc(1, sizeof *made);
+    struct slc_dense *made = slc_calloc(1, sizeof *made);
     SLC_TRY(slc_check_memory(made != NULL, err, "for the dense algebra's record"));
-    status = slc_buffer_create(&made->buffer, areas.total * sizeof(double), SLC_PAGES_SMALL, err);
+    enum slc_status status =
+        slc_buffer_create(&made->buffer, areas.total * sizeof(double), SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_free(made);
         return status;

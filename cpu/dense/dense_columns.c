@@ -149,17 +149,13 @@ enum slc_status slc_dense_column_norms(struct slc_dense *dense,
                                        struct slc_error *err)
 {
     struct column_sweep sweep = {.dense = dense, .a = matrix};
-    enum slc_status status = slc_dense_check(dense, matrix, err);
     bool in_range = true;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_dense_check(dense, matrix, err));
     sweep.cut = slc_row_cut(matrix->rows, slc_panel_rows(matrix->cols), SLC_DENSE_GROUPS);
-    status = slc_team_for(dense->workers, sweep.cut.groups, 1, norm_groups, &sweep, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    enum slc_status status =
+        slc_team_for(dense->workers, sweep.cut.groups, 1, norm_groups, &sweep, err);
+    SLC_TRY(status);
     for (uint32_t r = 0; r < matrix->cols; r++) {
         const double squares = sum_of_groups(&sweep, r);
 

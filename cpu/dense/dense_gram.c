@@ -59,21 +59,20 @@ static void gram_piece(const struct gram_sweep *sweep, uint64_t piece, unsigned 
     const uint64_t group = piece / sweep->pairs;
     const uint64_t limit = slc_group_end(&sweep->cut, group);
     double beta = 0.0;
-    double *sums;
-    uint32_t i, j, rows_i, cols_j;
+    uint32_t i, j;
 
     block_pair(sweep->blocks, piece % sweep->pairs, &i, &j);
-    rows_i = (uint32_t)slc_min_u64(rank - i, SLC_GRAM_BLOCK);
-    cols_j = (uint32_t)slc_min_u64(rank - j, SLC_GRAM_BLOCK);
-    sums = sweep->dense->grams + group * rank * rank + (uint64_t)i * rank + j;
+    uint32_t rows_i = (uint32_t)slc_min_u64(rank - i, SLC_GRAM_BLOCK);
+    uint32_t cols_j = (uint32_t)slc_min_u64(rank - j, SLC_GRAM_BLOCK);
+    double *sums = sweep->dense->grams + group * rank * rank + (uint64_t)i * rank + j;
     for (uint64_t row = group * sweep->cut.group_rows; row < limit;) {
         const uint64_t end = slc_panel_end(&sweep->cut, row, limit);
         const int rows = (int)(end - row);
-        const double *a, *b;
+        const double *b;
         int a_pitch, b_pitch;
+        const double *a = columns_f64(matrix, row, end, i, rows_i,
+                                      slc_dense_panel(sweep->dense, worker, 0), &a_pitch);
 
-        a = columns_f64(matrix, row, end, i, rows_i, slc_dense_panel(sweep->dense, worker, 0),
-                        &a_pitch);
         if (i == j) {
             cblas_dsyrk(CblasRowMajor, CblasUpper, CblasTrans, (int)rows_i, rows, 1.0, a, a_pitch,
                         beta, sums, (int)rank);

@@ -37,7 +37,6 @@ uint64_t slc_solver_memory_bytes(uint32_t rank)
 enum slc_status slc_solver_create(struct slc_solver *solver, uint32_t rank, struct slc_error *err)
 {
     static const struct slc_solver empty;
-    uint64_t square;
 
     *solver = empty;
     if (rank < 1 || rank > SLC_MAX_RANK) {
@@ -49,7 +48,7 @@ enum slc_status slc_solver_create(struct slc_solver *solver, uint32_t rank, stru
                              rank));
     solver->rank = rank;
     solver->size = (rank + SLC_SOLVE_COLUMNS - 1) / SLC_SOLVE_COLUMNS * SLC_SOLVE_COLUMNS;
-    square = (uint64_t)solver->size * solver->size;
+    uint64_t square = (uint64_t)solver->size * solver->size;
     solver->backward = solver->forward + square;
     solver->forward_inverse = solver->backward + square;
     solver->backward_inverse = solver->forward_inverse + solver->size;

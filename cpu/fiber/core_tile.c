@@ -96,11 +96,7 @@ enum slc_status slc_core_tile(struct slc_tile_view *tile,
 
     assert(tile->value_type == SLC_F64);
     while (chunk.nnz > 0) {
-        const enum slc_status status = tile->next(tile, CHUNK_NNZ, &chunk, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(tile->next(tile, CHUNK_NNZ, &chunk, err));
         for (uint32_t begin = 0; begin < chunk.nnz; begin += (uint32_t)batch) {
             const uint32_t count = (uint32_t)slc_min_u64(chunk.nnz - begin, batch);
 

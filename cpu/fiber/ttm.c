@@ -65,7 +65,6 @@ enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
                                       struct slc_error *err)
 {
     struct parts parts;
-    unsigned char *at;
     unsigned other = 0;
 
     assert(room > SLC_TTM_CHUNK_FIBERS);
@@ -80,7 +79,7 @@ enum slc_status slc_ttm_output_create(struct slc_ttm_output *output,
     output->pitch = job->matrix->pitch;
     output->kernels = slc_kernels();
     output->prefetch = exceeds_cache(job->matrix);
-    at = output->buffer.data;
+    unsigned char *at = output->buffer.data;
     output->rows = (double *)(void *)at;
     at += parts.rows + parts.coords;
     output->begin = (uint32_t *)(void *)at;
@@ -307,18 +306,15 @@ enum slc_status slc_ttm_next(const struct slc_ttm_job *job,
     const unsigned char *matrix_rows = matrix->buffer.data;
     struct slc_fiber_view fibers;
     enum slc_status status = check_tile(job, tile, err);
-    double *rows;
 
     assert(slc_ttm_has_room(output) && output->pitch == matrix->pitch);
     SLC_THEN(status, next_runs(job, tile, output, &fibers, err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     *nnz = fibers.nnz;
     if (fibers.nnz == 0) {
         return SLC_OK;
     }
-    rows = output->rows + append_fibers(tile, &fibers, output) * output->pitch;
+    double *rows = output->rows + append_fibers(tile, &fibers, output) * output->pitch;
     matrix_rows += tile->corner[job->mode] * matrix->pitch * slc_value_bytes(matrix->type);
     if (job->form == SLC_TTM_FIBERS) {
         add_runs(job, &fibers, matrix_rows, rows, output);

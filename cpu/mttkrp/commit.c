@@ -86,7 +86,6 @@ static enum slc_status enter_stripe(struct slc_cpu_backend *cpu,
 {
     struct slc_mttkrp_worker *state = &cpu->workers[worker];
     unsigned first = 0;
-    bool aborted;
 
     if (state->holds_stripe && state->stripe == stripe) {
         return SLC_OK;
@@ -101,7 +100,7 @@ static enum slc_status enter_stripe(struct slc_cpu_backend *cpu,
         (void)pthread_cond_wait(&cpu->order_changed, &cpu->order_mutex);
         cpu->waiters--;
     }
-    aborted = cpu->aborted;
+    bool aborted = cpu->aborted;
     if (!aborted) {
         /* The tile before passes in ascending order: it is through with these, too. */
         pass_stripes(cpu, ordinal, first, stripe);
@@ -126,11 +125,8 @@ static enum slc_status commit_ordered(struct slc_cpu_backend *cpu,
     for (uint64_t begin = 0; begin < partial->count;) {
         const uint64_t stripe = row_of(partial, begin) / cpu->order_rows;
         const uint64_t end = run_end(partial, begin, (stripe + 1) * cpu->order_rows);
-        const enum slc_status status = enter_stripe(cpu, worker, ordinal, (unsigned)stripe, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(enter_stripe(cpu, worker, ordinal, (unsigned)stripe, err));
         add_rows(cpu, partial, begin, end);
         begin = end;
     }

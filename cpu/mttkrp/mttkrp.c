@@ -137,12 +137,10 @@ enum slc_status slc_mttkrp_begin(struct slc_backend *backend,
     enum slc_status status = slc_mttkrp_check_job(job, err);
 
     cpu->running = false;
-    if (status == SLC_OK && job->conflict == SLC_CONFLICT_REPLICA) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "the strategy \"owned\" takes no tiles: it computes from copies");
-    }
-    if (status != SLC_OK) {
-        return status;
+    SLC_TRY(status);
+    if (job->conflict == SLC_CONFLICT_REPLICA) {
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "the strategy \"owned\" takes no tiles: it computes from copies");
     }
     slc_mttkrp_set_job(cpu, job);
     slc_mttkrp_layout_init(&cpu->layout, job, cpu->type, cpu->conflict, job->output->rows);
@@ -231,11 +229,7 @@ enum slc_status slc_mttkrp_add_tile(const struct slc_cpu_backend *cpu,
 
     /* Order 1 has no other mode that runs could share. */
     if (tile->next_fibers != NULL && cpu->job.order > 1) {
-        const enum slc_status status = slc_mttkrp_add_fibers(cpu, tile, output, columns, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_mttkrp_add_fibers(cpu, tile, output, columns, err));
     }
     slc_mttkrp_span_init(cpu, tile, output, &span);
     span_narrow(cpu, columns, &span);
@@ -323,7 +317,6 @@ static enum slc_status try_tile(struct slc_cpu_backend *cpu,
     const uint64_t copied_before = cpu->workers[worker].copied_bytes;
     struct slc_trial_turn *turn;
     const enum slc_conflict conflict = slc_trial_take(&cpu->trial, &turn);
-    uint64_t start_ns;
 
     if (turn == NULL) {
         return add_tile_as(cpu, conflict, worker, tile, err);
@@ -332,7 +325,7 @@ static enum slc_status try_tile(struct slc_cpu_backend *cpu,
         (void)slc_private_sums(cpu, worker,
                                tile); /* so that adding the tile finds its rows set up */
     }
-    start_ns = cpu->trial.clock_ns();
+    uint64_t start_ns = cpu->trial.clock_ns();
     SLC_TRY(add_tile_as(cpu, conflict, worker, tile, err));
     slc_trial_give(&cpu->trial, turn, tile->nnz, cpu->trial.clock_ns() - start_ns,
                    cpu->workers[worker].copied_bytes - copied_before);
@@ -422,7 +415,6 @@ void slc_mttkrp_abort(struct slc_backend *backend)
 enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status = SLC_OK;
 
     if (!cpu->running) {
         return slc_fail(err, SLC_ERR_USAGE, "no MTTKRP was begun that could end");
@@ -435,10 +427,10 @@ enum slc_status slc_mttkrp_end(struct slc_backend *backend, struct slc_error *er
         slc_split_rows_finish(cpu);
     }
     if (cpu->conflict == SLC_CONFLICT_PRIVATE || cpu->trial.on || cpu->layout.wide_bytes > 0) {
-        status = slc_private_finish(cpu, err);
+        SLC_TRY(slc_private_finish(cpu, err));
     }
-    if (cpu->trial.on && status == SLC_OK) {
+    if (cpu->trial.on) {
         slc_trial_end(&cpu->trial);
     }
-    return status;
+    return SLC_OK;
 }

@@ -70,12 +70,7 @@ enum slc_status slc_mttkrp_check_job(const struct slc_mttkrp_job *job, struct sl
         return slc_fail(err, SLC_ERR_USAGE, "the MTTKRP has no output matrix");
     }
     for (unsigned m = 0; m < job->order; m++) {
-        const enum slc_status status =
-            check_matrix(job, m == job->mode ? job->output : job->factors[m], m, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(check_matrix(job, m == job->mode ? job->output : job->factors[m], m, err));
     }
     return check_strategy(job, err);
 }

@@ -157,8 +157,6 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
                        struct slc_conflict_choice *choice)
 {
     struct slc_conflict_cost *costs = choice->costs;
-    struct shape shape;
-    double base, copies, locked, columns;
 
     memset(choice, 0, sizeof *choice);
     if (job->conflict == SLC_CONFLICT_ROWS ||
@@ -170,8 +168,8 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
         choice->chosen = job->deterministic ? SLC_CONFLICT_ORDERED : job->conflict;
         return;
     }
-    shape = shape_of(job, type, output_rows);
-    base = base_ns(job, &shape);
+    struct shape shape = shape_of(job, type, output_rows);
+    double base = base_ns(job, &shape);
     if (job->workers <= 1) {
         /* Measured against tile-local sums: never slower, up to 1.6 times as fast. */
         choice->chosen = SLC_CONFLICT_DIRECT;
@@ -179,13 +177,13 @@ void slc_mttkrp_choose(const struct slc_mttkrp_job *job,
         costs[0] = (struct slc_conflict_cost){SLC_CONFLICT_DIRECT, base, 0.0};
         return;
     }
-    copies = base + private_ns(&shape);
-    locked = base + locked_ns(&shape);
+    double copies = base + private_ns(&shape);
+    double locked = base + locked_ns(&shape);
     choice->cost_count = SLC_CONFLICT_CANDIDATES;
     costs[copies > locked] = (struct slc_conflict_cost){SLC_CONFLICT_PRIVATE, copies, 0.0};
     costs[copies <= locked] = (struct slc_conflict_cost){SLC_CONFLICT_LOCKED, locked, 0.0};
     choice->chosen = costs[0].conflict;
-    columns = columns_ns(job, &shape);
+    double columns = columns_ns(job, &shape);
     if (columns < locked) {
         choice->spare = (struct slc_conflict_cost){SLC_CONFLICT_COLUMNS, columns, 0.0};
     }

@@ -61,12 +61,10 @@ static void span_init(const struct slc_cpu_backend *cpu,
     span->rows = fibers->offset[cpu->job.mode];
     span->output = slc_columns_of(cpu, columns, output);
     for (unsigned m = 0; m < cpu->job.order; m++) {
-        const unsigned char *rows;
-
         if (m == cpu->job.mode) {
             continue;
         }
-        rows = cpu->job.factors[m]->buffer.data;
+        const unsigned char *rows = cpu->job.factors[m]->buffer.data;
         rows += tile->corner[m] * cpu->stride + columns.begin;
         if (m == fibers->mode) {
             span->run_factor = rows;

@@ -134,11 +134,10 @@ scratch_for_type(const struct slc_mttkrp_job *job, enum slc_value_type type, uin
 {
     struct slc_conflict_choice choice;
     struct slc_mttkrp_layout layout;
-    uint64_t bytes;
 
     slc_mttkrp_choose(job, type, output_rows, &choice);
     slc_mttkrp_layout_init(&layout, job, type, choice.chosen, output_rows);
-    bytes = slc_mttkrp_total_bytes(&layout, job);
+    uint64_t bytes = slc_mttkrp_total_bytes(&layout, job);
     return bytes == UINT64_MAX ? bytes : slc_buffer_footprint(bytes, slc_mttkrp_pages(bytes));
 }
 

@@ -58,14 +58,11 @@ void slc_trial_begin(struct slc_trial *trial, const struct slc_mttkrp_job *job, 
 
 enum slc_conflict slc_trial_take(struct slc_trial *trial, struct slc_trial_turn **turn)
 {
-    uint64_t place, tile;
-    unsigned candidate;
-
     (void)pthread_mutex_lock(&trial->mutex);
-    place = trial->dealt / trial->place_tiles;
-    tile = trial->dealt % trial->place_tiles;
+    uint64_t place = trial->dealt / trial->place_tiles;
+    uint64_t tile = trial->dealt % trial->place_tiles;
     trial->dealt++;
-    candidate = trial->leader;
+    unsigned candidate = trial->leader;
     *turn = NULL;
     if (place < SLC_TRIAL_PLACES && tile < SLC_CONFLICT_CANDIDATES * turn_tiles(trial)) {
         /* At every second place the other one begins, so that neither always comes first. */

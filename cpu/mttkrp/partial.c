@@ -82,7 +82,6 @@ sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
         const unsigned shift = 32 + pass * digit;
         uint32_t start[RADIX_BUCKETS] = {0};
         uint32_t sum = 0;
-        uint64_t *swap;
 
         for (uint32_t i = 0; i < count; i++) {
             start[(pairs[i] >> shift) & mask]++;
@@ -95,7 +94,7 @@ sort_by_row(uint64_t *pairs, uint64_t *other, uint32_t count, uint32_t extent)
         for (uint32_t i = 0; i < count; i++) {
             other[start[(pairs[i] >> shift) & mask]++] = pairs[i];
         }
-        swap = pairs;
+        uint64_t *swap = pairs;
         pairs = other;
         other = swap;
     }

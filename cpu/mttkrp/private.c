@@ -34,14 +34,12 @@ slc_private_sums(struct slc_cpu_backend *cpu, unsigned worker, const struct slc_
 {
     const uint64_t corner = tile->corner[cpu->job.mode];
     const uint64_t last = (corner + tile->extent[cpu->job.mode]) / cpu->layout.piece_rows;
-    unsigned char *copy;
-    unsigned char *map;
 
     if (worker < cpu->layout.first_copy) {
         return cpu->sums;
     }
-    copy = copy_of(cpu, worker);
-    map = piece_map(cpu, worker);
+    unsigned char *copy = copy_of(cpu, worker);
+    unsigned char *map = piece_map(cpu, worker);
     if (!cpu->workers[worker].touched) {
         memset(map, 0, slc_div_up_u64(cpu->job.output->rows, cpu->layout.piece_rows));
         cpu->workers[worker].touched = true;

@@ -74,17 +74,16 @@ uint64_t slc_replica_bytes(const struct slc_tensor_shape *shape,
 {
     const uint64_t chunks = slc_replica_chunks_bytes_max(shape->order, type, shape->nnz);
     uint64_t rows = 0;
-    uint64_t window_bytes;
     uint64_t records;
-    uint64_t bytes;
 
     /* One mode has no other whose rows it could save. */
     if (shape->order == 1 || !slc_mul_u64(shape->nnz, record_bytes(shape->order, type), &records)) {
         return UINT64_MAX;
     }
     records = slc_buffer_footprint(records, SLC_PAGES_HUGE);
-    bytes = add_bytes(add_bytes(records, records),
-                      slc_buffer_footprint(slc_replica_sort_bytes() * workers, SLC_PAGES_HUGE));
+    uint64_t bytes =
+        add_bytes(add_bytes(records, records),
+                  slc_buffer_footprint(slc_replica_sort_bytes() * workers, SLC_PAGES_HUGE));
     for (unsigned m = 0; m < shape->order; m++) {
         if (shape->dims[m] > UINT32_MAX) {
             return UINT64_MAX; /* coordinates of copies have 32 bits */
@@ -93,7 +92,7 @@ uint64_t slc_replica_bytes(const struct slc_tensor_shape *shape,
         bytes = add_bytes(bytes, table_bytes(shape, m, workers));
         rows = slc_max_u64(rows, window_rows(shape, m, workers));
     }
-    window_bytes = rows * slc_matrix_pitch(type, rank) * sizeof(double);
+    uint64_t window_bytes = rows * slc_matrix_pitch(type, rank) * sizeof(double);
     return add_bytes(bytes, slc_buffer_footprint(window_bytes, slc_mttkrp_pages(window_bytes)));
 }
 
@@ -139,12 +138,9 @@ enum slc_status slc_replica_begin(struct slc_replica *replica,
                                   struct slc_error *err)
 {
     enum slc_status status = check_shape(shape, workers, err);
-    uint64_t bytes;
 
     slc_replica_drop(replica);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     if (slc_replica_bytes(shape, 1, type, workers) == UINT64_MAX) {
         return slc_fail(err, SLC_ERR_MEMORY,
                         "copies of %" PRIu64 " nonzeros cannot be held in memory", shape->nnz);
@@ -154,7 +150,7 @@ enum slc_status slc_replica_begin(struct slc_replica *replica,
     replica->workers = workers;
     replica->record_bytes = record_bytes(shape->order, type);
     atomic_store(&replica->loaded, 0);
-    bytes = shape->nnz * replica->record_bytes;
+    uint64_t bytes = shape->nnz * replica->record_bytes;
     status = slc_buffer_create(&replica->records, bytes, SLC_PAGES_HUGE, err);
     SLC_THEN(status, slc_buffer_create(&replica->sorted, bytes, SLC_PAGES_HUGE, err));
     SLC_THEN(status, slc_buffer_create(&replica->scratch, slc_replica_sort_bytes() * workers,
@@ -203,9 +199,7 @@ slc_replica_add_tile(struct slc_replica *replica, struct slc_tile_view *tile, st
     do {
         const enum slc_status status = slc_tile_next(tile, &left, &chunk, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         add_chunk(replica, tile, &chunk,
                   (unsigned char *)replica->records.data + at * replica->record_bytes);
         at += chunk.nnz;

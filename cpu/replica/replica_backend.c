@@ -59,12 +59,11 @@ enum slc_status slc_backend_replica_end(struct slc_backend *backend,
                                         struct slc_error *err)
 {
     struct slc_cpu_backend *cpu = (struct slc_cpu_backend *)(void *)backend;
-    enum slc_status status;
 
     if (factors == NULL) {
         return slc_replica_end(cpu->replica, NULL, stop, err);
     }
-    status = take_factors(cpu, factors, err);
+    enum slc_status status = take_factors(cpu, factors, err);
     if (status != SLC_OK) {
         slc_replica_drop(cpu->replica);
         return status;
@@ -104,14 +103,12 @@ bool slc_backend_replica_form(const struct slc_backend *backend,
 {
     const struct slc_cpu_backend *cpu = (const struct slc_cpu_backend *)(const void *)backend;
     const struct slc_replica *replica = cpu->replica;
-    const struct slc_replica_mode *copy;
-    uint64_t runs;
 
     if (!replica->ready || mode >= replica->shape.order) {
         return false;
     }
-    copy = &replica->modes[mode];
-    runs = count_runs(copy);
+    const struct slc_replica_mode *copy = &replica->modes[mode];
+    uint64_t runs = count_runs(copy);
     form->varying = copy->varying;
     form->nnz_per_run = runs > 0 ? (double)replica->shape.nnz / (double)runs : 1;
     form->tried = copy->tried;

@@ -258,12 +258,11 @@ static uint64_t measure_piece(const struct slc_replica *replica,
 static unsigned char *take_memory(struct write_job *job, uint64_t piece, uint64_t bytes)
 {
     unsigned node = 0;
-    uint64_t at;
 
     while (piece >= job->piece_end[node]) {
         node++;
     }
-    at = atomic_fetch_add(&job->taken[node], bytes);
+    uint64_t at = atomic_fetch_add(&job->taken[node], bytes);
     assert(at + bytes <= job->region_end[node]);
     return (unsigned char *)job->copy->chunks.data + at;
 }
@@ -277,13 +276,11 @@ static void write_piece(struct write_job *job, uint64_t number, unsigned worker)
     const uint32_t varying = job->copy->varying;
     struct slc_replica_order order;
     struct cut cut = {0, 0};
-    unsigned char *at;
-    uint64_t bytes;
 
     slc_replica_sort(replica, job->mode, varying, piece, &scratch, &order);
     writer.order = &order;
-    bytes = measure_piece(replica, &order, varying, scratch.runs[0], &piece->chunk_count);
-    at = take_memory(job, number, bytes);
+    uint64_t bytes = measure_piece(replica, &order, varying, scratch.runs[0], &piece->chunk_count);
+    unsigned char *at = take_memory(job, number, bytes);
     piece->chunks = at;
     while ((writer.nnz = cut_chunk(&order, &cut, scratch.runs[0], &writer.run_count)) > 0) {
         struct slc_replica_chunk *chunk = (struct slc_replica_chunk *)(void *)at;

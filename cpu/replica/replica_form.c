@@ -160,18 +160,13 @@ static enum slc_status compare_all(struct comparison *comparison, struct slc_err
     uint32_t base = 0;
 
     for (unsigned count = 1; count < order; count++) {
-        enum slc_status status;
-
         for (unsigned m = 0; m < order; m++) {
             if (!slc_replica_varies(base, m) && (count == 1 || m != comparison->mode)) {
                 comparison->added[comparison->added_count++] =
                     (struct slc_replica_candidate){.varying = base | UINT32_C(1) << m};
             }
         }
-        status = compare_added(comparison, &base, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(compare_added(comparison, &base, err));
     }
     return SLC_OK;
 }
@@ -205,7 +200,6 @@ enum slc_status slc_replica_choose_form(struct slc_replica *replica,
     struct slc_replica_mode *copy = &replica->modes[mode];
     struct comparison comparison = {.replica = replica, .copy = copy, .mode = mode};
     struct slc_replica_candidate plain = {.varying = SLC_REPLICA_PLAIN};
-    enum slc_status status;
 
     copy->varying = SLC_REPLICA_PLAIN;
     copy->tried = 0;
@@ -215,7 +209,7 @@ enum slc_status slc_replica_choose_form(struct slc_replica *replica,
     choose_sample(&comparison);
     plain.cost = cost_of(&comparison, SLC_REPLICA_PLAIN, 1);
     keep_best(&comparison, &plain);
-    status = compare_all(&comparison, err);
+    enum slc_status status = compare_all(&comparison, err);
     if (status == SLC_OK && tried_by != NULL && count_tried(&comparison) > 1) {
         copy->tried = count_tried(&comparison);
         status =

@@ -228,10 +228,9 @@ void slc_replica_sort(const struct slc_replica *replica,
                       struct slc_replica_order *order)
 {
     struct packing packing;
-    unsigned lowest;
 
     plan_packing(replica, mode, varying, piece, &packing);
-    lowest = packing.count > 0 ? packing.shift[packing.count - 1] : 64;
+    unsigned lowest = packing.count > 0 ? packing.shift[packing.count - 1] : 64;
     make_keys(replica, piece, &packing, scratch->keys[0]);
     order->records = piece_records(replica, piece);
     order->nnz = piece->nnz;

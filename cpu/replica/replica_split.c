@@ -260,7 +260,6 @@ enum slc_status slc_replica_split(struct slc_replica *replica, unsigned mode, st
     const uint64_t ranges = (uint64_t)replica->workers * SLC_REPLICA_RANGES_PER_WORKER;
     struct split split = {.replica = replica, .copy = &replica->modes[mode], .mode = mode};
     const uint64_t last_row = replica->shape.dims[mode] - 1;
-    enum slc_status status;
 
     while (last_row >> split.shift >= SLC_REPLICA_BUCKETS) {
         split.shift++;
@@ -271,7 +270,7 @@ enum slc_status slc_replica_split(struct slc_replica *replica, unsigned mode, st
     split.counts =
         slc_calloc((uint64_t)replica->workers * split.bucket_count, sizeof *split.counts);
     split.range_of = slc_calloc(split.bucket_count, sizeof *split.range_of);
-    status = split_steps(&split, err);
+    enum slc_status status = split_steps(&split, err);
     slc_free(split.counts);
     slc_free(split.range_of);
     return status;

@@ -33,10 +33,9 @@ static void compute_share(void *context, unsigned worker, unsigned workers)
 
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint64_t start_ns = slc_clock_ns();
-        uint64_t ns;
 
         slc_replica_add_pieces(trial->cpu, &trial->form, first, end - first, window);
-        ns = slc_clock_ns() - start_ns;
+        uint64_t ns = slc_clock_ns() - start_ns;
         if (round == 0 || ns < trial->worker_ns[worker]) {
             trial->worker_ns[worker] = ns;
         }
@@ -47,10 +46,10 @@ static enum slc_status
 try_form(struct trial *trial, struct slc_replica_candidate *candidate, struct slc_error *err)
 {
     const unsigned workers = trial->cpu->replica->workers;
-    enum slc_status status;
 
     trial->form.varying = candidate->varying;
-    status = slc_replica_write_chunks(trial->cpu->replica, trial->cpu->job.mode, &trial->form, err);
+    enum slc_status status =
+        slc_replica_write_chunks(trial->cpu->replica, trial->cpu->job.mode, &trial->form, err);
     SLC_THEN(status, slc_team_run(workers, compute_share, trial, err));
     candidate->cost = 0;
     for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
@@ -89,10 +88,9 @@ enum slc_status slc_replica_try(struct slc_cpu_backend *cpu,
 {
     const struct slc_replica_mode *copy = &cpu->replica->modes[mode];
     struct trial trial = {.cpu = cpu, .window_bytes = copy->rows_max * cpu->sum_stride};
-    enum slc_status status;
 
     cpu->job.mode = mode;
-    status = prepare_trial(&trial, copy, sample, err);
+    enum slc_status status = prepare_trial(&trial, copy, sample, err);
     for (unsigned c = 0; c < count && status == SLC_OK; c++) {
         status = try_form(&trial, &candidates[c], err);
         if (candidates[c].cost < CLEARLY * candidates[0].cost) {

@@ -49,10 +49,8 @@ enum slc_status slc_assign_largest_first(const uint64_t *weights,
                                          uint64_t *loads,
                                          struct slc_error *err)
 {
-    struct weighted *sorted;
-
     SLC_TRY(check_devices(devices, err));
-    sorted = slc_calloc(count, sizeof *sorted);
+    struct weighted *sorted = slc_calloc(count, sizeof *sorted);
     SLC_TRY(slc_check_memory(sorted != NULL, err, "to assign %" PRIu64 " partitions", count));
     for (uint64_t p = 0; p < count; p++) {
         sorted[p] = (struct weighted){weights[p], p};

@@ -84,17 +84,16 @@ uint64_t slc_cpu_groups_memory_bytes(const struct slc_layouts *layouts, const st
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     struct buffer_sizes sizes;
-    uint64_t sum;
 
     if (!sizes_of(layouts, plan, &sizes)) {
         return UINT64_MAX;
     }
-    sum = slc_exchange_memory_bytes(plan->cpu_groups, row_bytes(plan)) +
-          slc_buffer_footprint(sizes.columns, SLC_PAGES_SMALL) +
-          slc_buffer_footprint(sizes.staging, SLC_PAGES_SMALL) +
-          slc_buffer_footprint(sizes.split, SLC_PAGES_SMALL) + sizeof(struct slc_cpu_groups) +
-          plan->cpu_groups * sizeof(struct slc_cpu_group) +
-          plan->threads * sizeof(struct slc_cpu_group_worker);
+    uint64_t sum = slc_exchange_memory_bytes(plan->cpu_groups, row_bytes(plan)) +
+                   slc_buffer_footprint(sizes.columns, SLC_PAGES_SMALL) +
+                   slc_buffer_footprint(sizes.staging, SLC_PAGES_SMALL) +
+                   slc_buffer_footprint(sizes.split, SLC_PAGES_SMALL) +
+                   sizeof(struct slc_cpu_groups) + plan->cpu_groups * sizeof(struct slc_cpu_group) +
+                   plan->threads * sizeof(struct slc_cpu_group_worker);
     for (unsigned n = 0; n < info->order; n++) {
         if (is_computed(plan, n)) {
             sum += slc_group_division_memory_bytes(layouts->reader[plan->mode_layout[n]],
@@ -201,17 +200,13 @@ enum slc_status slc_cpu_groups_run(struct slc_cpu_groups *groups,
                                    slc_team_fn *phase,
                                    struct slc_error *err)
 {
-    enum slc_status status;
-
     for (unsigned w = 0; w < workers; w++) {
         slc_error_clear(&groups->workers[w].fault);
     }
-    status = slc_team_run(workers, phase, groups, err);
+    enum slc_status status = slc_team_run(workers, phase, groups, err);
     for (unsigned w = 0; w < workers && status == SLC_OK; w++) {
         status = groups->workers[w].fault.status;
-        if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-            *err = groups->workers[w].fault;
-        }
+        slc_error_pass(err, &groups->workers[w].fault);
     }
     return status;
 }
@@ -273,12 +268,11 @@ static enum slc_status begin_job(struct slc_cpu_groups *groups, unsigned d, stru
                                  .conflict = plan->choices[groups->mode].chosen,
                                  .output = output_of(groups, d, groups->mode)};
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
 
     for (unsigned n = 0; n < groups->order; n++) {
         job.factors[n] = &group->factors[n];
     }
-    status = group->backend->ops->mttkrp_begin(group->backend, &job, err);
+    enum slc_status status = group->backend->ops->mttkrp_begin(group->backend, &job, err);
     group->stats.compute_seconds += slc_seconds_since(start_ns);
     return status;
 }
@@ -338,11 +332,11 @@ static void join_split_rows(struct slc_cpu_groups *groups)
 
     for (uint64_t p = 0; p < groups->base.setup.plan->partitions[mode]; p++) {
         struct slc_partition partition;
-        struct slc_backend *owner;
         uint64_t row;
 
         slc_reader_partition(reader, p, &partition);
-        owner = groups->group[groups->division[mode].owner[partition.first_block]].backend;
+        struct slc_backend *owner =
+            groups->group[groups->division[mode].owner[partition.first_block]].backend;
         if (!partition.continued) {
             first_owner = owner;
         } else if (owner->ops->mttkrp_split_take(owner, p, &row, groups->split.data)) {
@@ -391,12 +385,11 @@ static enum slc_status compute_mttkrp(struct slc_executor *executor,
         .stop = wanted->stop,
         .progress = wanted->progress,
         .progress_context = wanted->progress_context};
-    enum slc_status status, ended;
     uint64_t start_ns;
 
     assert(is_computed(plan, mode));
     groups->mode = mode;
-    status = slc_cpu_groups_run(groups, groups->count, begin_group, err);
+    enum slc_status status = slc_cpu_groups_run(groups, groups->count, begin_group, err);
     if (status == SLC_OK) {
         start_ns = slc_clock_ns();
         status = slc_stream_pass(executor->setup.stream, &pass, err);
@@ -406,7 +399,8 @@ static enum slc_status compute_mttkrp(struct slc_executor *executor,
         join_split_rows(groups);
     }
     /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
-    ended = slc_cpu_groups_run(groups, groups->count, end_group, status == SLC_OK ? err : NULL);
+    enum slc_status ended =
+        slc_cpu_groups_run(groups, groups->count, end_group, status == SLC_OK ? err : NULL);
     return status == SLC_OK ? ended : status;
 }
 
@@ -463,7 +457,6 @@ enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *
 {
     const struct slc_plan *plan = setup->plan;
     struct slc_cpu_groups *groups;
-    enum slc_status status;
 
     if (setup->parts.groups == NULL || setup->parts.layouts == NULL) {
         return slc_fail(err, SLC_ERR_USAGE, "the plan has %u devices, but none are given",
@@ -476,7 +469,7 @@ enum slc_status slc_cpu_groups_executor_create(const struct slc_executor_setup *
                         plan->cpu_groups, plan->group_threads);
     }
     SLC_TRY(slc_executor_allocate(&groups_ops, setup, sizeof *groups, &groups, err));
-    status = create_groups(groups, err);
+    enum slc_status status = create_groups(groups, err);
     if (status != SLC_OK) {
         destroy_groups(&groups->base);
         return status;

@@ -100,7 +100,6 @@ static enum slc_status finish_rows(struct slc_cpu_groups *groups,
     struct slc_exchange_stats exchanged[SLC_MAX_DEVICES];
     const struct slc_exchange_job job = {groups->base.setup.parts.groups, copies,
                                          groups->division[mode].pieces};
-    enum slc_status status;
 
     groups->mode = mode;
     groups->solver = solver;
@@ -108,7 +107,8 @@ static enum slc_status finish_rows(struct slc_cpu_groups *groups,
         copies[d] = solver != NULL ? &groups->group[d].factors[mode] : &groups->group[d].view;
         atomic_store(&groups->group[d].next_unit, 0);
     }
-    status = slc_cpu_groups_run(groups, groups->count * groups->threads, finish_units, err);
+    enum slc_status status =
+        slc_cpu_groups_run(groups, groups->count * groups->threads, finish_units, err);
     SLC_THEN(status, slc_exchange_run(groups->exchange, &job, exchanged, err));
     for (unsigned w = 0; w < groups->count * groups->threads; w++) {
         struct slc_cpu_group_worker *worker = &groups->workers[w];

@@ -349,11 +349,7 @@ enum slc_status slc_exchange_run(struct slc_exchange *exchange,
         exchange->links[d].emptied = 0;
     }
     if (exchange->devices > 1) {
-        const enum slc_status status = slc_team_run(exchange->devices, run_device, exchange, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_team_run(exchange->devices, run_device, exchange, err));
     }
     if (exchange->given_up && err != NULL && err->status == SLC_OK) {
         *err = exchange->fault;

@@ -49,7 +49,6 @@ enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
 {
     struct slc_encoded_layout *described = slc_calloc(layouts->count, sizeof *described);
     struct slc_device_problem problem;
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(described != NULL, err, "to describe %u layouts", layouts->count));
     for (unsigned l = 0; l < layouts->count; l++) {
@@ -57,7 +56,7 @@ enum slc_status slc_gpu_executor_open_device(struct slc_device *device,
     }
     slc_gpu_executor_problem(layouts, plan, &problem);
     problem.layouts = described;
-    status = device->ops->memory.open(device, &problem, err);
+    enum slc_status status = device->ops->memory.open(device, &problem, err);
     slc_free(described);
     return status;
 }
@@ -68,10 +67,8 @@ enum slc_status slc_gpu_executor_open(struct slc_device *device,
                                       struct slc_stream *stream,
                                       struct slc_error *err)
 {
-    enum slc_status status;
-
     SLC_TRY(slc_gpu_executor_open_device(device, layouts, plan, err));
-    status = slc_stream_attach(stream, &device, 1, err);
+    enum slc_status status = slc_stream_attach(stream, &device, 1, err);
     if (status != SLC_OK) {
         device->ops->memory.close(device);
     }
@@ -109,12 +106,11 @@ enum slc_status slc_gpu_executor_check_squares(const struct slc_reader *reader,
     if (!(squares > 2.0 * told)) {
         return SLC_OK;
     }
-    (void)slc_fail(err, SLC_ERR_DAMAGED,
-                   "its header says that the squares of its values add up to %g, but they come to "
-                   "%g: convert it again",
-                   told, squares);
-    slc_error_locate_file(err, slc_reader_path(reader));
-    return SLC_ERR_DAMAGED;
+    return slc_fail_file(
+        err, SLC_ERR_DAMAGED, slc_reader_path(reader),
+        "its header says that the squares of its values add up to %g, but they come to "
+        "%g: convert it again",
+        told, squares);
 }
 
 /* Begins with the device's job, makes the pass, and ends the job whatever came of that. */
@@ -127,10 +123,9 @@ static enum slc_status run_job(struct slc_device *device,
 {
     const struct slc_reader *reader = slc_stream_reader(stream, pass->layout);
     const struct slc_device_job job = slc_gpu_executor_job(reader, plan, pass->layout, mode);
-    enum slc_status status;
 
     SLC_TRY(device->ops->job.begin(device, &job, err));
-    status = slc_stream_pass(stream, pass, err);
+    enum slc_status status = slc_stream_pass(stream, pass, err);
     if (status != SLC_OK) {
         /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
         (void)device->ops->job.end(device, NULL);
@@ -208,7 +203,6 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
                             .progress_context = progress_context};
     uint64_t start_ns = slc_clock_ns();
     double cost = cpu->prepared_seconds;
-    enum slc_status status;
 
     if (slc_hybrid_without_cpu(cpu->hybrid)) {
         return run_without_cpu(device, stream, plan, &pass, cpu, err);
@@ -219,7 +213,7 @@ slc_gpu_executor_mttkrp_hybrid(struct slc_device *device,
     pass.hybrid.sharing = cpu->hybrid;
     SLC_TRY(backend->ops->mttkrp_begin(backend, cpu->job, err));
     cost += slc_seconds_since(start_ns);
-    status = run_job(device, stream, plan, &pass, cpu->job->mode, err);
+    enum slc_status status = run_job(device, stream, plan, &pass, cpu->job->mode, err);
     if (status != SLC_OK) {
         (void)backend->ops->mttkrp_end(backend, NULL);
         return status;

@@ -67,12 +67,12 @@ uint64_t slc_gpu_group_memory_bytes(const struct slc_layouts *layouts, const str
 static enum slc_status join_units(struct slc_gpu_group *group, unsigned mode, struct slc_error *err)
 {
     const struct slc_group_division *division = &group->division[mode];
-    enum slc_status status =
-        slc_buffer_create(&group->spans[mode], division->unit_count * sizeof(struct slc_row_span),
-                          SLC_PAGES_SMALL, err);
-    struct slc_row_span *next = group->spans[mode].data;
 
-    for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
+    SLC_TRY(slc_buffer_create(&group->spans[mode],
+                              division->unit_count * sizeof(struct slc_row_span), SLC_PAGES_SMALL,
+                              err));
+    struct slc_row_span *next = group->spans[mode].data;
+    for (unsigned d = 0; d < group->count; d++) {
         const struct slc_row_piece *units = &division->pieces[d];
         struct slc_row_piece *rows = &group->member[d].rows[mode];
 
@@ -86,7 +86,7 @@ static enum slc_status join_units(struct slc_gpu_group *group, unsigned mode, st
             }
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status divide_modes(struct slc_gpu_group *group, struct slc_error *err)
@@ -128,19 +128,17 @@ enum slc_status slc_gpu_group_open(const struct slc_layouts *layouts,
                                    struct slc_error *err)
 {
     const uint64_t units = plan->gpu.unit_most;
-    struct slc_gpu_group *group;
-    enum slc_status status;
 
     if (plan->request.gpu_count == 0) {
         return slc_fail(err, SLC_ERR_USAGE, "the plan is not one for several devices");
     }
-    group = slc_calloc(1, sizeof *group);
+    struct slc_gpu_group *group = slc_calloc(1, sizeof *group);
     SLC_TRY(slc_check_memory(group != NULL, err, "for %u devices", plan->request.gpu_count));
     group->layouts = layouts;
     group->plan = plan;
     group->order = slc_reader_info(layouts->reader[0])->order;
     group->count = plan->request.gpu_count;
-    status = divide_modes(group, err);
+    enum slc_status status = divide_modes(group, err);
     SLC_THEN(status,
              slc_buffer_create(&group->columns, units * 2 * plan->request.rank * sizeof(double),
                                SLC_PAGES_SMALL, err));
@@ -184,17 +182,13 @@ void slc_gpu_group_close(struct slc_gpu_group *group)
 enum slc_status
 slc_gpu_group_run(struct slc_gpu_group *group, slc_team_fn *phase, struct slc_error *err)
 {
-    enum slc_status status;
-
     for (unsigned d = 0; d < group->count; d++) {
         slc_error_clear(&group->member[d].fault);
     }
-    status = slc_team_run(group->count, phase, group, err);
+    enum slc_status status = slc_team_run(group->count, phase, group, err);
     for (unsigned d = 0; d < group->count && status == SLC_OK; d++) {
         status = group->member[d].fault.status;
-        if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-            *err = group->member[d].fault;
-        }
+        slc_error_pass(err, &group->member[d].fault);
     }
     return status;
 }
@@ -265,10 +259,9 @@ static enum slc_status add_split_rows(struct slc_gpu_group *group, unsigned to)
     memset(added, 0xff, sizeof added);
     for (uint64_t p = 0; p < partitions; p++) {
         struct slc_partition partition;
-        uint32_t owner;
 
         slc_reader_partition(reader, p, &partition);
-        owner = owners[partition.first_block];
+        uint32_t owner = owners[partition.first_block];
         if (!partition.continued) {
             first_owner = owner;
         } else if (first_owner == to && owner != to && added[owner] != partition.first_row) {
@@ -315,10 +308,9 @@ static void settle_pass(struct slc_gpu_group *group, double pass_seconds)
     for (unsigned d = 0; d < group->count; d++) {
         struct slc_gpu_member *member = &group->member[d];
         struct slc_device_stats now;
-        double busy_seconds;
 
         member->device->ops->stats(member->device, &now);
-        busy_seconds = now.compute_seconds - member->stats.compute_seconds;
+        double busy_seconds = now.compute_seconds - member->stats.compute_seconds;
         member->stats.nnz += division->nnz[d];
         member->stats.bytes += division->bytes[d];
         member->stats.compute_seconds = now.compute_seconds;
@@ -331,24 +323,24 @@ run_pass(struct slc_gpu_group *group, const struct slc_pass *pass, struct slc_er
 {
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = slc_gpu_group_run(group, begin_device, err);
-    enum slc_status ended;
 
     SLC_THEN(status, slc_stream_pass(group->stream, pass, err));
     /* After a fault outputs are incomplete whatever the end says, and the fault is reported. */
-    ended = slc_gpu_group_run(group, end_device, status == SLC_OK ? err : NULL);
+    enum slc_status ended = slc_gpu_group_run(group, end_device, status == SLC_OK ? err : NULL);
     if (status == SLC_OK && ended == SLC_ERR_DAMAGED) {
         slc_error_locate_file(err, slc_reader_path(group->layouts->reader[pass->layout]));
     }
     settle_pass(group, slc_seconds_since(start_ns));
     status = status == SLC_OK ? ended : status;
-    if (status == SLC_OK && group->plan->request.deterministic) {
+    SLC_TRY(status);
+    if (group->plan->request.deterministic) {
         struct slc_device_stats sum;
 
         slc_gpu_group_sum(group, &sum);
-        status =
-            slc_gpu_executor_check_squares(group->layouts->reader[pass->layout], sum.squares, err);
+        SLC_TRY(
+            slc_gpu_executor_check_squares(group->layouts->reader[pass->layout], sum.squares, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
@@ -370,12 +362,11 @@ enum slc_status slc_gpu_group_mttkrp(struct slc_gpu_group *group,
                                   .progress_context = progress_context};
     const struct slc_device_job job =
         slc_gpu_executor_job(group->layouts->reader[pass.layout], plan, pass.layout, mode);
-    enum slc_status status;
 
     assert(is_computed(plan, mode));
     group->mode = mode;
     group->job = &job;
-    status = run_pass(group, &pass, err);
+    enum slc_status status = run_pass(group, &pass, err);
     if (status == SLC_OK && group->count > 1) {
         status = slc_gpu_group_run(group, complete_rows, err);
     }

@@ -66,12 +66,11 @@ static enum slc_status run_step(struct ring_run *run, struct slc_error *err)
     struct slc_gpu_group_ring *ring = run->ring;
     const uint64_t start_ns = slc_clock_ns();
     double copied[SLC_MAX_DEVICES] = {0};
-    enum slc_status status;
 
     for (unsigned d = 0; d < ring->count; d++) {
         copied[d] = ring->stats[d].copy_seconds;
     }
-    status = slc_team_run(ring->count, receive_rows, run, err);
+    enum slc_status status = slc_team_run(ring->count, receive_rows, run, err);
     for (unsigned d = 0; d < ring->count && status == SLC_OK; d++) {
         /* Device d sends to d + 1. */
         const unsigned sent = (d + 1 + ring->count - run->step) % ring->count;
@@ -80,9 +79,7 @@ static enum slc_status run_step(struct ring_run *run, struct slc_error *err)
         stats->wait_seconds += slc_seconds_since(start_ns) - (stats->copy_seconds - copied[d]);
         stats->bytes_sent += rows_of(&ring->rows[sent]) * ring->row_bytes;
         status = run->faults[d].status;
-        if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-            *err = run->faults[d];
-        }
+        slc_error_pass(err, &run->faults[d]);
     }
     return status;
 }
@@ -108,13 +105,12 @@ static enum slc_status exchange_rows(struct slc_gpu_group *group, struct slc_err
     struct slc_gpu_group_ring ring = {.count = group->count,
                                       .mode = group->mode,
                                       .row_bytes = slc_gpu_group_row_bytes(group->plan)};
-    enum slc_status status;
 
     for (unsigned d = 0; d < group->count; d++) {
         ring.device[d] = group->member[d].device;
         ring.rows[d] = group->member[d].rows[group->mode];
     }
-    status = slc_gpu_group_exchange(&ring, err);
+    enum slc_status status = slc_gpu_group_exchange(&ring, err);
     for (unsigned d = 0; d < group->count; d++) {
         struct slc_member_stats *stats = &group->member[d].stats;
 

@@ -114,10 +114,9 @@ static enum slc_status make_order(const struct slc_reader *reader,
     for (uint64_t b = 0; b < division->block_count; b++) {
         const uint32_t owner = division->owner[b];
         struct slc_block_entry entry;
-        uint64_t item;
 
         slc_reader_entry(reader, b, &entry);
-        item = item_of(items, &entry, b);
+        uint64_t item = item_of(items, &entry, b);
         placed[b].block = b;
         if (item == last_item) {
             placed[b].done = placed[b - 1].done;
@@ -270,7 +269,6 @@ enum slc_status slc_group_division_create(const struct slc_reader *reader,
 {
     const struct slc_layout_info *info = slc_reader_info(reader);
     struct items items = {0};
-    enum slc_status status;
 
     memset(division, 0, sizeof *division);
     if (split == SLC_SPLIT_PARTITIONS && info->partition_count == 0 && info->nnz > 0) {
@@ -280,7 +278,7 @@ enum slc_status slc_group_division_create(const struct slc_reader *reader,
     }
     division->devices = devices;
     division->block_count = info->block_count;
-    status = divide_layout(reader, split, rows, unit_rows, &items, division, err);
+    enum slc_status status = divide_layout(reader, split, rows, unit_rows, &items, division, err);
     slc_free(items.nnz);
     slc_free(items.device);
     if (status != SLC_OK) {

@@ -41,11 +41,10 @@ enum slc_status slc_replica_load(struct slc_stream *stream,
     struct load load = {backend, stop};
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = add_tile, .context = &load}}};
     struct slc_tensor_shape shape;
-    enum slc_status status;
 
     slc_replica_shape(info, &shape);
     SLC_TRY(backend->ops->replica_begin(backend, &shape, type, workers, err));
-    status = slc_stream_pass(stream, &pass, err);
+    enum slc_status status = slc_stream_pass(stream, &pass, err);
     SLC_THEN(status, backend->ops->replica_end(backend, factors, stop, err));
     if (status != SLC_OK) {
         backend->ops->replica_drop(backend);

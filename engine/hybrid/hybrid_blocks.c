@@ -118,13 +118,12 @@ static bool wants_trial(const struct slc_hybrid_blocks *pass,
     const struct slc_hybrid *hybrid = pass->hybrid;
     const double cpu_rate = slc_hybrid_rate(&hybrid->rates, SLC_HYBRID_CPU);
     const double device_rate = slc_hybrid_rate(&hybrid->rates, SLC_HYBRID_GPU);
-    double nnz;
 
     if (hybrid->wish.kind != SLC_HYBRID_ADAPTIVE || !slc_hybrid_tries_again(hybrid) ||
         smallest == NO_BLOCK) {
         return false;
     }
-    nnz = (double)pass->blocks.nnz[smallest];
+    double nnz = (double)pass->blocks.nnz[smallest];
     *side = wanted < free_nnz - wanted ? SLC_HYBRID_GPU : SLC_HYBRID_CPU;
     if (pass->own_left[*side] > 0 || 2 * fmin(wanted, free_nnz - wanted) >= nnz) {
         return false; /* it has something */

@@ -95,8 +95,6 @@ enum slc_status slc_hybrid_tiles_take(struct slc_hybrid_tiles *queue,
                                       struct slc_hybrid_place *place,
                                       struct slc_error *err)
 {
-    bool aborted;
-
     pthread_mutex_lock(&queue->mutex);
     while (queue->options.in_order && queue->asked != ordinal && !queue->aborted) {
         pthread_cond_wait(&queue->changed, &queue->mutex);
@@ -108,7 +106,7 @@ enum slc_status slc_hybrid_tiles_take(struct slc_hybrid_tiles *queue,
         pthread_cond_broadcast(&queue->changed);
         wait_for_place(queue, place->side);
     }
-    aborted = queue->aborted;
+    bool aborted = queue->aborted;
     if (!aborted) {
         assert(queue->options.places[place->side] > 0);
         queue->side[place->side].serving++;

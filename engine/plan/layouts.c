@@ -11,11 +11,10 @@ static enum slc_status open_sorted(const struct slc_store *store,
                                    struct slc_error *err)
 {
     struct slc_reader *reader;
-    uint64_t bytes;
 
     SLC_TRY(slc_store_open_layout(store, SLC_LAYOUT_SORTED, mode, *room, &reader, err));
     layouts->reader[layouts->count++] = reader;
-    bytes = slc_reader_memory_bytes(reader);
+    uint64_t bytes = slc_reader_memory_bytes(reader);
     *room = *room > bytes ? *room - bytes : 0;
     return SLC_OK;
 }

@@ -115,10 +115,9 @@ enum slc_status slc_parse_size(const char *text, uint64_t *bytes, struct slc_err
 {
     struct decimal number;
     const char *cursor = text;
-    const char *wrong;
     uint64_t numerator, denominator = 1;
+    const char *wrong = parse_decimal(&cursor, &number);
 
-    wrong = parse_decimal(&cursor, &number);
     if (wrong != NULL) {
         return fail_size(err, text, wrong);
     }

@@ -121,13 +121,12 @@ divide(const struct slc_layouts *layouts, struct slc_plan *plan, enum where wher
 {
     for (double passes = plan->passes; passes > 0; passes -= 0.5) {
         uint64_t bytes = 0;
-        double share;
 
         for (unsigned l = 0; l < plan->layout_count; l++) {
             bytes = slc_plan_plus(
                 bytes, plan->layouts[l].passes == passes ? plan->layouts[l].store_bytes : 0);
         }
-        share = bytes > room ? (double)room / (double)bytes : 1.0;
+        double share = bytes > room ? (double)room / (double)bytes : 1.0;
         for (unsigned l = 0; l < plan->layout_count; l++) {
             struct slc_plan_layout *layout = &plan->layouts[l];
 

@@ -23,7 +23,6 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
 {
     const struct slc_layouts blco = slc_layouts_one(layouts->reader[0]);
     struct slc_plan sorted, alone;
-    bool sorted_fits, alone_fits, take_sorted;
 
     *layout_count = layouts->count;
     if (request->gpu != NULL && request->layouts != SLC_LAYOUTS_SORTED) {
@@ -35,14 +34,14 @@ static enum slc_status choose_plain(const struct slc_layouts *layouts,
     }
     sorted.minimum_bytes = UINT64_MAX;
     alone.minimum_bytes = UINT64_MAX;
-    sorted_fits = slc_plan_make(layouts, request, &sorted, NULL) == SLC_OK;
-    alone_fits = slc_plan_make(&blco, request, &alone, NULL) == SLC_OK;
+    bool sorted_fits = slc_plan_make(layouts, request, &sorted, NULL) == SLC_OK;
+    bool alone_fits = slc_plan_make(&blco, request, &alone, NULL) == SLC_OK;
     if (!sorted_fits && !alone_fits) {
         /* Once more, for the message of the one that works with less. */
         return slc_plan_make(sorted.minimum_bytes < alone.minimum_bytes ? layouts : &blco, request,
                              plan, err);
     }
-    take_sorted = sorted_fits && (!alone_fits || !prefers_blco(&sorted, &alone));
+    bool take_sorted = sorted_fits && (!alone_fits || !prefers_blco(&sorted, &alone));
     *plan = take_sorted ? sorted : alone;
     plan->minimum_bytes = slc_min_u64(sorted.minimum_bytes, alone.minimum_bytes);
     if (sorted_fits && alone_fits) {
@@ -62,14 +61,13 @@ static enum slc_status consider_fused(const struct slc_layouts *layouts,
     struct slc_plan fused;
     unsigned fused_layouts;
     enum slc_fusion_reason reason;
-    enum slc_status status;
 
     if (request->deterministic || plan->copies_bytes > 0) {
         plan->fusion.reason = request->deterministic ? SLC_FUSION_FIXED_BITS : SLC_FUSION_COPIES;
         return SLC_OK;
     }
-    status = slc_plan_choose_fused(layouts, request, plan->threads, &fused, &fused_layouts, &reason,
-                                   NULL);
+    enum slc_status status = slc_plan_choose_fused(layouts, request, plan->threads, &fused,
+                                                   &fused_layouts, &reason, NULL);
     if (status != SLC_OK) {
         plan->fusion.reason = reason;
         return status == SLC_ERR_MEMORY ? slc_fail(err, status, "no memory to plan passes")
@@ -98,10 +96,10 @@ static enum slc_status insist_on_fused(const struct slc_layouts *layouts,
     struct slc_plan plain;
     enum slc_fusion_reason reason;
     unsigned plain_layouts;
-    enum slc_status status;
 
     simple.copies = SLC_COPIES_NEVER;
-    status = slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
+    enum slc_status status =
+        slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
     SLC_THEN(status, slc_plan_choose_fused(layouts, request, 0, plan, layout_count, &reason, err));
     if (status == SLC_OK &&
         choose_plain(layouts, &simple, &plain, &plain_layouts, NULL) == SLC_OK) {

@@ -204,22 +204,20 @@ static enum slc_status look_at_layouts(const struct slc_layouts *layouts,
 {
     const struct slc_layout_info *info = slc_reader_info(layouts->reader[0]);
     unsigned by_length[SLC_MAX_ORDER];
-    enum slc_status status = SLC_OK;
 
     assert(info->order > 0);
     memset(sorted, 0, sizeof *sorted);
     memset(blco, 0, sizeof *blco);
     sorted->layouts = *layouts;
     blco->layouts = slc_layouts_one(layouts->reader[0]);
-    for (unsigned n = 0; n < info->order && status == SLC_OK; n++) {
+    for (unsigned n = 0; n < info->order; n++) {
         const unsigned layout = slc_layouts_sorted_by(layouts, n);
 
         if (layout > 0) {
-            status = look_at_mode(layouts, request, layout, n, &sorted->fusion, err);
+            SLC_TRY(look_at_mode(layouts, request, layout, n, &sorted->fusion, err));
         }
     }
     /* The cuts of blco depend on the size of its blocks, on which bits may not depend. */
-    SLC_TRY(status);
     if (!request->deterministic && request->layouts != SLC_LAYOUTS_SORTED) {
         order_by_length(info, by_length);
         SLC_TRY(look_at_mode(layouts, request, 0, by_length[0], &blco->fusion, err));
@@ -239,12 +237,11 @@ static void try_way(const struct slc_plan_request *request,
     struct way copy = *tried;
     struct way *way = &copy;
     struct slc_plan made;
-    enum slc_status this_one;
 
     if (way->fusion.modes == 0) {
         return;
     }
-    this_one = plan_way(request, way, &made, &fault);
+    enum slc_status this_one = plan_way(request, way, &made, &fault);
     if ((this_one == SLC_OK &&
          (*status != SLC_OK || made.iteration_read_bytes < plan->iteration_read_bytes)) ||
         (this_one != SLC_OK && *status == SLC_ERR_USAGE)) {
@@ -287,16 +284,12 @@ enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
     struct slc_plan_request fused = *request;
     struct way sorted, blco, pairs;
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status = look_at_layouts(layouts, request, &sorted, &blco, err);
-    bool few;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(look_at_layouts(layouts, request, &sorted, &blco, err));
     fused.copies = SLC_COPIES_NEVER;
-    few = drop_few(ranges_least, &sorted);
+    bool few = drop_few(ranges_least, &sorted);
     few = drop_few(ranges_least, &blco) || few;
-    status = SLC_ERR_USAGE;
+    enum slc_status status = SLC_ERR_USAGE;
     *reason = few ? SLC_FUSION_FEW_RANGES : SLC_FUSION_NO_RANGES;
     /*
      * Another order of modes gives other factors, so that it has to read less than this one. Where
@@ -319,9 +312,7 @@ enum slc_status slc_plan_choose_fused(const struct slc_layouts *layouts,
     }
     if (status != SLC_OK) {
         *reason = SLC_FUSION_NO_MEMORY;
-        if (err != NULL && err->status == SLC_OK) {
-            *err = fault;
-        }
+        slc_error_pass(err, &fault);
     }
     return status;
 }

@@ -166,12 +166,10 @@ static void keep_residents(const struct slc_layouts *layouts, struct slc_plan *p
         slc_min_u64(gpu->budget_bytes - device_bytes(layouts, plan), hybrid_bytes(layouts, plan));
 
     for (unsigned i = 0; i < CORRECTIONS; i++) {
-        uint64_t taken, unknown;
-
         slc_plan_residents(layouts, plan, slc_plan_times(room, count));
-        unknown = gpu->kept_expanded_bytes;
+        uint64_t unknown = gpu->kept_expanded_bytes;
         gpu->kept_expanded_bytes = 0;
-        taken = device_bytes(layouts, plan);
+        uint64_t taken = device_bytes(layouts, plan);
         if (taken <= gpu->budget_bytes) {
             leave_room_to_expand(layouts, plan, unknown);
             return;
@@ -243,7 +241,6 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
 {
     struct slc_plan_gpu *gpu = &plan->gpu;
     const struct largest largest = find_largest(layouts);
-    uint64_t slots;
 
     look_at_devices(layouts, plan);
     take_slots(plan, &largest, plan->request.streams != 0 ? plan->request.streams : 1, 1);
@@ -256,7 +253,7 @@ slc_plan_gpu_make(const struct slc_layouts *layouts, struct slc_plan *plan, stru
         return fail_gpu(plan, err);
     }
     widen_slots(layouts, plan, &largest);
-    slots = device_bytes(layouts, plan);
+    uint64_t slots = device_bytes(layouts, plan);
     gpu->slots_bytes = slots - gpu->minimum_bytes;
     if (plan->request.cache) {
         keep_residents(layouts, plan);

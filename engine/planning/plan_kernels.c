@@ -16,10 +16,8 @@ static enum slc_conflict least_scratch(struct slc_mttkrp_job *job, uint64_t outp
     uint64_t least_bytes = ops->mttkrp_scratch_bytes(job, output_rows);
 
     for (unsigned i = 0; i < 2; i++) {
-        uint64_t bytes;
-
         job->conflict = others[i];
-        bytes = ops->mttkrp_scratch_bytes(job, output_rows);
+        uint64_t bytes = ops->mttkrp_scratch_bytes(job, output_rows);
         if (bytes < least_bytes) {
             least_bytes = bytes;
             least = others[i];
@@ -93,10 +91,9 @@ static void plan_fused_strategies(struct slc_mttkrp_job *job, uint64_t room, str
     }
     if ((fusion->seconds >> job->mode & 1U) != 0) {
         struct slc_conflict_choice *choice = &fusion->choices[job->mode];
-        uint64_t bytes;
 
         job->partitions = 0;
-        bytes = plan_strategy(job, SLC_CONFLICT_AUTO, room, 0, choice, &untried);
+        uint64_t bytes = plan_strategy(job, SLC_CONFLICT_AUTO, room, 0, choice, &untried);
         if (choice->chosen == SLC_CONFLICT_COLUMNS) {
             /* A tile of such a pass goes to one worker alone. */
             job->conflict = SLC_CONFLICT_LOCKED;

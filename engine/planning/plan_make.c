@@ -397,13 +397,10 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
                                     struct slc_plan *plan,
                                     struct slc_error *err)
 {
-    enum slc_status status;
-    uint64_t fixed;
+    enum slc_status status =
+        slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
 
-    status = slc_plan_check_request(slc_reader_info(layouts->reader[0]), request, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     plan_fixed(layouts, request, fusion, mode_order, plan);
     plan->slot_count = slc_plan_slots_least(plan);
     if (request->gpu != NULL) {
@@ -414,9 +411,7 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
     slc_plan_kernels(layouts, plan, true);
     plan->minimum_bytes = needed_bytes(layouts, plan);
     plan->total_bytes = plan->minimum_bytes;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     if (plan->minimum_bytes > plan->budget_bytes || plan->minimum_bytes == UINT64_MAX) {
         return fail_budget(layouts, plan, err);
     }
@@ -425,7 +420,7 @@ enum slc_status slc_plan_make_fused(const struct slc_layouts *layouts,
         slc_plan_kernels(layouts, plan, true);
     }
     plan_copies(layouts, plan);
-    fixed = fixed_bytes(plan) + plan->copies_bytes;
+    uint64_t fixed = fixed_bytes(plan) + plan->copies_bytes;
     spend_room(layouts, plan, plan->budget_bytes - fixed);
     plan->total_bytes = fixed + plan->slot_count * plan->slot_bytes + plan->cache_bytes;
     return SLC_OK;

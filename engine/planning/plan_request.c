@@ -129,8 +129,6 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                                        const struct slc_plan_request *request,
                                        struct slc_error *err)
 {
-    enum slc_status status;
-
     if (request->rank < 1 || request->rank > SLC_MAX_RANK) {
         return slc_fail(err, SLC_ERR_USAGE, "the rank is %" PRIu32 "; it has to be 1 to %d",
                         request->rank, (int)SLC_MAX_RANK);
@@ -161,16 +159,12 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
                             n + 1, slc_conflict_name(request->conflict[n]));
         }
     }
-    status = check_choices(request, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    enum slc_status status = check_choices(request, err);
+    SLC_TRY(status);
     if (request->mode_order_set) {
         status = slc_plan_check_order(info->order, request->mode_order, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
     }
     if (request->deterministic && request->schedule == SLC_SCHEDULE_LARGEST &&
         request->gpu == NULL) {
@@ -180,5 +174,6 @@ enum slc_status slc_plan_check_request(const struct slc_layout_info *info,
     }
     status = check_share(request, err);
     SLC_THEN(status, check_gpu(request, err));
-    return status == SLC_OK ? check_devices(request, err) : status;
+    SLC_TRY(status);
+    return check_devices(request, err);
 }

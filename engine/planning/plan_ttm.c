@@ -118,7 +118,6 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
                                           .columns = request->rank,
                                           .precision = request->precision},
                                 .request = *request};
-    enum slc_status status;
 
     planning.request.operation = SLC_OP_TTM;
     planning.request.schedule = SLC_SCHEDULE_FILE;
@@ -130,7 +129,7 @@ enum slc_status slc_ttm_plan(const struct slc_layouts *layouts,
             request->threads != 0 ? request->threads : slc_team_default_workers(),
             SLC_MAX_THREADS - slc_max_u64(request->streams, 1));
     }
-    status = slc_plan_check_request(info, &planning.request, err);
+    enum slc_status status = slc_plan_check_request(info, &planning.request, err);
     SLC_THEN(status, make_plan(&planning, plan, err));
     if (status == SLC_OK) {
         const struct slc_matrix shape =

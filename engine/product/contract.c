@@ -307,7 +307,8 @@ enum slc_status slc_contract_start(struct slc_contract_run *run, struct slc_erro
     SLC_THEN(status,
              slc_buffer_create(&run->memory, run->workers * slc_contract_tile_bytes(&run->job),
                                SLC_PAGES_SMALL, err));
-    return status == SLC_OK ? open_products(run, err) : status;
+    SLC_TRY(status);
+    return open_products(run, err);
 }
 
 void slc_contract_release(struct slc_contract_run *run)
@@ -340,10 +341,7 @@ enum slc_status slc_contract_one(struct slc_contract_run *run,
         report_progress(run, done);
     }
     if (run->products != NULL) {
-        status = run->products->take(run->products->self, worker, tile, &given.fibers, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+        SLC_TRY(run->products->take(run->products->self, worker, tile, &given.fibers, err));
     }
     status = slc_contract_tile(&run->job, tile, given.fibers.count > 0 ? &given : NULL,
                                memory + worker * slc_contract_tile_bytes(&run->job), sink, context,
@@ -372,10 +370,9 @@ sum_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_
 {
     struct slc_contract_run *c = context;
     double *sums = c->sums.data;
-    enum slc_status status;
 
     c->worker[worker].tile_sum = 0;
-    status = slc_contract_one(c, worker, tile, add_sums, c, err);
+    enum slc_status status = slc_contract_one(c, worker, tile, add_sums, c, err);
     sums[tile->ordinal] = c->worker[worker].tile_sum;
     return status;
 }
@@ -396,7 +393,6 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
 {
     const struct slc_tile_steps steps = {.context = c, .decode = sum_tile};
     uint64_t least, needs;
-    enum slc_status status;
 
     SLC_TRY(slc_contract_fit_threads(c, bytes_for_number, NULL, &least, &needs, err));
     c->report->least_bytes = least + SLC_CONTRACT_MARGIN;
@@ -407,13 +403,13 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
     if (c->options->dry_run) {
         return SLC_OK;
     }
-    status = slc_contract_start(c, err);
+    enum slc_status status = slc_contract_start(c, err);
     SLC_THEN(status, slc_buffer_create(&c->sums, sums_bytes(c), SLC_PAGES_SMALL, err));
     SLC_THEN(status, slc_contract_scan(c, &steps, err));
-    for (uint64_t t = 0; t < c->info->tile_count && status == SLC_OK; t++) {
+    SLC_TRY(status);
+    for (uint64_t t = 0; t < c->info->tile_count; t++) {
         c->report->scalar += ((const double *)c->sums.data)[t];
     }
-    SLC_TRY(status);
     if (!isfinite(c->report->scalar)) {
         return slc_fail(err, SLC_ERR_INPUT,
                         "the products add up to %g, beyond the range of f64: scale the vectors",
@@ -430,15 +426,10 @@ static enum slc_status contract_to_number(struct slc_contract_run *c, struct slc
 static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_error *err)
 {
     struct slc_reader *reader = NULL;
-    const struct slc_fiber_run *fibers;
 
     for (unsigned k = 0; k < c->job.vector_count && reader == NULL; k++) {
-        const enum slc_status status =
-            slc_store_open_fibers(&c->store, c->job.vector_mode[k], c->budget_bytes, &reader, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(
+            slc_store_open_fibers(&c->store, c->job.vector_mode[k], c->budget_bytes, &reader, err));
     }
     c->reader = reader != NULL ? reader : c->store.reader;
     c->info = slc_reader_info(c->reader);
@@ -452,7 +443,7 @@ static enum slc_status choose_layout(struct slc_contract_run *c, struct slc_erro
     }
     c->report->layout_blocks = c->info->block_count;
     c->report->layout_bytes = c->info->file_bytes;
-    fibers = &c->info->keys.run;
+    const struct slc_fiber_run *fibers = &c->info->keys.run;
     for (unsigned k = 0; k < c->job.vector_count; k++) {
         if (fibers->bits > 0 && fibers->mode == c->job.vector_mode[k]) {
             c->job.fiber_tiles = true;
@@ -500,14 +491,10 @@ static uint64_t most_sums(const struct slc_contract_run *c)
 static enum slc_status contract_store(struct slc_contract_run *c, struct slc_error *err)
 {
     struct slc_key_layout layout;
-    bool keeps_order;
-    enum slc_status status;
 
     SLC_TRY(divide_modes(c, err));
-    status = choose_layout(c, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    enum slc_status status = choose_layout(c, err);
+    SLC_TRY(status);
     find_used(c);
     if (c->options->names && c->job.kept_count > 0) {
         slc_names_carry_init(&c->names, c->options->files, c->store.path, &c->store.manifest);
@@ -521,7 +508,7 @@ static enum slc_status contract_store(struct slc_contract_run *c, struct slc_err
     c->products = c->job.vector_count > 0 ? c->options->products : NULL;
     c->fibers = c->options->fibers;
     c->run = c->options->run;
-    keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
+    bool keeps_order = c->job.kept_count > 0 && slc_contract_keeps_order(c, &layout);
     if (keeps_order) {
         /* Sorting, asked for or for want of memory, ends in the same order then. */
         c->fibers = layout.run.bits > 0 ? SLC_FIBERS_GIVEN : SLC_FIBERS_NONE;
@@ -549,13 +536,10 @@ enum slc_status slc_contract(const struct slc_contract_options *options,
                              struct slc_error *err)
 {
     enum slc_status status = check_options(options, err);
-    struct slc_contract_run *c;
 
     *report = (struct slc_contract_report){.order = 0};
-    if (status != SLC_OK) {
-        return status;
-    }
-    c = slc_calloc(1, sizeof *c);
+    SLC_TRY(status);
+    struct slc_contract_run *c = slc_calloc(1, sizeof *c);
     SLC_TRY(slc_check_memory(c != NULL, err, "to multiply a tensor"));
     c->options = options;
     c->report = report;

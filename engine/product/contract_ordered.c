@@ -69,7 +69,6 @@ bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key
     const struct slc_contract_options *options = run->options;
     const struct slc_key_layout *source = &run->info->keys;
     struct slc_fiber_run wanted = {0, 0};
-    unsigned dropped;
 
     if (options->relabel != SLC_RELABEL_NONE) {
         return false;
@@ -81,7 +80,7 @@ bool slc_contract_keeps_order(const struct slc_contract_run *run, struct slc_key
         SLC_OK) {
         return false; /* what is wrong is said where it is built */
     }
-    dropped = source->bits - layout->bits;
+    unsigned dropped = source->bits - layout->bits;
     for (unsigned k = 0; k < run->job.kept_count; k++) {
         const unsigned mode = run->job.kept_mode[k];
 
@@ -166,7 +165,6 @@ static bool reserve_piece(void *context, unsigned worker)
     struct ordering *ordering = context;
     struct piece *piece = &ordering->pieces[worker];
     struct slc_error err = SLC_ERROR_INIT;
-    bool go_on;
 
     ordering->entries += piece->sums.count;
     piece->failed =
@@ -175,7 +173,7 @@ static bool reserve_piece(void *context, unsigned worker)
     if (piece->failed) {
         slc_tiles_fail(ordering->tiles, &err);
     }
-    go_on = !slc_tiles_failed(ordering->tiles);
+    bool go_on = !slc_tiles_failed(ordering->tiles);
     slc_tiles_unlock(ordering->tiles);
     return go_on;
 }
@@ -194,13 +192,10 @@ static enum slc_status take_pieces(struct ordering *ordering, struct slc_error *
 {
     const unsigned workers = ordering->run->workers;
     const bool wide = ordering->layout->bits > 64;
-    enum slc_status status = slc_buffer_create(
-        &ordering->memory, workers * piece_bytes(ordering->layout), SLC_PAGES_SMALL, err);
-    uint64_t *at = ordering->memory.data;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&ordering->memory, workers * piece_bytes(ordering->layout),
+                              SLC_PAGES_SMALL, err));
+    uint64_t *at = ordering->memory.data;
     ordering->pieces = slc_calloc(workers, sizeof *ordering->pieces);
     SLC_TRY(
         slc_check_memory(ordering->pieces != NULL, err, "to multiply with %u threads", workers));
@@ -269,21 +264,17 @@ static enum slc_status finish_store(struct ordering *ordering, struct slc_error 
     struct slc_builder_report *report = &run->report->build;
     struct slc_store_origin origin = {.dialect = "ttv", .writer = "sluice " SLC_VERSION};
     struct slc_ordered_counts counts = {.zeros = 0};
-    enum slc_status status = slc_ordered_finish(ordering->ordered, &counts, err);
     struct slc_writer *writer = ordering->writer;
-    uint64_t start_ns;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_ordered_finish(ordering->ordered, &counts, err));
     slc_tiles_seconds(ordering->tiles, &report->encode_seconds, &report->write_seconds);
     report->entries = ordering->entries;
     report->duplicates = counts.duplicates;
     report->explicit_zeros = counts.zeros;
     report->fibers.run = ordering->layout->run;
     ordering->writer = NULL;
-    start_ns = slc_clock_ns();
-    status = slc_writer_finish(writer, &report->summary, err);
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = slc_writer_finish(writer, &report->summary, err);
     report->write_seconds += slc_seconds_since(start_ns);
     (void)snprintf(origin.source, sizeof origin.source, "%s", run->options->store);
     SLC_THEN(status, slc_build_manifest_write(
@@ -298,10 +289,11 @@ static enum slc_status finish_store(struct ordering *ordering, struct slc_error 
                              .attached = &run->names,
                              .report = report},
                          &origin, err));
-    if (status == SLC_OK && run->options->publishing != NULL) {
+    SLC_TRY(status);
+    if (run->options->publishing != NULL) {
         run->options->publishing();
     }
-    return status == SLC_OK ? slc_build_folder_publish(&ordering->folder, err) : status;
+    return slc_build_folder_publish(&ordering->folder, err);
 }
 
 static void release_memory(struct ordering *ordering)
@@ -320,12 +312,11 @@ enum slc_status slc_contract_ordered(struct slc_contract_run *run,
                                      struct slc_error *err)
 {
     struct ordering ordering = {.run = run, .layout = layout};
-    enum slc_status status;
 
     if (run->options->dry_run) {
         return SLC_OK;
     }
-    status = slc_contract_start(run, err);
+    enum slc_status status = slc_contract_start(run, err);
     SLC_THEN(status,
              slc_build_folder_begin(&ordering.folder, run->store.files, run->options->output,
                                     run->options->overwrite, false, err));

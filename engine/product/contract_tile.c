@@ -132,11 +132,7 @@ static enum slc_status next_given(struct work *work, struct terms *terms, struct
     struct slc_device_fibers *fibers = &work->given->fibers;
 
     while (work->taken == fibers->count && fibers->more) {
-        const enum slc_status status = products->more(products->self, work->worker, fibers, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(products->more(products->self, work->worker, fibers, err));
         work->taken = 0;
     }
     terms->count = (uint32_t)slc_min_u64(fibers->count - work->taken, CHUNK_NNZ);
@@ -247,7 +243,6 @@ static enum slc_status append_run(struct work *work,
                                   struct slc_error *err)
 {
     const struct slc_contraction *contraction = work->contraction;
-    enum slc_status status;
     double sum = work->product[begin];
 
     for (uint32_t i = begin + 1; i < end; i++) {
@@ -257,7 +252,7 @@ static enum slc_status append_run(struct work *work,
         work->open_sum += sum;
         return SLC_OK;
     }
-    status = close_run(work, err);
+    enum slc_status status = close_run(work, err);
     work->open = true;
     work->open_sum = sum;
     for (unsigned k = 0; k < contraction->kept_count; k++) {

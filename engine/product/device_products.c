@@ -36,7 +36,6 @@ static enum slc_status plan_products(void *self,
             ? own->streams
             : (unsigned)slc_min_u64((uint64_t)threads * LANES_PER_THREAD, SLC_DEVICE_STREAMS);
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
 
     own->reader = reader;
     own->threads = (unsigned)slc_max_u64(threads, 1);
@@ -47,8 +46,8 @@ static enum slc_status plan_products(void *self,
     if (own->device == NULL) {
         return SLC_OK;
     }
-    status = slc_products_plan(own->device, reader, &shape, own->streams, &own->plan,
-                               &plan->host_bytes, &refused);
+    enum slc_status status = slc_products_plan(own->device, reader, &shape, own->streams,
+                                               &own->plan, &plan->host_bytes, &refused);
     if (status != SLC_OK) {
         plan->host_bytes = 0;
         if (own->optional) {
@@ -81,7 +80,6 @@ static enum slc_status open_products(void *self,
                                            .threads = own->threads,
                                            .workers = own->workers};
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
 
     memset(&own->report, 0, sizeof own->report);
     if (!own->used) {
@@ -90,7 +88,7 @@ static enum slc_status open_products(void *self,
     memcpy(options.matrices, matrices, sizeof options.matrices);
     own->start_ns = slc_calloc(own->workers, sizeof *own->start_ns);
     SLC_TRY(slc_check_memory(own->start_ns != NULL, err, "for %u workers", own->workers));
-    status = slc_products_open(&options, &own->products, &refused);
+    enum slc_status status = slc_products_open(&options, &own->products, &refused);
     if (status == SLC_OK) {
         return SLC_OK;
     }

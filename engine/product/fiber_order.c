@@ -32,14 +32,14 @@ enum slc_status
 slc_fiber_order_remove(const struct slc_files *files, const char *path, struct slc_error *err)
 {
     char *part = path_behind(path, ".part", err);
-    enum slc_status status;
 
     if (part == NULL) {
         return SLC_ERR_MEMORY;
     }
-    status = slc_folder_remove(files, part, err);
+    enum slc_status status = slc_folder_remove(files, part, err);
     slc_free(part);
-    return status == SLC_OK ? slc_folder_remove(files, path, err) : status;
+    SLC_TRY(status);
+    return slc_folder_remove(files, path, err);
 }
 
 enum slc_status
@@ -115,11 +115,10 @@ enum slc_status slc_fiber_order_open(struct slc_fiber_order *order,
                                      struct slc_error *err)
 {
     const uint64_t room = options->memory_bytes != 0 ? options->memory_bytes : UINT64_MAX;
-    enum slc_status status;
 
     memset(order, 0, sizeof *order);
     order->store = store;
-    status = slc_store_open_fibers(store, options->mode, room, &order->reader, err);
+    enum slc_status status = slc_store_open_fibers(store, options->mode, room, &order->reader, err);
     if (status != SLC_OK || order->reader != NULL) {
         return status;
     }

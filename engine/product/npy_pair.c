@@ -112,16 +112,15 @@ enum slc_status slc_npy_pair_create(const struct slc_npy_pair_options *options,
                                     struct slc_error *err)
 {
     struct slc_npy_pair *pair = slc_calloc(1, sizeof *pair);
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(pair != NULL, err, "for a result"));
     pair->files = slc_files_or_system(options->files);
     pair->lock = -1;
     pair->folder = slc_strdup(options->folder);
     make_headers(pair, options);
-    status = pair->folder != NULL
-                 ? make_paths(pair, err)
-                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a result");
+    enum slc_status status =
+        pair->folder != NULL ? make_paths(pair, err)
+                             : slc_fail(err, SLC_ERR_MEMORY, "no memory for the paths of a result");
     SLC_THEN(status, make_folder(pair, err));
     SLC_THEN(status, lock_folder(pair, err));
     for (unsigned f = 0; f < FILES && status == SLC_OK; f++) {
@@ -204,7 +203,7 @@ static enum slc_status sync_names(const struct slc_npy_pair *pair, struct slc_er
 {
     const int rc = pair->files->sync_folder(pair->files->self, pair->folder);
 
-    return rc < 0 ? slc_fail_errno(err, -rc, pair->folder, "syncing the folder") : SLC_OK;
+    return slc_check_call(rc, err, pair->folder, "syncing the folder");
 }
 
 /* Renames where there is something to rename; *moved says whether there was. */

@@ -73,8 +73,6 @@ enum slc_status slc_ordered_create(const struct slc_ordered_options *options,
 {
     struct slc_ordered *o = slc_calloc(1, sizeof *o);
     const bool wide = options->layout->bits > 64;
-    enum slc_status status;
-    uint64_t *at;
 
     SLC_TRY(slc_check_memory(o != NULL, err, "for writing the store"));
     for (unsigned mode = 0; mode < options->layout->order; mode++) {
@@ -84,15 +82,15 @@ enum slc_status slc_ordered_create(const struct slc_ordered_options *options,
     o->tiles = options->tiles;
     o->stage_count = stages_of(options->workers);
     o->stages = slc_calloc(o->stage_count, sizeof *o->stages);
-    status = o->stages == NULL
-                 ? slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store")
-                 : slc_buffer_create(&o->memory, o->stage_count * stage_bytes(o->layout),
-                                     SLC_PAGES_SMALL, err);
+    enum slc_status status =
+        o->stages == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for writing the store")
+                          : slc_buffer_create(&o->memory, o->stage_count * stage_bytes(o->layout),
+                                              SLC_PAGES_SMALL, err);
     if (status != SLC_OK) {
         slc_ordered_destroy(o);
         return status;
     }
-    at = o->memory.data;
+    uint64_t *at = o->memory.data;
     for (unsigned i = 0; i < o->stage_count; i++) {
         o->stages[i].key_lo = at;
         at += SLC_TILE_NNZ;
@@ -168,7 +166,6 @@ enum slc_status slc_ordered_reserve(struct slc_ordered *ordered,
                                     struct slc_error *err)
 {
     const uint32_t last = piece->count - 1;
-    enum slc_status status;
 
     *place = (struct slc_ordered_place){.at = ordered->reserved};
     if (piece->count == 0) {
@@ -184,7 +181,7 @@ enum slc_status slc_ordered_reserve(struct slc_ordered *ordered,
             return SLC_OK;
         }
     }
-    status = close_open(ordered, place, err);
+    enum slc_status status = close_open(ordered, place, err);
     place->end = last;
     ordered->reserved += place->end - place->begin;
     ordered->open = true;
@@ -203,19 +200,17 @@ static void list_complete(struct slc_ordered *ordered, unsigned worker, bool las
         struct stage *stage = &ordered->stages[ordered->listed % ordered->stage_count];
         const uint32_t nnz = stage->filled;
         struct slc_error err = SLC_ERROR_INIT;
-        struct slc_tile_source source;
-        bool one_upper;
 
         if (nnz < (last ? 1 : SLC_TILE_NNZ)) {
             return;
         }
         /* They ascend. */
-        one_upper = stage->key_hi != NULL && stage->key_hi[0] == stage->key_hi[nnz - 1];
-        source = (struct slc_tile_source){.nnz = nnz,
-                                          .key_lo = stage->key_lo,
-                                          .key_hi = one_upper ? NULL : stage->key_hi,
-                                          .upper = one_upper ? stage->key_hi[0] : 0,
-                                          .values = stage->values};
+        bool one_upper = stage->key_hi != NULL && stage->key_hi[0] == stage->key_hi[nnz - 1];
+        struct slc_tile_source source = {.nnz = nnz,
+                                         .key_lo = stage->key_lo,
+                                         .key_hi = one_upper ? NULL : stage->key_hi,
+                                         .upper = one_upper ? stage->key_hi[0] : 0,
+                                         .values = stage->values};
         ordered->listing = true;
         slc_tiles_unlock(tiles);
         if (slc_tiles_put(tiles, worker, &source, &stage->borrowed, &err) != SLC_OK) {
@@ -251,7 +246,6 @@ static void put_nonzeros(struct slc_ordered *ordered,
         const uint32_t offset = (uint32_t)(at % SLC_TILE_NNZ);
         const uint32_t fit = (uint32_t)slc_min_u64(count, SLC_TILE_NNZ - offset);
         struct stage *stage = &ordered->stages[number % ordered->stage_count];
-        bool failed;
 
         slc_tiles_lock(tiles);
         while (!has_slot(ordered, number) && !slc_tiles_failed(tiles)) {
@@ -259,7 +253,7 @@ static void put_nonzeros(struct slc_ordered *ordered,
                 slc_tiles_wait(tiles);
             }
         }
-        failed = slc_tiles_failed(tiles);
+        bool failed = slc_tiles_failed(tiles);
         slc_tiles_unlock(tiles);
         if (failed) {
             return;

@@ -67,12 +67,11 @@ uint64_t slc_predict_memory_bytes(unsigned order, enum slc_predict_form form)
 static enum slc_status take_memory(struct predict *predict, struct slc_error *err)
 {
     const unsigned order = predict->model->order;
-    uint64_t *columns;
 
     SLC_TRY(slc_buffer_create(&predict->piece.buffer, SLC_PIECE_BYTES, SLC_PAGES_SMALL, err));
     SLC_TRY(slc_buffer_create(&predict->memory, batch_bytes(order, predict->options->form),
                               SLC_PAGES_SMALL, err));
-    columns = predict->memory.data;
+    uint64_t *columns = predict->memory.data;
     for (unsigned n = 0; n < order; n++) {
         predict->rows.coords[n] = columns + (size_t)n * BATCH_ROWS;
     }
@@ -123,7 +122,7 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
 {
     const struct slc_predict_options *options = predict->options;
     struct slc_piece *piece = &predict->piece;
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     if (slc_dialect_is_binary(options->dialect)) {
         return slc_fail(err, SLC_ERR_USAGE, "coordinates are read from a text, not from %s",
@@ -141,10 +140,8 @@ static enum slc_status open_input(struct predict *predict, struct slc_error *err
     }
     piece->position = (size_t)predict->header.header_bytes;
     piece->lines_before = predict->header.header_lines;
-    status = check_shape(predict, err);
-    return status == SLC_OK
-               ? slc_text_source_open(predict->input, &predict->header, &predict->source, err)
-               : status;
+    SLC_TRY(check_shape(predict, err));
+    return slc_text_source_open(predict->input, &predict->header, &predict->source, err);
 }
 
 /* Parses the next rows of the piece; with coordinates alone the last index is a number yet. */
@@ -157,12 +154,10 @@ static enum slc_status parse_rows(struct predict *predict, size_t *position, str
 /* An index as it is written, of a row of the batch; UINT64_MAX for a number that is none. */
 static uint64_t index_of(const struct predict *predict, unsigned mode, uint32_t row)
 {
-    double number;
-
     if (!predict->last_is_value || mode + 1 < predict->model->order) {
         return predict->rows.coords[mode][row];
     }
-    number = predict->rows.values[row];
+    double number = predict->rows.values[row];
     /* Up to 2^53 every whole number is exact. */
     return number >= 0.0 && number <= 9007199254740992.0 && number == floor(number)
                ? (uint64_t)number
@@ -401,9 +396,7 @@ static enum slc_status predict_batch(struct predict *predict, struct slc_error *
     enum slc_status status = take_indices(predict, begin, lines, err);
 
     if (status == SLC_OK && parsed != SLC_OK) {
-        if (err != NULL && err->status == SLC_OK) {
-            *err = fault;
-        }
+        slc_error_pass(err, &fault);
         return parsed;
     }
     SLC_THEN(status, slc_team_for(predict->options->threads, predict->rows.count, GRAIN_ROWS,
@@ -429,19 +422,17 @@ static enum slc_status begin_output(struct predict *predict, struct slc_error *e
     const struct slc_predict_options *options = predict->options;
     char text[SLC_MAX_ORDER * 8 + 64];
     size_t used = 0;
-    enum slc_status status;
 
     if (options->form == SLC_PREDICT_NONE) {
         return SLC_OK;
     }
-    status = slc_text_output_open(&predict->output, slc_files_or_system(options->files),
-                                  options->output, options->overwrite, 1, 1, err);
-    if (status == SLC_OK && options->form == SLC_PREDICT_NPY) {
+    SLC_TRY(slc_text_output_open(&predict->output, slc_files_or_system(options->files),
+                                 options->output, options->overwrite, 1, 1, err));
+    if (options->form == SLC_PREDICT_NPY) {
         const char zeros[SLC_NPY_STORED_BYTES] = {0};
 
         return slc_text_output_write(&predict->output, zeros, sizeof zeros, err);
     }
-    SLC_TRY(status);
     if (options->form == SLC_PREDICT_CSV) {
         for (unsigned n = 0; n < predict->model->order; n++) {
             used += (size_t)snprintf(text + used, sizeof text - used, "mode_%u,", n + 1);
@@ -531,10 +522,9 @@ enum slc_status slc_predict(const struct slc_predict_options *options,
                               .model = options->model,
                               .memory = SLC_BUFFER_INIT,
                               .piece = {.buffer = SLC_BUFFER_INIT}};
-    enum slc_status status;
 
     memset(report, 0, sizeof *report);
-    status = take_memory(&predict, err);
+    enum slc_status status = take_memory(&predict, err);
     SLC_THEN(status, open_input(&predict, err));
     SLC_THEN(status, settle_base(&predict, err));
     SLC_THEN(status, begin_output(&predict, err));

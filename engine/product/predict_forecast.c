@@ -115,9 +115,9 @@ enum slc_status slc_predict_forecast(const struct slc_predict_options *options,
         slc_error_locate_file(err, info.name);
     }
     if (status == SLC_OK && header.order != order && header.order + 1 != order) {
-        status = slc_fail(err, SLC_ERR_INPUT, "entries have %u indices, the model has %u modes",
-                          header.order, order);
-        slc_error_locate_file(err, info.name);
+        status =
+            slc_fail_file(err, SLC_ERR_INPUT, info.name,
+                          "entries have %u indices, the model has %u modes", header.order, order);
     }
     if (status == SLC_OK) {
         for (unsigned n = 0; n < order; n++) {

@@ -165,7 +165,6 @@ static enum slc_status open_device(const struct slc_products_options *options,
     struct slc_products_shape shape = {.modes = 0};
     struct slc_encoded_layout *layout = slc_calloc(1, sizeof *layout);
     struct product product;
-    enum slc_status status;
 
     SLC_TRY(slc_check_memory(layout != NULL, err, "to describe a layout"));
     for (unsigned n = 0; n < SLC_MAX_ORDER; n++) {
@@ -176,7 +175,8 @@ static enum slc_status open_device(const struct slc_products_options *options,
     describe_product(options->reader, &shape, options->plan, &product);
     memcpy(product.device.matrix, options->matrices, sizeof product.device.matrix);
     product.device.layout = layout;
-    status = options->device->ops->product.open(options->device, &product.device, err);
+    enum slc_status status =
+        options->device->ops->product.open(options->device, &product.device, err);
     slc_free(layout);
     return status;
 }
@@ -193,7 +193,6 @@ enum slc_status slc_products_open(const struct slc_products_options *options,
         .tiles = slc_reader_info(options->reader)->tile_count,
         .in_order = options->in_order};
     struct slc_products *made = slc_calloc(1, sizeof *made);
-    enum slc_status status;
 
     if (made != NULL) {
         made->workers = slc_calloc(options->workers, sizeof *made->workers);
@@ -202,7 +201,7 @@ enum slc_status slc_products_open(const struct slc_products_options *options,
         slc_free(made);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for %u workers", options->workers);
     }
-    status = open_device(options, err);
+    enum slc_status status = open_device(options, err);
     if (status != SLC_OK) {
         slc_free(made->workers);
         slc_free(made);
@@ -247,9 +246,7 @@ enum slc_status slc_products_take(struct slc_products *products,
         slc_hybrid_tiles_take(&products->queue, tile->ordinal, &own->place, err);
 
     fibers->count = 0;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     own->nnz = tile->nnz;
     *number = own->place.number;
     if (own->place.side == SLC_HYBRID_GPU) {
@@ -268,10 +265,10 @@ enum slc_status slc_products_more(struct slc_products *products,
 {
     const struct slc_hybrid_place *place = &products->workers[worker].place;
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
 
     assert(place->side == SLC_HYBRID_GPU && fibers->more);
-    status = products->device->ops->product.more(products->device, place->number, fibers, err);
+    enum slc_status status =
+        products->device->ops->product.more(products->device, place->number, fibers, err);
     slc_hybrid_tiles_computed(&products->queue, place, 0, slc_clock_ns() - start_ns);
     return status;
 }

@@ -57,13 +57,12 @@ static enum slc_status
 wait_turn(struct run *run, struct worker *worker, uint64_t ordinal, struct slc_error *err)
 {
     const uint64_t start_ns = slc_clock_ns();
-    bool aborted;
 
     pthread_mutex_lock(&run->mutex);
     while (run->next != ordinal && !run->aborted) {
         pthread_cond_wait(&run->changed, &run->mutex);
     }
-    aborted = run->aborted;
+    bool aborted = run->aborted;
     pthread_mutex_unlock(&run->mutex);
     worker->turn_ns += slc_clock_ns() - start_ns;
     return aborted ? slc_fail(err, SLC_ERR_INTERRUPTED,
@@ -257,9 +256,9 @@ static enum slc_status put_piece(struct run *run,
         status = put_carried(run, worker, first - 1, worker->carried_coords, worker->carried, err);
     }
     SLC_THEN(status, put_coords(run, worker, first, piece, from, piece->complete, err));
-    return status == SLC_OK ? put_rows(run, worker, first, piece->complete - from,
-                                       piece->rows + from * piece->pitch, piece->pitch, err)
-                            : status;
+    SLC_TRY(status);
+    return put_rows(run, worker, first, piece->complete - from, piece->rows + from * piece->pitch,
+                    piece->pitch, err);
 }
 
 /* Puts all fibers of an output but the last. */
@@ -273,12 +272,11 @@ static enum slc_status put_output(struct run *run,
                           .complete = output->count - 1,
                           .rows = output->rows,
                           .pitch = output->pitch};
-    enum slc_status status;
 
     for (unsigned m = 0; m < run->job->order; m++) {
         piece.coords[m] = output->coords[m];
     }
-    status = put_piece(run, worker, &piece, at_end, err);
+    enum slc_status status = put_piece(run, worker, &piece, at_end, err);
     slc_ttm_keep_last(output);
     return status;
 }
@@ -340,10 +338,11 @@ static enum slc_status multiply_here(struct run *run,
         start_ns = slc_clock_ns();
     }
     *busy_ns += slc_clock_ns() - start_ns;
-    if (status == SLC_OK && !in_turn) {
-        status = wait_turn(run, worker, tile->ordinal, err);
+    SLC_TRY(status);
+    if (!in_turn) {
+        SLC_TRY(wait_turn(run, worker, tile->ordinal, err));
     }
-    return status == SLC_OK ? put_output(run, worker, output, true, err) : status;
+    return put_output(run, worker, output, true, err);
 }
 
 static enum slc_status
@@ -352,17 +351,14 @@ multiply_tile(void *context, unsigned number, struct slc_tile_view *tile, struct
     struct run *run = context;
     struct worker *worker = &run->workers[number];
     struct slc_device_fibers fibers;
-    enum slc_status status;
     uint64_t busy_ns;
     unsigned place;
 
     if (run->products == NULL) {
         return multiply_here(run, worker, &run->outputs[number], tile, &busy_ns, err);
     }
-    status = slc_products_take(run->products, number, tile, &place, &fibers, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    enum slc_status status = slc_products_take(run->products, number, tile, &place, &fibers, err);
+    SLC_TRY(status);
     if (fibers.count > 0) {
         status = put_fibers(run, number, tile, &fibers, err);
     } else {
@@ -492,13 +488,12 @@ enum slc_status slc_ttm_stream(struct slc_stream *stream,
                                                 .coord_buffers = options->division.coord_buffers,
                                                 .row_buffers = options->division.row_buffers};
     struct run run = {.options = options, .job = &options->job};
-    enum slc_status status;
 
     assert(options->job.mode < options->job.order && options->division.room > 0);
     pthread_mutex_init(&run.mutex, NULL);
     pthread_cond_init(&run.changed, NULL);
     memset(report, 0, sizeof *report);
-    status = take_memory(&run, err);
+    enum slc_status status = take_memory(&run, err);
     if (status == SLC_OK) {
         status = open_products(&run, stream, err);
         report->device_refused = status != SLC_OK;

@@ -74,7 +74,6 @@ void slc_ttm_divide(const struct slc_ttm_job *job,
     const uint64_t least = slc_ttm_memory_min(job, workers, outputs);
     const uint64_t row = (uint64_t)job->matrix->cols * slc_value_bytes(job->matrix->type);
     const uint64_t coords = (job->order - UINT64_C(1)) * sizeof(int64_t);
-    uint64_t buffers;
 
     *division = least_division(outputs);
     if (bytes <= least) {
@@ -82,7 +81,7 @@ void slc_ttm_divide(const struct slc_ttm_job *job,
     }
     widen_room(job, bytes - least, division);
     assert(slc_ttm_memory_bytes(job, workers, division) <= bytes);
-    buffers = (bytes - slc_ttm_memory_bytes(job, workers, division)) / BUFFER_BYTES;
+    uint64_t buffers = (bytes - slc_ttm_memory_bytes(job, workers, division)) / BUFFER_BYTES;
     division->row_buffers += (uint32_t)slc_min_u64(buffers * row / (row + coords), BUFFERS_MAX);
     division->coord_buffers +=
         (uint32_t)slc_min_u64(buffers * coords / (row + coords), BUFFERS_MAX);

@@ -97,7 +97,6 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                                       struct slc_error *err)
 {
     const bool gpu = wish->kind == SLC_DEVICE_GPU;
-    enum slc_status status;
 
     if (!gpu && wish->count > 1) {
         return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_DEVICES, SLC_FIELD_DEVICE,
@@ -118,7 +117,7 @@ enum slc_status slc_device_wish_apply(const struct slc_device_wish *wish,
                          "the split %s divides between devices, and there is one: name several",
                          slc_split_name(request->split));
     }
-    status = choose_layouts(wish, request, err);
+    enum slc_status status = choose_layouts(wish, request, err);
     return status == SLC_OK && request->layouts == SLC_LAYOUTS_SORTED
                ? check_partitions(store, modes, err)
                : status;
@@ -289,11 +288,10 @@ enum slc_status slc_device_set_make(const struct slc_device_wish *wish,
 {
     const bool insists = wish->kind == SLC_DEVICE_GPU;
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
 
     *set = (struct slc_device_set){.maker = maker};
     slc_error_clear(why);
-    status = check_wish(wish, err);
+    enum slc_status status = check_wish(wish, err);
     if (status != SLC_OK || wish->kind == SLC_DEVICE_CPU) {
         return status;
     }
@@ -319,15 +317,14 @@ enum slc_status slc_products_choose(const struct slc_device_wish *wish,
                                     struct slc_products_choice *choice,
                                     struct slc_error *err)
 {
-    enum slc_status status;
-
     memset(choice, 0, sizeof *choice);
     if (wish->split.given && wish->split.hybrid.kind == SLC_HYBRID_NONE) {
         return slc_hybrid_parse(slc_split_name(wish->split.between), &choice->hybrid, err);
     }
     SLC_TRY(check_hybrid(wish, false, err));
     choice->hybrid = wish->split.hybrid;
-    status = slc_device_set_make(wish, maker, NULL, &choice->set, &choice->refused, err);
+    enum slc_status status =
+        slc_device_set_make(wish, maker, NULL, &choice->set, &choice->refused, err);
     choice->device = status == SLC_OK && choice->set.count > 0 ? choice->set.devices[0] : NULL;
     choice->optional = wish->kind == SLC_DEVICE_AUTO;
     return status;

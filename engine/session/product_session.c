@@ -53,7 +53,6 @@ stream_layout(struct slc_ttm_session *session, struct slc_npy_pair **pair, struc
     const struct slc_layout_info *info = slc_reader_info(session->order.reader);
     const struct slc_layouts layouts = slc_layouts_one(session->order.reader);
     struct slc_ttm_options *options = &session->options;
-    enum slc_status status;
 
     options->job.order = info->order;
     options->job.mode = session->request.mode;
@@ -66,7 +65,7 @@ stream_layout(struct slc_ttm_session *session, struct slc_npy_pair **pair, struc
     slc_stream_close(session->stream);
     session->stream = NULL;
     SLC_TRY(slc_stream_open(slc_files_system(), &layouts, &session->plan, &session->stream, err));
-    status = slc_ttm_stream(session->stream, options, pair, &session->report, err);
+    enum slc_status status = slc_ttm_stream(session->stream, options, pair, &session->report, err);
     slc_stream_stats(session->stream, &session->stats);
     return status;
 }
@@ -100,10 +99,9 @@ enum slc_status slc_contract_on_device(struct slc_contract_options *contract,
 {
     struct slc_tile_products table = slc_device_products_table(device);
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
 
     contract->products = choice->device != NULL ? &table : NULL;
-    status = slc_contract(contract, report, &refused);
+    enum slc_status status = slc_contract(contract, report, &refused);
     if (status == SLC_ERR_BUDGET && report->scan_seconds == 0 && choice->device != NULL &&
         choice->optional) {
         slc_products_drop(choice);

@@ -26,14 +26,11 @@ static enum slc_status plan_for_device(struct slc_session *session,
 {
     const bool cache = request->cache;
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
+    enum slc_status status = slc_device_set_make(&session->wish, session->maker, request,
+                                                 &session->set, &session->no_gpu, err);
 
-    status = slc_device_set_make(&session->wish, session->maker, request, &session->set,
-                                 &session->no_gpu, err);
     session->gpu = session->set.count > 0 ? session->set.devices[0] : NULL;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     if (session->gpu == NULL) {
         request->hybrid.kind = SLC_HYBRID_NONE; /* there is nobody to share with */
         return slc_plan_choose(&session->layouts, request, &session->plan, err);
@@ -95,11 +92,10 @@ enum slc_status slc_session_plan(struct slc_session *session,
 static enum slc_status open_parts(struct slc_session *session, struct slc_error *err)
 {
     const unsigned count = session->plan.cpu_groups > 0 ? session->plan.cpu_groups : 1;
-    enum slc_status status;
 
     slc_placement_enter(&session->plan.placement);
-    status = slc_stream_open(session->store.files, &session->layouts, &session->plan,
-                             &session->stream, err);
+    enum slc_status status = slc_stream_open(session->store.files, &session->layouts,
+                                             &session->plan, &session->stream, err);
     if (status == SLC_OK && session->plan.request.gpu_count > 0) {
         return slc_gpu_group_open(&session->layouts, &session->plan, session->stream,
                                   &session->group, err);
@@ -158,7 +154,8 @@ enum slc_status slc_session_start(struct slc_session *session, struct slc_error 
     session->wish.streams = 0;
     status = plan_wish(session, 0, err);
     session->no_gpu = refused;
-    return status == SLC_OK ? start_session(session, err) : status;
+    SLC_TRY(status);
+    return start_session(session, err);
 }
 
 void slc_session_stop(struct slc_session *session)
@@ -187,15 +184,14 @@ enum slc_status slc_session_start_in_order(struct slc_session *session,
 {
     /* What has been opened since is in the plan; but the driver of a device is not. */
     const bool device = session->gpu != NULL || session->no_gpu.status != SLC_OK;
-    enum slc_status status;
 
     slc_session_stop(session);
     drop_gpus(session);
     session->request.mode_order_set = true;
     memcpy(session->request.mode_order, mode_order,
            session->store.manifest.order * sizeof mode_order[0]);
-    status = plan_wish(session, device ? 0 : session->resident_bytes, err);
-    return status == SLC_OK ? slc_session_start(session, err) : status;
+    SLC_TRY(plan_wish(session, device ? 0 : session->resident_bytes, err));
+    return slc_session_start(session, err);
 }
 
 void slc_session_close(struct slc_session *session)

@@ -237,9 +237,7 @@ static enum slc_status make_copies(struct cp_state *state, struct slc_error *err
     if (status == SLC_ERR_INTERRUPTED && slc_stop_wanted(&stop)) {
         return SLC_OK;
     }
-    if (err != NULL && err->status == SLC_OK) {
-        *err = fault;
-    }
+    slc_error_pass(err, &fault);
     return status;
 }
 
@@ -275,7 +273,6 @@ static enum slc_status update_mode(
     const unsigned mode = state->mode_order[place];
     const uint64_t start_ns = slc_clock_ns();
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
 
     state->mode = mode;
     if (state->pending == mode) {
@@ -286,16 +283,14 @@ static enum slc_status update_mode(
     if (cp_fuses(state, place) || (state->part.position != 0 && state->part.fused)) {
         return cp_fused_update(state, place, singular, stopped, err);
     }
-    status = compute_mttkrp(state, mode, &fault);
+    enum slc_status status = compute_mttkrp(state, mode, &fault);
     state->result->times.mttkrp += slc_seconds_since(start_ns);
     if (status == SLC_ERR_INTERRUPTED && cp_stop_due(state)) {
         *stopped = true;
         return SLC_OK;
     }
     if (status != SLC_OK) {
-        if (err != NULL && err->status == SLC_OK) {
-            *err = fault;
-        }
+        slc_error_pass(err, &fault);
         return status;
     }
     return solve_mode(state, mode, &state->output, singular, err);
@@ -313,14 +308,13 @@ static enum slc_status update_modes(struct cp_state *state,
     for (unsigned k = state->place; k < state->order; k++) {
         const unsigned mode = state->mode_order[k];
         const uint64_t mode_start_ns = slc_clock_ns();
-        enum slc_status status;
 
         if (cp_stop_due(state)) {
             state->result->reason = cp_stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
             *stopped = true;
             return k == 0 ? SLC_OK : measure_fit(state, &state->result->fit, err);
         }
-        status = update_mode(state, k, &report->singular[mode], stopped, err);
+        enum slc_status status = update_mode(state, k, &report->singular[mode], stopped, err);
         if (status != SLC_OK || *stopped) {
             state->result->reason = cp_stop_requested(state) ? SLC_STOP_SIGNAL : SLC_STOP_TIME;
             return status;
@@ -330,9 +324,7 @@ static enum slc_status update_modes(struct cp_state *state,
         /* Behind the last one, the fit belongs to what is kept. */
         if (k + 1 < state->order) {
             status = cp_checkpoint_due(state, err);
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(status);
         }
     }
     state->place = 0;
@@ -357,18 +349,15 @@ static enum slc_status run_iteration(struct cp_state *state, bool *done, struct 
     const uint64_t start_ns = slc_clock_ns();
     const uint32_t settled = state->settled;
     struct slc_stream_stats before, after;
-    enum slc_status status;
 
     slc_stream_stats(state->stream, &before);
-    status = update_modes(state, &report, done, err);
+    enum slc_status status = update_modes(state, &report, done, err);
     if (status != SLC_OK || *done) {
         return status;
     }
     status = measure_fit(state, &report.fit, err);
     SLC_THEN(status, cp_holdout_judge(state, err));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     report.heldout = result->heldout;
     report.heldout_rmse = result->heldout_rmse;
     report.heldout_mae = result->heldout_mae;
@@ -478,32 +467,26 @@ static enum slc_status run_iterations(struct cp_state *state, struct slc_error *
 {
     struct slc_cp_result *result = state->result;
     enum slc_status status = begin_run(state, err);
-    bool done;
 
-    if (status != SLC_OK) {
-        return status;
-    }
-    done = result->iterations >= state->options->iterations;
+    SLC_TRY(status);
+    bool done = result->iterations >= state->options->iterations;
     if (done) {
         status = end_at_checkpoint(state, err);
     }
     while (!done) {
         if (copies_due(state)) {
             status = make_copies(state, err);
-            if (status != SLC_OK) {
-                return status;
-            }
+            SLC_TRY(status);
         }
         state->iteration = result->iterations + 1;
         status = run_iteration(state, &done, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
     }
     SLC_THEN(status, cp_checkpoint_last(state, err));
     SLC_THEN(status, finish_executor(state, err));
     SLC_THEN(status, cp_holdout_judge(state, err));
-    return status == SLC_OK ? cp_finish(state, err) : status;
+    SLC_TRY(status);
+    return cp_finish(state, err);
 }
 
 /* The strategies that MTTKRPs from the stream will have, if there are any. */
@@ -537,7 +520,6 @@ enum slc_status slc_cp_als(const struct slc_store *store,
                              .dims = store->manifest.dims,
                              .pending = SLC_MAX_ORDER,
                              .start_ns = slc_clock_ns()};
-    enum slc_status status;
 
     memset(result, 0, sizeof *result);
     SLC_TRY(check_options(store, plan, options, err));
@@ -549,7 +531,7 @@ enum slc_status slc_cp_als(const struct slc_store *store,
     result->copies_after = UINT_MAX;
     memcpy(result->mode_order, state.mode_order, sizeof result->mode_order);
     copy_choices(plan, result);
-    status = run_iterations(&state, err);
+    enum slc_status status = run_iterations(&state, err);
     cp_state_destroy(&state);
     if (status != SLC_OK) {
         slc_cp_result_destroy(result);

@@ -172,12 +172,11 @@ enum slc_status cp_checkpoint_start(struct cp_state *state, struct slc_error *er
 {
     const uint64_t past = slc_max_u64(state->result->iterations,
                                       slc_min_u64(state->options->iterations, PAST_RESERVED));
-    uint64_t bytes;
 
     if (state->options->checkpoint == NULL) {
         return SLC_OK;
     }
-    bytes = file_bytes(state, past);
+    uint64_t bytes = file_bytes(state, past);
     state->saved_ns = slc_clock_ns();
     state->saving_seconds = (double)bytes / BYTES_PER_SECOND;
     return slc_checkpoint_reserve(state->options->checkpoint, bytes, err);
@@ -221,7 +220,6 @@ enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err)
     const struct slc_cp_als_options *options = state->options;
     struct slc_cp_result *result = state->result;
     const uint64_t start_ns = slc_clock_ns();
-    const struct slc_cp_checkpointed *told;
 
     SLC_TRY(write_all(state, err));
     state->saved_ns = slc_clock_ns();
@@ -231,10 +229,11 @@ enum slc_status cp_checkpoint_now(struct cp_state *state, struct slc_error *err)
     result->checkpoints.seconds += state->saving_seconds;
     result->resume_iteration = result->iterations + 1;
     result->resume_mode = state->mode_order[state->place];
-    told = &(struct slc_cp_checkpointed){.iteration = result->resume_iteration,
-                                         .mode = result->resume_mode,
-                                         .seconds = state->saving_seconds,
-                                         .bytes = file_bytes(state, result->iterations)};
+    const struct slc_cp_checkpointed *told =
+        &(struct slc_cp_checkpointed){.iteration = result->resume_iteration,
+                                      .mode = result->resume_mode,
+                                      .seconds = state->saving_seconds,
+                                      .bytes = file_bytes(state, result->iterations)};
     if (options->checkpointed != NULL) {
         options->checkpointed(options->context, told);
     }

@@ -45,22 +45,14 @@ static enum slc_status absorb_norms(struct cp_state *state, double *signs, struc
     double *norms = state->system; /* at least R numbers, free at the end of a run */
 
     for (unsigned n = 0; n < state->order; n++) {
-        enum slc_status status;
-
-        status = slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
-                                        signs + (size_t)n * state->rank, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_dense_column_norms(state->dense, &state->result->factors[n], norms,
+                                       signs + (size_t)n * state->rank, err));
         for (uint32_t r = 0; r < state->rank; r++) {
             /* Below the smallest normal number the reciprocal overflows: nothing is left there. */
             lambda[r] *= state->scale[n][r] * (norms[r] < DBL_MIN ? 0.0 : norms[r]);
             norms[r] = norms[r] < DBL_MIN ? 0.0 : 1.0 / norms[r];
         }
-        status = slc_dense_scale(state->dense, &state->result->factors[n], norms, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_dense_scale(state->dense, &state->result->factors[n], norms, err));
     }
     return SLC_OK;
 }
@@ -92,16 +84,9 @@ arrange(struct cp_state *state, const double *signs, uint32_t *order, struct slc
 {
     for (unsigned n = 0; n < state->order; n++) {
         struct slc_matrix *factor = &state->result->factors[n];
-        enum slc_status status;
 
-        status = slc_dense_scale(state->dense, factor, signs + (size_t)n * state->rank, err);
-        if (status != SLC_OK) {
-            return status;
-        }
-        status = slc_dense_permute(state->dense, factor, order, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_dense_scale(state->dense, factor, signs + (size_t)n * state->rank, err));
+        SLC_TRY(slc_dense_permute(state->dense, factor, order, err));
     }
     return SLC_OK;
 }

@@ -48,10 +48,9 @@ static double model_norm_squared(const struct cp_state *state)
 enum slc_status cp_fit(struct cp_state *state, double *fit, struct slc_error *err)
 {
     const double norm_squared = state->norm_x * state->norm_x;
-    double residual_squared;
 
     cp_hadamard(state, SLC_MAX_ORDER);
-    residual_squared = norm_squared + model_norm_squared(state) - 2.0 * state->inner;
+    double residual_squared = norm_squared + model_norm_squared(state) - 2.0 * state->inner;
     if (!isfinite(residual_squared)) {
         return slc_fail(err, SLC_ERR_NUMERIC,
                         "iteration %u: the residual is not finite (inner product %g, tensor norm "

@@ -46,9 +46,7 @@ enum slc_status cp_fused_create(struct cp_state *state, struct slc_error *err)
         status = slc_matrix_create(&output, plan->request.precision, rows_max, state->rank, err);
         state->second_output = output.buffer;
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     state->turned = slc_calloc(ranges_max, sizeof *state->turned);
     SLC_TRY(slc_check_memory(state->turned != NULL, err, "to note %" PRIu64 " ranges of rows",
                              ranges_max));
@@ -119,7 +117,6 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
     const struct cp_strategy strategies[2] = {{.conflict = SLC_CONFLICT_ROWS},
                                               {choice->chosen, choice->rival}};
     struct cp_pass pass;
-    enum slc_status status;
 
     jobs[0].partitions = state->ranges[mode].count;
     jobs[0].conflict = SLC_CONFLICT_ROWS;
@@ -130,8 +127,8 @@ run_pass(struct cp_state *state, unsigned mode, unsigned next, struct slc_error 
     for (uint64_t i = 0; i < state->ranges[mode].count; i++) {
         state->turned[i] = pass.cuts != NULL && i < pass.cuts->first;
     }
-    status = slc_fused_stream(state->stream, plan->mode_layout[mode], &fused, pass.stop,
-                              pass.progress, state, err);
+    enum slc_status status = slc_fused_stream(state->stream, plan->mode_layout[mode], &fused,
+                                              pass.stop, pass.progress, state, err);
     if (status == SLC_OK && jobs[1].rival != SLC_CONFLICT_AUTO) {
         (void)state->second_backend->ops->mttkrp_tried(state->second_backend, choice);
         choice->rival = SLC_CONFLICT_AUTO; /* once is enough */
@@ -150,9 +147,7 @@ enum slc_status cp_fused_update(
     enum slc_status status = cp_update_begin(state, mode, singular, err);
 
     state->result->times.solve += slc_seconds_since(start_ns);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     start_ns = slc_clock_ns();
     status = run_pass(state, mode, next, &fault);
     state->result->times.mttkrp += slc_seconds_since(start_ns);
@@ -162,9 +157,7 @@ enum slc_status cp_fused_update(
         return mend_factor(state, mode, err);
     }
     if (status != SLC_OK) {
-        if (err != NULL && err->status == SLC_OK) {
-            *err = fault;
-        }
+        slc_error_pass(err, &fault);
         return status;
     }
     start_ns = slc_clock_ns();

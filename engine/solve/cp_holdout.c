@@ -25,7 +25,6 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
 {
     const struct slc_cp_als_options *options = state->options;
     const struct slc_manifest *manifest = &state->store->manifest;
-    double rest;
 
     if (options->holdout == 0.0) {
         return SLC_OK;
@@ -40,7 +39,7 @@ enum slc_status cp_holdout_begin(struct cp_state *state, struct slc_error *err)
                             options->stop, &state->held, err));
     slc_stream_hold_out(state->stream, &state->holdout,
                         (char *)state->held_rooms.data + SLC_MAX_RANK * sizeof(double));
-    rest = manifest->sum_of_squares - state->held.sum_of_squares;
+    double rest = manifest->sum_of_squares - state->held.sum_of_squares;
     if (!(rest >= DBL_MIN / DBL_EPSILON) ||
         rest < manifest->sum_of_squares * 64.0 * DBL_EPSILON * (double)state->order) {
         return slc_fail(err, SLC_ERR_NUMERIC,

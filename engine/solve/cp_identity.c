@@ -128,12 +128,11 @@ static void put_bits(struct identity *identity, const struct cp_state *state)
 enum slc_status cp_identity(const struct cp_state *state, char *text, struct slc_error *err)
 {
     struct identity identity = {text, 0};
-    enum slc_status status;
 
     append_text(&identity, "method=CP-ALS\n");
     put_method(&identity, state);
     put_tensor(&identity, state);
-    status = put_start(&identity, state, err);
+    enum slc_status status = put_start(&identity, state, err);
     if (state->options->holdout > 0.0) {
         put_holdout(&identity, state->options);
     }

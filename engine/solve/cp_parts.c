@@ -98,12 +98,12 @@ static enum slc_status end_part(void *context, uint64_t position, struct slc_err
 {
     struct cp_state *state = context;
     struct cp_passing *passing = &state->passing;
-    enum slc_status status;
 
     slc_pass_pace_note(passing->pace, passing->part_bytes, slc_seconds_since(passing->part_ns));
     passing->position = position;
     passing->left = cp_stop_due(state);
-    status = passing->left ? cp_checkpoint_now(state, err) : cp_checkpoint_due(state, err);
+    enum slc_status status =
+        passing->left ? cp_checkpoint_now(state, err) : cp_checkpoint_due(state, err);
     passing->position = 0;
     SLC_TRY(status);
     if (passing->left) {
@@ -306,7 +306,6 @@ enum slc_status cp_pass_begin(struct cp_state *state,
     struct cp_passing *passing = &state->passing;
     const struct slc_cp_part part = state->part;
     const unsigned layout = state->plan->mode_layout[state->mode];
-    uint64_t positions;
 
     state->part.position = 0;
     *pass = (struct cp_pass){
@@ -324,8 +323,8 @@ enum slc_status cp_pass_begin(struct cp_state *state,
                                    .order = slc_stream_order(state->stream, layout),
                                    .pace = &state->pace[state->mode][count > 1]};
     memcpy(passing->strategy, strategies, count * sizeof *strategies);
-    positions = passing->fused ? state->ranges[state->mode].count
-                               : slc_reader_info(passing->reader)->block_count;
+    uint64_t positions = passing->fused ? state->ranges[state->mode].count
+                                        : slc_reader_info(passing->reader)->block_count;
     passing->cuts = (struct slc_pass_cuts){
         .end = part_end, .between = end_part, .resume = resume_jobs, .context = state};
     if (is_left(state, &part, positions)) {

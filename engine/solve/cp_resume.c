@@ -85,12 +85,10 @@ static enum slc_status get_pending(struct cp_state *state,
                                    unsigned mode,
                                    struct slc_error *err)
 {
-    struct slc_matrix output;
-
     if (mode == SLC_MAX_ORDER || (state->plan->fusion.seconds >> mode & 1U) == 0) {
         return SLC_OK;
     }
-    output = cp_output_view(state, &state->second_output, mode);
+    struct slc_matrix output = cp_output_view(state, &state->second_output, mode);
     SLC_TRY(get_matrix(reader, "pending", &output, err));
     state->pending = mode;
     return SLC_OK;
@@ -127,29 +125,28 @@ static enum slc_status get_past(struct cp_state *state,
 
     if (section == NULL ||
         section->bytes != (uint64_t)count * (PAST_NUMBERS + state->order) * sizeof(uint64_t)) {
-        (void)slc_fail(err, SLC_ERR_FORMAT, "the checkpoint has not the iterations that it counts");
-        slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
-        return SLC_ERR_FORMAT;
+        return slc_fail_file(err, SLC_ERR_FORMAT, slc_checkpoint_reader_path(reader),
+                             "the checkpoint has not the iterations that it counts");
     }
     status = reserve_past(state, count, err);
     slc_checkpoint_seek(reader, "past");
-    for (unsigned i = 0; i < count && status == SLC_OK; i++) {
+    SLC_TRY(status);
+    for (unsigned i = 0; i < count; i++) {
         struct slc_cp_iteration past = {.iteration = i + 1};
-        uint64_t singular;
 
         past.fit = slc_checkpoint_get_f64(reader);
         past.delta = slc_checkpoint_get_f64(reader);
         past.seconds = slc_checkpoint_get_f64(reader);
         past.bytes_read = slc_checkpoint_get_u64(reader);
         past.passes = (unsigned)slc_checkpoint_get_u64(reader);
-        singular = slc_checkpoint_get_u64(reader);
+        uint64_t singular = slc_checkpoint_get_u64(reader);
         for (unsigned n = 0; n < state->order; n++) {
             past.singular[n] = (singular >> n & 1U) != 0;
         }
         get_numbers(reader, past.mode_seconds, state->order);
-        status = cp_checkpoint_past(state, &past, err);
+        SLC_TRY(cp_checkpoint_past(state, &past, err));
     }
-    return status == SLC_OK ? slc_checkpoint_end(reader, err) : status;
+    return slc_checkpoint_end(reader, err);
 }
 
 /* What a trial of the same job has found before. */
@@ -214,10 +211,8 @@ static void report_resume(const struct cp_state *state, const struct slc_cp_save
 
 enum slc_status cp_resume(struct cp_state *state, bool *resumed, struct slc_error *err)
 {
-    struct slc_checkpoint_reader *reader;
     struct slc_cp_saved saved;
     char *theirs = NULL;
-    enum slc_status status;
 
     *resumed = false;
     state->unsaved = true;
@@ -230,8 +225,8 @@ enum slc_status cp_resume(struct cp_state *state, bool *resumed, struct slc_erro
         slc_free(theirs);
         return slc_fail(err, SLC_ERR_MEMORY, "no memory for what a checkpoint is told by");
     }
-    status = cp_identity(state, state->identity, err);
-    reader = slc_checkpoint_found(state->options->checkpoint);
+    enum slc_status status = cp_identity(state, state->identity, err);
+    struct slc_checkpoint_reader *reader = slc_checkpoint_found(state->options->checkpoint);
     if (status == SLC_OK && reader != NULL) {
         status = slc_cp_saved_read(reader, theirs, &saved, err);
         SLC_THEN(status, cp_identity_compare(state->identity, theirs, err));

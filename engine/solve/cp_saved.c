@@ -171,13 +171,12 @@ read_identity(struct slc_checkpoint_reader *reader, char *identity, struct slc_e
 {
     const struct slc_checkpoint_section *section = slc_checkpoint_find(reader, "identity");
     uint64_t bytes = section != NULL ? section->bytes : 0;
-    enum slc_status status;
 
     bytes = slc_min_u64(bytes, SLC_CP_IDENTITY_BYTES - 1);
     slc_checkpoint_seek(reader, "identity");
     slc_checkpoint_get(reader, identity, bytes);
     identity[bytes] = '\0';
-    status = slc_checkpoint_end(reader, err);
+    enum slc_status status = slc_checkpoint_end(reader, err);
     /* Printed as it is by whoever tells of it. */
     for (uint64_t i = 0; i < bytes; i++) {
         if (identity[i] != '\n' && (identity[i] < ' ' || identity[i] > '~')) {
@@ -193,17 +192,14 @@ enum slc_status slc_cp_saved_read(struct slc_checkpoint_reader *reader,
                                   struct slc_error *err)
 {
     bool sound = true;
-    uint64_t version;
 
     SLC_TRY(read_identity(reader, identity, err));
     memset(saved, 0, sizeof *saved);
     slc_checkpoint_seek(reader, "state");
-    version = slc_checkpoint_get_u64(reader);
+    uint64_t version = slc_checkpoint_get_u64(reader);
     if (version > STATE_VERSION) {
-        (void)slc_fail(err, SLC_ERR_UNSUPPORTED,
-                       "the checkpoint is of a newer sluice, which has to go on from it");
-        slc_error_locate_file(err, slc_checkpoint_reader_path(reader));
-        return SLC_ERR_UNSUPPORTED;
+        return slc_fail_file(err, SLC_ERR_UNSUPPORTED, slc_checkpoint_reader_path(reader),
+                             "the checkpoint is of a newer sluice, which has to go on from it");
     }
     get_state(reader, version, saved, &sound);
     SLC_TRY(slc_checkpoint_end(reader, err));

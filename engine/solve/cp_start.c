@@ -135,11 +135,10 @@ static enum slc_status read_factors(struct cp_state *state, struct slc_error *er
     double *lambda = state->result->lambda;
     uint32_t rank = state->rank;
     bool found = false;
-    enum slc_status status;
+    enum slc_status status = slc_model_read(
+        options->files, options->init_folder, state->plan->request.precision, state->order,
+        state->dims, SLC_MAX_ORDER, &rank, state->result->factors, err);
 
-    status = slc_model_read(options->files, options->init_folder, state->plan->request.precision,
-                            state->order, state->dims, SLC_MAX_ORDER, &rank, state->result->factors,
-                            err);
     if (status != SLC_OK || options->iterations > 0) {
         return status;
     }
@@ -154,10 +153,9 @@ static enum slc_status read_factors(struct cp_state *state, struct slc_error *er
 
 enum slc_status cp_start(struct cp_state *state, struct slc_error *err)
 {
-    enum slc_status status;
-
-    status =
+    enum slc_status status =
         state->options->init_folder != NULL ? read_factors(state, err) : random_factors(state, err);
+
     /* A start is given, or drawn, for the indices of the input. */
     for (unsigned n = 0; status == SLC_OK && n < state->order; n++) {
         status =

@@ -136,16 +136,14 @@ normalize_factor(struct cp_state *state, unsigned mode, struct slc_error *err)
 enum slc_status
 cp_update_begin(struct cp_state *state, unsigned mode, bool *singular, struct slc_error *err)
 {
-    enum slc_status status;
-
     cp_hadamard(state, mode);
     set_left_scales(state, mode);
     set_right_scales(state, mode);
     for (uint32_t r = 0; r < state->rank; r++) {
         state->system[(size_t)r * state->rank + r] += state->options->regularization;
     }
-    status = slc_dense_factorize(state->dense, state->system, state->left, state->right,
-                                 &state->solver, err);
+    enum slc_status status = slc_dense_factorize(state->dense, state->system, state->left,
+                                                 state->right, &state->solver, err);
     *singular = state->solver.singular;
     return status;
 }

@@ -60,28 +60,24 @@ gather_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct s
 
     (void)worker;
     while (chunk.nnz > 0) {
-        const enum slc_status status = tile->next(tile, SLC_HOLDOUT_CHUNK_NNZ, &chunk, err);
-
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(tile->next(tile, SLC_HOLDOUT_CHUNK_NNZ, &chunk, err));
         slc_holdout_hash(gather->holdout, tile, &chunk, hashes);
         for (uint32_t i = 0; i < chunk.nnz; i++) {
             const double value = tile->value_type == SLC_F64
                                      ? ((const double *)chunk.values)[i]
                                      : (double)((const float *)chunk.values)[i];
-            uint64_t at, *record;
 
             if (hashes[i] >= gather->holdout->threshold) {
                 continue;
             }
-            at = atomic_fetch_add(&gather->count, 1);
+            uint64_t at = atomic_fetch_add(&gather->count, 1);
             if (at >= gather->held->room) {
                 return slc_fail_field(err, SLC_ERR_NUMERIC, SLC_FIELD_HOLDOUT_SEED,
                                       "far more nonzeros are held out than were asked for: the "
                                       "tensor's coordinates agree with this seed; take another");
             }
-            record = (uint64_t *)gather->held->memory.data + at * record_words(tile->order);
+            uint64_t *record =
+                (uint64_t *)gather->held->memory.data + at * record_words(tile->order);
             record[0] = hashes[i];
             memcpy(&record[1], &value, sizeof value);
             for (unsigned n = 0; n < tile->order; n++) {

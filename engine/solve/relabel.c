@@ -68,7 +68,6 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
 {
     const struct slc_store_permutation *listed = slc_manifest_permutation(&store->manifest, mode);
     struct slc_labels labels;
-    enum slc_status status;
     void *held;
 
     if (listed == NULL) {
@@ -77,7 +76,7 @@ enum slc_status slc_relabel_rows(const struct slc_store *store,
     assert(matrix->rows == store->manifest.dims[mode]);
     held = slc_malloc((size_t)matrix->pitch * slc_value_bytes(matrix->type));
     SLC_TRY(slc_check_memory(held != NULL, err, "for a row of a factor"));
-    status = slc_store_labels(store, listed, &labels, err);
+    enum slc_status status = slc_store_labels(store, listed, &labels, err);
     if (status == SLC_OK) {
         /* label[i] is where index i of the input stands in the store. */
         if (to == SLC_ROWS_OF_STORE) {

@@ -17,12 +17,11 @@ enum slc_status slc_copy_buffers_create(struct slc_copy_buffers *buffers,
                                         uint64_t each_bytes,
                                         struct slc_error *err)
 {
-    enum slc_status status;
-
     *buffers = (struct slc_copy_buffers){.each_bytes = each_bytes};
     buffers->free = slc_calloc(count, sizeof *buffers->free);
     SLC_TRY(slc_check_memory(buffers->free != NULL, err, "to note %u buffers", count));
-    status = slc_buffer_create(&buffers->memory, count * each_bytes, SLC_PAGES_MIXED, err);
+    enum slc_status status =
+        slc_buffer_create(&buffers->memory, count * each_bytes, SLC_PAGES_MIXED, err);
     if (status != SLC_OK) {
         slc_free(buffers->free);
         buffers->free = NULL;
@@ -55,10 +54,8 @@ void slc_copy_buffers_reset(struct slc_copy_buffers *buffers)
 
 bool slc_copy_buffers_take(struct slc_copy_buffers *buffers, unsigned *buffer)
 {
-    bool found;
-
     pthread_mutex_lock(&buffers->mutex);
-    found = buffers->free_count > 0;
+    bool found = buffers->free_count > 0;
     if (found) {
         *buffer = buffers->free[--buffers->free_count];
     }

@@ -71,12 +71,11 @@ enum slc_status slc_fused_stream(struct slc_stream *stream,
         .stop = stop,
         .progress = progress,
         .progress_context = progress_context};
-    enum slc_status status;
 
     assert(jobs->second_job->conflict != SLC_CONFLICT_COLUMNS &&
            jobs->second_job->conflict != SLC_CONFLICT_REPLICA);
     SLC_TRY(jobs->first->ops->mttkrp_begin(jobs->first, jobs->first_job, err));
-    status = jobs->second->ops->mttkrp_begin(jobs->second, &second, err);
+    enum slc_status status = jobs->second->ops->mttkrp_begin(jobs->second, &second, err);
     SLC_THEN(status, slc_pass_in_parts(stream, &pass, jobs->ranges->count, jobs->cuts, err));
     if (status != SLC_OK) {
         /* The outputs are incomplete whatever the ends say, and the second may not have begun. */

@@ -80,13 +80,12 @@ enum slc_status slc_mttkrp_stream_parts(struct slc_stream *stream,
                                   .stop = stop,
                                   .progress = progress,
                                   .progress_context = progress_context};
-    enum slc_status status;
 
     if (job->conflict == SLC_CONFLICT_REPLICA) {
         return backend->ops->mttkrp_replica(backend, job, err);
     }
     SLC_TRY(backend->ops->mttkrp_begin(backend, &resumed, err));
-    status = slc_pass_in_parts(stream, &pass, blocks, cuts, err);
+    enum slc_status status = slc_pass_in_parts(stream, &pass, blocks, cuts, err);
     if (status != SLC_OK) {
         /* The output is incomplete whatever the end says; the pass's fault is the one to report. */
         (void)backend->ops->mttkrp_end(backend, NULL);

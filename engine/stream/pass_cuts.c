@@ -27,15 +27,13 @@ enum slc_status slc_pass_in_parts(struct slc_stream *stream,
     const struct slc_tile_consumer *consumer = slc_pass_consumer(pass);
     struct slc_pass part = *pass;
     struct slc_pass_part *at = pass->kind == SLC_PASS_RANGES ? &part.ranges.part : &part.tiles.part;
-    enum slc_status status;
-    uint64_t first;
 
     assert(pass->kind == SLC_PASS_TILES || pass->kind == SLC_PASS_RANGES);
     if (cuts == NULL || count == 0) {
         return slc_stream_pass(stream, pass, err);
     }
-    status = resume(cuts, count, err);
-    first = cuts->first;
+    enum slc_status status = resume(cuts, count, err);
+    uint64_t first = cuts->first;
     while (status == SLC_OK) {
         *at = (struct slc_pass_part){first, cuts->end(cuts->context, first, count)};
         assert(at->end > first && at->end <= count);

@@ -172,12 +172,10 @@ void slc_ring_ready(struct slc_ring *ring,
 /* Takes the head of the queue if it may be taken. Under the mutex. */
 static bool take_head(struct slc_ring *ring, unsigned *slot, uint64_t *position)
 {
-    unsigned head;
-
     if (ring->queue_count == 0) {
         return false;
     }
-    head = ring->queue[ring->queue_head];
+    unsigned head = ring->queue[ring->queue_head];
     if (ring->slots[head].state != SLC_SLOT_READY) {
         return false;
     }
@@ -246,10 +244,9 @@ void slc_ring_rest(struct slc_ring *ring, uint64_t news, uint64_t most_ns, uint6
 {
     const uint64_t start_ns = slc_clock_ns();
     struct timespec until;
-    uint64_t until_ns;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until_ns = (uint64_t)until.tv_nsec + most_ns;
+    uint64_t until_ns = (uint64_t)until.tv_nsec + most_ns;
     until.tv_sec += (time_t)(until_ns / NS_PER_SECOND);
     until.tv_nsec = (long)(until_ns % NS_PER_SECOND);
     pthread_mutex_lock(&ring->mutex);
@@ -333,19 +330,15 @@ enum slc_status slc_ring_end(struct slc_ring *ring, struct slc_error *err)
     }
     assert(ring->aborted || ring->left == 0);
     pthread_mutex_unlock(&ring->mutex);
-    if (err != NULL && err->status == SLC_OK) {
-        *err = ring->fault;
-    }
+    slc_error_pass(err, &ring->fault);
     return ring->fault.status;
 }
 
 enum slc_slot_state slc_ring_state(struct slc_ring *ring, unsigned slot)
 {
-    enum slc_slot_state state;
-
     assert(slot < ring->slot_count);
     pthread_mutex_lock(&ring->mutex);
-    state = ring->slots[slot].state;
+    enum slc_slot_state state = ring->slots[slot].state;
     pthread_mutex_unlock(&ring->mutex);
     return state;
 }

@@ -43,7 +43,6 @@ static enum slc_status
 make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *err)
 {
     const uint64_t count = layout->info->block_count;
-    struct sized_block *sorted;
 
     for (uint64_t b = 0; b < count; b++) {
         layout->order[b] = b;
@@ -51,7 +50,7 @@ make_order(struct slc_stream_layout *layout, bool in_order, struct slc_error *er
     if (in_order) {
         return SLC_OK;
     }
-    sorted = slc_calloc(count, sizeof *sorted);
+    struct sized_block *sorted = slc_calloc(count, sizeof *sorted);
     SLC_TRY(slc_check_memory(sorted != NULL, err, "to order %" PRIu64 " blocks", count));
     for (uint64_t b = 0; b < count; b++) {
         struct slc_block_entry entry;
@@ -111,12 +110,11 @@ static enum slc_status make_layout(struct slc_stream *stream,
                                    struct slc_error *err)
 {
     struct slc_stream_layout *layout = &stream->layouts[index];
-    uint64_t count;
 
     layout->file = index;
     layout->reader = reader;
     layout->info = slc_reader_info(reader);
-    count = layout->info->block_count;
+    uint64_t count = layout->info->block_count;
     layout->order = slc_calloc(count, sizeof *layout->order);
     layout->cached = slc_calloc(count, sizeof *layout->cached);
     layout->cache_offset = slc_calloc(count, sizeof *layout->cache_offset);
@@ -164,13 +162,11 @@ make_tables(struct slc_stream *stream, const struct slc_layouts *layouts, struct
 static enum slc_status
 make_cache(struct slc_stream *stream, const struct slc_plan *plan, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
     uint64_t used = 0;
 
-    for (unsigned l = 0; l < stream->layout_count && status == SLC_OK; l++) {
-        status = place_blocks(&stream->layouts[l], &plan->layouts[l], &used, err);
+    for (unsigned l = 0; l < stream->layout_count; l++) {
+        SLC_TRY(place_blocks(&stream->layouts[l], &plan->layouts[l], &used, err));
     }
-    SLC_TRY(status);
     SLC_TRY(slc_buffer_create(&stream->cache, (size_t)used, SLC_PAGES_SMALL, err));
     slc_buffer_spread(&stream->cache);
     return SLC_OK;
@@ -237,11 +233,8 @@ enum slc_status slc_stream_open(const struct slc_files *files,
                                 struct slc_stream **result,
                                 struct slc_error *err)
 {
-    struct slc_stream *stream;
-    enum slc_status status;
-
     SLC_TRY(check_plan(layouts, plan, err));
-    stream = slc_calloc(1, sizeof *stream);
+    struct slc_stream *stream = slc_calloc(1, sizeof *stream);
     SLC_TRY(slc_check_memory(stream != NULL, err, "for a stream"));
     stream->worker_count = plan->threads;
     stream->slot_count = plan->slot_count;
@@ -249,7 +242,7 @@ enum slc_status slc_stream_open(const struct slc_files *files,
     stream->in_order = plan->schedule == SLC_SCHEDULE_FILE;
     stream->read_limit.bytes_per_second = plan->request.read_limit;
     pthread_mutex_init(&stream->mutex, NULL);
-    status = open_parts(stream, files, layouts, plan, err);
+    enum slc_status status = open_parts(stream, files, layouts, plan, err);
     if (status != SLC_OK) {
         slc_stream_close(stream);
         return status;
@@ -395,7 +388,6 @@ static enum slc_status
 check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct slc_error *err)
 {
     const unsigned gpus = slc_stream_device_count(stream);
-    const struct slc_layout_info *info;
     enum slc_status status = SLC_OK;
     bool fits = true;
 
@@ -406,7 +398,7 @@ check_pass(const struct slc_stream *stream, const struct slc_pass *pass, struct 
         return slc_fail(err, SLC_ERR_USAGE, "layout %u of %u does not exist", pass->layout,
                         stream->layout_count);
     }
-    info = stream->layouts[pass->layout].info;
+    const struct slc_layout_info *info = stream->layouts[pass->layout].info;
     switch (pass->kind) {
     case SLC_PASS_TILES:
         if (pass->tiles.order == SLC_TILES_BY_PARTITION) {
@@ -509,13 +501,10 @@ slc_stream_pass(struct slc_stream *stream, const struct slc_pass *pass, struct s
 {
     const uint64_t start_ns = slc_clock_ns();
     struct slc_error fault = SLC_ERROR_INIT;
-    enum slc_status status;
     pthread_t reader;
+    enum slc_status status = check_pass(stream, pass, err);
 
-    status = check_pass(stream, pass, err);
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     begin_pass(stream, pass);
     stream->workers[0].progress_ns = start_ns;
 

@@ -73,24 +73,21 @@ enum slc_status slc_stream_attach(struct slc_stream *stream,
                                   unsigned count,
                                   struct slc_error *err)
 {
-    struct slc_feeding *feeding;
-    enum slc_status status;
-
     if (stream->feeding != NULL || count < 1 || count > SLC_MAX_DEVICES) {
         return slc_fail(err, SLC_ERR_USAGE, "the stream has a device already, or %u are too many",
                         count);
     }
-    feeding = slc_calloc(1, sizeof *feeding);
+    struct slc_feeding *feeding = slc_calloc(1, sizeof *feeding);
     SLC_TRY(slc_check_memory(feeding != NULL, err, "to feed a device"));
     stream->feeding = feeding;
     for (unsigned l = 0; l < stream->layout_count; l++) {
         feeding->tiles_most =
             slc_max_u64(feeding->tiles_most, tiles_most(stream->layouts[l].reader));
     }
-    status = slc_buffer_create(&feeding->tiles,
-                               feeding->tiles_most * stream->worker_count *
-                                   sizeof(struct slc_encoded_tile),
-                               SLC_PAGES_SMALL, err);
+    enum slc_status status = slc_buffer_create(&feeding->tiles,
+                                               feeding->tiles_most * stream->worker_count *
+                                                   sizeof(struct slc_encoded_tile),
+                                               SLC_PAGES_SMALL, err);
     if (status == SLC_OK && slc_io_kind(stream->io) == SLC_IO_MMAP) {
         status = slc_copy_buffers_create(&feeding->buffers, stream->worker_count + 1,
                                          stream->slot_bytes, err);

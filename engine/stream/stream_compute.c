@@ -140,12 +140,11 @@ static enum slc_status consume_tile(struct slc_stream *stream,
                                     struct slc_error *fault)
 {
     struct slc_stream_worker *worker = &stream->workers[number];
-    struct slc_tile_view tile;
 
     if (range != NULL && !take_rows(stream, &worker->rows, range, &worker->inner)) {
         return SLC_OK;
     }
-    tile = worker->inner;
+    struct slc_tile_view tile = worker->inner;
     tile.next = timed_next;
     /* What is held out is so in chunks alone. */
     tile.next_fibers =
@@ -165,14 +164,13 @@ enum slc_status slc_stream_tile_compute(struct slc_stream *stream,
 {
     struct slc_stream_worker *worker = &stream->workers[number];
     const uint64_t start_ns = slc_clock_ns();
-    uint64_t open_ns;
-    enum slc_status status;
 
     if (slc_stream_stop_wanted(stream->pass)) {
         return slc_fail(fault, SLC_ERR_INTERRUPTED, "stopped before its end");
     }
-    status = slc_tile_open(worker->decoder, &block->view, index, &worker->inner, fault);
-    open_ns = slc_clock_ns() - start_ns;
+    enum slc_status status =
+        slc_tile_open(worker->decoder, &block->view, index, &worker->inner, fault);
+    uint64_t open_ns = slc_clock_ns() - start_ns;
     worker->chunks = 0;
     worker->first_ns = 0;
     worker->chunks_nnz = 0;

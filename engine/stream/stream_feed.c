@@ -178,13 +178,12 @@ static enum slc_status hand_over_arrived(struct slc_stream *stream,
                                          struct slc_error *fault)
 {
     struct slc_feed *feed = feed_of(stream, block->block);
-    enum slc_status status;
 
     pthread_mutex_lock(&feed->mutex);
     if (copy->slot != SLC_NO_SLOT) {
         slc_ring_copy(stream->ring, copy->slot);
     }
-    status = hand_over(stream, block, &copy->ticket, fault);
+    enum slc_status status = hand_over(stream, block, &copy->ticket, fault);
     /* What stays in the cache need not be waited for. */
     if (status == SLC_OK && (copy->slot != SLC_NO_SLOT || copy->buffer != SLC_FEED_NO_BUFFER)) {
         note_copy(feed, copy);
@@ -205,7 +204,6 @@ enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
     struct slc_feed_copy copy = {.slot = slot, .buffer = SLC_FEED_NO_BUFFER};
     struct slc_encoded_block block;
     struct slc_block_view view;
-    uint64_t described_ns;
     enum slc_status status;
 
     if (stream->feeding->buffers.count > 0) {
@@ -216,11 +214,9 @@ enum slc_status slc_stream_feed_arrived(struct slc_stream *stream,
     }
     SLC_THEN(status, slc_describe_block(worker->decoder, &view, worker_tiles(stream, number),
                                         &block, fault));
-    described_ns = slc_clock_ns();
+    uint64_t described_ns = slc_clock_ns();
     worker->decode_ns += described_ns - start_ns;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     status = hand_over_arrived(stream, &block, &copy, fault);
     worker->compute_ns += slc_clock_ns() - described_ns;
     atomic_fetch_add(&stream->blocks_done, 1);
@@ -233,13 +229,12 @@ static bool claim_held(struct slc_stream *stream, uint64_t *block)
     const struct slc_stream_layout *layout = stream->layout;
     const uint64_t count = layout->info->block_count;
     uint64_t *cursor = &stream->cache_cursor;
-    bool found;
 
     pthread_mutex_lock(&stream->mutex);
     while (*cursor < count && layout->cached[stream->order[*cursor]] != SLC_CACHE_YES) {
         ++*cursor;
     }
-    found = *cursor < count;
+    bool found = *cursor < count;
     if (found) {
         *block = stream->order[(*cursor)++];
     }
@@ -253,12 +248,12 @@ feed_resident(struct slc_stream *stream, uint64_t block, struct slc_error *fault
 {
     struct slc_feed *feed = feed_of(stream, block);
     struct slc_block_entry entry;
-    enum slc_status status;
 
     slc_reader_entry(stream->layout->reader, block, &entry);
     atomic_fetch_add(&stream->bytes_resident, entry.padded_bytes);
     pthread_mutex_lock(&feed->mutex);
-    status = feed->device->ops->job.resident(feed->device, stream->layout->keep[block], fault);
+    enum slc_status status =
+        feed->device->ops->job.resident(feed->device, stream->layout->keep[block], fault);
     feed->gathered = true;
     SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
     pthread_mutex_unlock(&feed->mutex);
@@ -305,9 +300,7 @@ static enum slc_status feed_cached(struct slc_stream *stream,
                                         &block, fault));
     described_ns = slc_clock_ns();
     worker->decode_ns += described_ns - start_ns;
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     atomic_fetch_add(&stream->bytes_cached, view.entry.padded_bytes);
     pthread_mutex_lock(&feed->mutex);
     status = hand_over(stream, &block, &ticket, fault);
@@ -380,13 +373,12 @@ feed_step(struct slc_stream *stream, unsigned number, bool *end, struct slc_erro
 {
     const uint64_t news = slc_ring_news(stream->ring);
     uint64_t *wait_ns = &stream->workers[number].wait_ns;
-    enum slc_ring_event event;
     enum slc_status status;
     uint64_t block;
     unsigned slot;
     bool worked;
+    enum slc_ring_event event = slc_ring_take(stream->ring, news, false, &slot, &block, wait_ns);
 
-    event = slc_ring_take(stream->ring, news, false, &slot, &block, wait_ns);
     if (event == SLC_RING_NOTHING && claim_held(stream, &block)) {
         return slc_stream_feed_held(stream, number, block, fault);
     }

@@ -77,10 +77,8 @@ void slc_stream_hybrid_end(struct slc_stream *stream)
 
 bool slc_stream_hybrid_to_read(struct slc_stream *stream)
 {
-    bool more;
-
     pthread_mutex_lock(&stream->mutex);
-    more = stream->sharing.to_read > 0;
+    bool more = stream->sharing.to_read > 0;
     pthread_mutex_unlock(&stream->mutex);
     return more;
 }
@@ -88,10 +86,9 @@ bool slc_stream_hybrid_to_read(struct slc_stream *stream)
 uint64_t slc_stream_hybrid_read(struct slc_stream *stream)
 {
     uint64_t block = 0;
-    bool found;
 
     pthread_mutex_lock(&stream->mutex);
-    found = slc_hybrid_blocks_read(&stream->sharing, &block);
+    bool found = slc_hybrid_blocks_read(&stream->sharing, &block);
     pthread_mutex_unlock(&stream->mutex);
     assert(found);
     (void)found;
@@ -109,12 +106,11 @@ static enum slc_ring_event sort_arrived(struct slc_stream *stream, uint64_t *wai
     while ((event = slc_ring_take(stream->ring, 0, false, &slot, &block, wait_ns)) ==
            SLC_RING_BLOCK) {
         struct slc_open_block *record = &stream->slot_blocks[slot];
-        enum slc_hybrid_side side;
 
         record->slot = slot;
         record->next = NULL;
         pthread_mutex_lock(&stream->mutex);
-        side = slc_hybrid_blocks_side(&stream->sharing, block);
+        enum slc_hybrid_side side = slc_hybrid_blocks_side(&stream->sharing, block);
         *stream->arrived_end[side] = record;
         stream->arrived_end[side] = &record->next;
         pthread_mutex_unlock(&stream->mutex);
@@ -145,11 +141,9 @@ static struct slc_open_block *pop_arrived(struct slc_stream *stream, enum slc_hy
 /* What it would be given next. Stays so under the feed's mutex. */
 static bool find_candidate(struct slc_stream *stream, struct candidate *candidate)
 {
-    bool found;
-
     pthread_mutex_lock(&stream->mutex);
     candidate->arrived = stream->arrived[SLC_HYBRID_GPU];
-    found = candidate->arrived != NULL;
+    bool found = candidate->arrived != NULL;
     if (found) {
         candidate->block = candidate->arrived->view.block;
     } else {
@@ -226,9 +220,7 @@ static enum slc_status see_to_device(struct slc_stream *stream,
     *found = false;
     /* In this order: when all is seen to be computed no slot is left with it. */
     SLC_THEN(status, slc_stream_feed_settle(stream, feed, false, fault));
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     /* Each of those that are being prepared may begin a batch of its own. */
     if (any && (progress.free_slots > feed->coming || (progress.fits && feed->coming == 0))) {
         *found = take_candidate(stream, candidate);
@@ -246,10 +238,9 @@ serve_device(struct slc_stream *stream, unsigned number, bool *worked, struct sl
 {
     struct slc_feed *feed = &stream->feeding->feeds[0];
     struct candidate candidate;
-    enum slc_status status;
 
     pthread_mutex_lock(&feed->mutex);
-    status = see_to_device(stream, feed, &candidate, worked, fault);
+    enum slc_status status = see_to_device(stream, feed, &candidate, worked, fault);
     pthread_mutex_unlock(&feed->mutex);
     if (status != SLC_OK || !*worked) {
         return status;
@@ -293,12 +284,11 @@ compute_tile(struct slc_stream *stream, unsigned number, bool *worked, struct sl
 static bool open_block(struct slc_stream *stream, struct slc_stream_worker *worker)
 {
     const uint64_t start_ns = slc_clock_ns();
-    struct slc_open_block *record;
     bool held = false;
     uint64_t block;
 
     pthread_mutex_lock(&stream->mutex);
-    record = pop_arrived(stream, SLC_HYBRID_CPU);
+    struct slc_open_block *record = pop_arrived(stream, SLC_HYBRID_CPU);
     if (record == NULL && slc_hybrid_blocks_next_held(&stream->sharing, SLC_HYBRID_CPU, &block)) {
         slc_hybrid_blocks_take(&stream->sharing, SLC_HYBRID_CPU, block);
         record = slc_stream_cached_record(stream, 0, stream->worker_count, block);
@@ -324,10 +314,9 @@ static void
 rest_until_news(struct slc_stream *stream, struct slc_stream_worker *worker, uint64_t news)
 {
     const struct slc_hybrid_blocks *sharing = &stream->sharing;
-    bool looks;
 
     pthread_mutex_lock(&stream->mutex);
-    looks = sharing->done[SLC_HYBRID_GPU] < sharing->given[SLC_HYBRID_GPU];
+    bool looks = sharing->done[SLC_HYBRID_GPU] < sharing->given[SLC_HYBRID_GPU];
     pthread_mutex_unlock(&stream->mutex);
     slc_ring_rest(stream->ring, news, looks ? LOOK_NS * stream->worker_count : REST_NS,
                   &worker->wait_ns);

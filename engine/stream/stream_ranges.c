@@ -40,10 +40,8 @@ void slc_stream_ranges_begin(struct slc_stream *stream)
 /* The next range that nobody has begun; false when there is none. */
 static bool take_range(struct slc_stream *stream, uint64_t *number)
 {
-    bool found;
-
     pthread_mutex_lock(&stream->mutex);
-    found = stream->next_range < stream->end_range;
+    bool found = stream->next_range < stream->end_range;
     if (found) {
         *number = stream->next_range++;
     }
@@ -93,15 +91,13 @@ static struct slc_open_block *get_block(struct slc_stream *stream, unsigned work
 {
     for (;;) {
         const uint64_t news = slc_ring_news(stream->ring);
-        struct slc_open_block *found;
-        bool cached;
 
         if (atomic_load(&stream->given_up)) {
             return NULL;
         }
         pthread_mutex_lock(&stream->mutex);
-        cached = is_cached(stream, block);
-        found = cached ? NULL : *find_open(stream, block);
+        bool cached = is_cached(stream, block);
+        struct slc_open_block *found = cached ? NULL : *find_open(stream, block);
         pthread_mutex_unlock(&stream->mutex);
         if (cached) {
             return open_cached(stream, worker, block);
@@ -159,12 +155,11 @@ static bool run_turn(struct slc_stream *stream, unsigned worker, uint64_t number
 static void leave_block(struct slc_stream *stream, uint64_t block)
 {
     struct slc_open_block *open = NULL;
-    bool last, cached;
 
     pthread_mutex_lock(&stream->mutex);
     assert(stream->layout->uses[block] > 0);
-    last = --stream->layout->uses[block] == 0;
-    cached = is_cached(stream, block);
+    bool last = --stream->layout->uses[block] == 0;
+    bool cached = is_cached(stream, block);
     if (last && !cached) {
         struct slc_open_block **link = find_open(stream, block);
 

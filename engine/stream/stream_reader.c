@@ -41,7 +41,6 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
     struct slc_io_request *request = &stream->requests[slot];
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_block_entry entry;
-    enum slc_status status;
 
     stream->slot_blocks[slot].view.block = block;
     slc_reader_entry(stream->layout->reader, block, &entry);
@@ -52,7 +51,7 @@ static enum slc_status start_read(struct slc_stream *stream, uint64_t block, uns
     request->user = NULL;
     stream->slot_blocks[slot].due_ns =
         slc_read_limit_due(&stream->read_limit, slc_clock_ns(), entry.padded_bytes);
-    status = slc_io_submit(stream->io, request, &fault);
+    enum slc_status status = slc_io_submit(stream->io, request, &fault);
     if (status != SLC_OK) {
         slc_error_locate_block(&fault, slc_reader_path(stream->layout->reader), block,
                                entry.offset);
@@ -86,14 +85,13 @@ static bool finish_read(struct slc_stream *stream)
 {
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_io_request *request;
-    uint64_t block;
 
     if (slc_io_wait(stream->io, &request, &fault) != SLC_OK) {
         stream->io_failed = true;
         slc_stream_give_up(stream, &fault);
         return false;
     }
-    block = stream->slot_blocks[request->slot].view.block;
+    uint64_t block = stream->slot_blocks[request->slot].view.block;
     if (request->status != SLC_OK) {
         slc_error_locate_block(&request->error, slc_reader_path(stream->layout->reader), block,
                                request->offset);

@@ -113,13 +113,12 @@ static bool take_own(struct slc_stream *stream,
                      uint32_t *tile)
 {
     struct slc_open_block **link = &stream->open;
-    struct slc_open_block *found;
 
     pthread_mutex_lock(&stream->mutex);
     while (*link != NULL && (*link)->number != worker->serving) {
         link = &(*link)->next;
     }
-    found = *link;
+    struct slc_open_block *found = *link;
     if (found != NULL) {
         *block = found;
         *tile = worker->next_tile++;
@@ -151,7 +150,6 @@ bool slc_stream_take_open(struct slc_stream *stream,
                           uint32_t *tile)
 {
     struct slc_open_block **link = &stream->open;
-    struct slc_open_block *first;
     bool turn_passes = false;
     bool found = false;
 
@@ -159,7 +157,7 @@ bool slc_stream_take_open(struct slc_stream *stream,
     while (*link != NULL && !is_own(stream, worker, (*link)->view.block)) {
         link = &(*link)->next;
     }
-    first = *link;
+    struct slc_open_block *first = *link;
     if (first != NULL && (!stream->strict || first->view.block == stream->serving)) {
         *block = first;
         *tile = first->next_tile++;
@@ -252,10 +250,9 @@ static struct slc_open_block *claim_cached(struct slc_stream *stream,
     uint64_t *cursor =
         division != NULL ? &stream->workers[first].cache_cursor : &stream->cache_cursor;
     struct slc_open_block *record = NULL;
-    uint64_t serving;
 
     pthread_mutex_lock(&stream->mutex);
-    serving = stream->every_worker ? worker->serving : stream->serving;
+    uint64_t serving = stream->every_worker ? worker->serving : stream->serving;
     while (*cursor < count && (stream->layout->cached[stream->order[*cursor]] != SLC_CACHE_YES ||
                                !is_own(stream, worker, stream->order[*cursor]))) {
         ++*cursor;
@@ -318,9 +315,7 @@ enum slc_status slc_stream_check_arrived(struct slc_stream *stream,
     if (wanted) {
         status = slc_stream_copy_arrived(stream, slot, block, slc_stream_cache_place(stream, block),
                                          fault);
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         data = slc_stream_cache_place(stream, block);
     }
     SLC_TRY(slc_block_open(stream->layout->reader, block, data, false, &record->view, fault));
@@ -471,12 +466,11 @@ void slc_stream_progress(struct slc_stream *stream, unsigned number)
 {
     const struct slc_pass *pass = stream->pass;
     struct slc_stream_worker *worker = &stream->workers[number];
-    uint64_t now_ns;
 
     if (number != 0 || pass->progress == NULL) {
         return;
     }
-    now_ns = slc_clock_ns();
+    uint64_t now_ns = slc_clock_ns();
     if (now_ns - worker->progress_ns >= PROGRESS_INTERVAL_NS) {
         worker->progress_ns = now_ns;
         pass->progress(pass->progress_context, stream->first + atomic_load(&stream->blocks_done),

@@ -26,12 +26,11 @@ enum slc_status
 slc_tile_rows_create(struct slc_tile_rows *rows, unsigned order, struct slc_error *err)
 {
     const uint64_t array_bytes = CUT_NNZ * sizeof(uint32_t) + SLACK_BYTES;
-    unsigned char *next;
 
     memset(rows, 0, sizeof *rows);
     SLC_TRY(
         slc_buffer_create(&rows->buffer, slc_tile_rows_memory_bytes(order), SLC_PAGES_SMALL, err));
-    next = rows->buffer.data;
+    unsigned char *next = rows->buffer.data;
     rows->values = next;
     next += CUT_NNZ * sizeof(double) + SLACK_BYTES;
     for (unsigned m = 0; m < order; m++, next += array_bytes) {

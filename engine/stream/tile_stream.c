@@ -124,19 +124,16 @@ static enum slc_status take_tiles(struct slc_tile_stream *tiles,
         .stop = tiles->stop};
     struct slc_error fault = SLC_ERROR_INIT;
     struct slc_stream *stream = NULL;
-    enum slc_status status;
 
     SLC_TRY(slc_stream_open(tiles->files, layouts, plan, &stream, err));
-    status = slc_stream_pass(stream, &pass, &fault);
+    enum slc_status status = slc_stream_pass(stream, &pass, &fault);
     slc_stream_stats(stream, &tiles->stats);
     slc_stream_close(stream);
     if (status == SLC_ERR_INTERRUPTED && run->ended) {
         slc_error_clear(&fault);
         status = SLC_OK;
     }
-    if (status != SLC_OK && err != NULL && err->status == SLC_OK) {
-        *err = fault;
-    }
+    slc_error_pass(err, &fault);
     return status;
 }
 
@@ -150,7 +147,6 @@ enum slc_status slc_tile_stream_run(struct slc_tile_stream *tiles,
     const struct slc_layouts layouts = slc_layouts_one(reader);
     struct slc_plan plan = plan_of(tiles, reader, workers);
     struct run *run = slc_calloc(1, sizeof *run);
-    enum slc_status status;
 
     memset(&tiles->stats, 0, sizeof tiles->stats);
     SLC_TRY(slc_check_memory(run != NULL, err, "to stream a layout"));
@@ -166,7 +162,7 @@ enum slc_status slc_tile_stream_run(struct slc_tile_stream *tiles,
     tiles->used_schedule = plan.schedule;
     tiles->slot_count = plan.slot_count;
     tiles->slot_bytes = plan.slot_bytes;
-    status = slc_turns_init(&run->turns, err);
+    enum slc_status status = slc_turns_init(&run->turns, err);
     if (status == SLC_OK) {
         status = take_tiles(tiles, run, &layouts, &plan, err);
         slc_turns_destroy(&run->turns);

@@ -197,10 +197,10 @@ enum slc_status slc_top_rows_find(const struct slc_top_rows_query *wanted,
 {
     const uint64_t count = slc_top_rows_count(wanted);
     struct heaps heaps = {wanted, found};
-    const enum slc_status status = for_each_row(&wanted->factor, add_rows, &heaps, err);
 
-    for (uint32_t c = 0; c < wanted->column_count && status == SLC_OK; c++) {
+    SLC_TRY(for_each_row(&wanted->factor, add_rows, &heaps, err));
+    for (uint32_t c = 0; c < wanted->column_count; c++) {
         sort(found + c * count, count, wanted->by_signed);
     }
-    return status;
+    return SLC_OK;
 }

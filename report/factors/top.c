@@ -57,14 +57,12 @@ choose_modes(const struct slc_top_options *options, struct slc_top *top, struct 
 static enum slc_status
 choose(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
 {
-    enum slc_status status;
-
     if (options->rows < 1 || options->rows > SLC_TOP_ROWS_MAX) {
         return slc_fail(err, SLC_ERR_USAGE, "%" PRIu64 " rows are asked for: 1 to %d can be",
                         options->rows, SLC_TOP_ROWS_MAX);
     }
-    status = choose_components(options, top, err);
-    return status == SLC_OK ? choose_modes(options, top, err) : status;
+    SLC_TRY(choose_components(options, top, err));
+    return choose_modes(options, top, err);
 }
 
 /* Memory for all rows that are told, within the budget. */
@@ -72,29 +70,27 @@ static enum slc_status
 take_memory(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
 {
     uint64_t rows = 0;
-    uint64_t need;
     uint64_t at = 0;
-    enum slc_status status;
 
     for (unsigned i = 0; i < top->mode_count; i++) {
         top->counts[i] = slc_min_u64(options->rows, top->run.dims[top->modes[i]]);
         rows += top->counts[i] * top->component_count;
     }
     /* At most 16 modes of 4096 components of a million rows: far from 2^64. */
-    need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
-           slc_factor_rows_memory_bytes(top->run.rank) +
-           slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
+    uint64_t need = slc_memory_resident() + UNTOUCHED_BYTES + slc_run_names_bytes(&top->names) +
+                    slc_factor_rows_memory_bytes(top->run.rank) +
+                    slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
     if (need > options->memory_bytes) {
         return slc_fail_budget(err, options->memory_bytes, need,
                                "telling %" PRIu64 " rows of %" PRIu32 " components in %u modes",
                                options->rows, top->component_count, top->mode_count);
     }
-    status = slc_buffer_create(&top->memory, rows * sizeof *top->found[0], SLC_PAGES_SMALL, err);
-    for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
+    SLC_TRY(slc_buffer_create(&top->memory, rows * sizeof *top->found[0], SLC_PAGES_SMALL, err));
+    for (unsigned i = 0; i < top->mode_count; i++) {
         top->found[i] = (struct slc_top_row *)top->memory.data + at;
         at += top->counts[i] * top->component_count;
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status find_mode(const struct slc_top_options *options,
@@ -110,17 +106,16 @@ static enum slc_status find_mode(const struct slc_top_options *options,
                                         .column_count = top->component_count,
                                         .rows = options->rows,
                                         .by_signed = options->by_signed};
-    char *path;
-    enum slc_status status;
 
     if (options->folder == NULL) {
         wanted.factor.matrix = options->model->factors[mode];
         return slc_top_rows_find(&wanted, top->found[i], err);
     }
-    path = slc_run_folder_factor(options->folder, mode);
+    char *path = slc_run_folder_factor(options->folder, mode);
     wanted.factor.path = path;
-    status = path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a factor")
-                          : slc_top_rows_find(&wanted, top->found[i], err);
+    enum slc_status status =
+        path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a factor")
+                     : slc_top_rows_find(&wanted, top->found[i], err);
     slc_free(path);
     return status;
 }
@@ -155,12 +150,9 @@ enum slc_status
 slc_top_find(const struct slc_top_options *options, struct slc_top **ret_top, struct slc_error *err)
 {
     struct slc_top *top = slc_calloc(1, sizeof *top);
-    enum slc_status status;
 
-    if (top == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what is told of a run");
-    }
-    status = find(options, top, err);
+    SLC_TRY(slc_check_memory(top != NULL, err, "for what is told of a run"));
+    enum slc_status status = find(options, top, err);
     if (status != SLC_OK) {
         slc_top_destroy(top);
         return status;

@@ -34,10 +34,9 @@ void slc_html_print(struct slc_html *html, const char *format, ...)
 {
     char text[PRINT_BYTES];
     va_list list;
-    int length;
 
     va_start(list, format);
-    length = vsnprintf(text, sizeof text, format, list);
+    int length = vsnprintf(text, sizeof text, format, list);
     va_end(list);
     if (length > 0) {
         put_bytes(html, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);

@@ -28,9 +28,6 @@ struct axis {
  */
 static bool make_axis(struct axis *axis, double low, double high, double least)
 {
-    double magnitude;
-    double ratio;
-
     if (!(high > low)) {
         const double around = low > 0 || low < 0 ? fmax(fabs(low) * 0.05, 1e-9) : 1;
 
@@ -40,8 +37,8 @@ static bool make_axis(struct axis *axis, double low, double high, double least)
     if (!isfinite(high - low)) {
         return false;
     }
-    magnitude = pow(10, floor(log10((high - low) / 4)));
-    ratio = (high - low) / 4 / magnitude;
+    double magnitude = pow(10, floor(log10((high - low) / 4)));
+    double ratio = (high - low) / 4 / magnitude;
     axis->step = fmax(least, magnitude * (ratio <= 1 ? 1 : ratio <= 2 ? 2 : ratio <= 5 ? 5 : 10));
     axis->low = low;
     axis->high = high;

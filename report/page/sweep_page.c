@@ -448,9 +448,7 @@ enum slc_status slc_sweep_page_write(const struct slc_sweep_page *page,
     struct slc_html html = {.output = output, .err = err};
     struct told_sweep *told = slc_calloc(1, sizeof *told);
 
-    if (told == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for what is told of a sweep");
-    }
+    SLC_TRY(slc_check_memory(told != NULL, err, "for what is told of a sweep"));
     told->record = page->record;
     collect(told);
     head(&html, page);

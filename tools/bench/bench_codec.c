@@ -148,15 +148,11 @@ static enum slc_status make_images(struct codec_bench *bench, struct slc_error *
 static enum slc_status measure_cell(
     struct codec_bench *bench, unsigned codec, unsigned set, bool counts, struct slc_error *err)
 {
-    uint64_t start_ns;
-    double encode_seconds;
-    enum slc_status status;
-
     (void)slc_encoder_force(bench->sets[set].encode);
     (void)slc_decoder_force(bench->sets[set].decode);
-    start_ns = slc_clock_ns();
-    status = bench_image_encode(&bench->images[codec], &bench->sample, err);
-    encode_seconds = slc_seconds_since(start_ns);
+    uint64_t start_ns = slc_clock_ns();
+    enum slc_status status = bench_image_encode(&bench->images[codec], &bench->sample, err);
+    double encode_seconds = slc_seconds_since(start_ns);
     SLC_TRY(status);
     start_ns = slc_clock_ns();
     SLC_TRY(bench_image_decode(&bench->images[codec], err));

@@ -71,7 +71,7 @@ static enum slc_status make_folder(struct convert_bench *bench, struct slc_error
 {
     SLC_TRY(bench_temp_folder(bench->args->temp_dir, &bench->folder, err));
     bench->store = slc_path_join(bench->folder, "x.slc");
-    return bench->store != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
+    return slc_check_memory(bench->store != NULL, err, "for a path");
 }
 
 /* Scans and converts once, timed where it `counts`. */
@@ -214,9 +214,7 @@ record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err
         slc_error_clear(err);
         return SLC_OK;
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     for (unsigned n = 0; n < group.mode_end; n++) {
         all_modes += bench_samples_summary(&bench->cells[0][n].samples).median;
     }

@@ -266,12 +266,11 @@ static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceil
     for (unsigned p = 0; p < PHASES; p++) {
         const struct bench_times times = bench_samples_summary(&bench->phases[p]);
         const double share = sum_of(&bench->phases[p]) / total;
-        json_t *row;
 
         if (!has_phase(device, (enum phase)p)) {
             continue;
         }
-        row = json_object();
+        json_t *row = json_object();
         dense += p == PHASE_UPDATE || p == PHASE_FIT ? share : 0;
         (void)json_array_append_new(bench->phase_rows, row);
         if (bench->args->threads.count > 1) {
@@ -385,26 +384,22 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     const struct arguments *args = bench->args;
     struct session_options wanted = args->session;
     json_t *runs = json_array(), *rows = json_array();
-    enum slc_status status = SLC_OK;
 
     slc_json_set(record, "rows", rows);
     slc_json_set(record, "runs", runs);
-    for (unsigned t = 0; t < args->threads.count && status == SLC_OK; t++) {
+    for (unsigned t = 0; t < args->threads.count; t++) {
         json_t *run = json_object();
 
         (void)json_array_append_new(runs, run);
         close_all(bench);
         *bench = (struct cpd_bench){.args = args, .phase_rows = rows};
         wanted.threads = args->threads.number[t];
-        status = session_open(&bench->session, path, args->session.memory, err);
-        if (status == SLC_OK && t == 0) {
+        SLC_TRY(session_open(&bench->session, path, args->session.memory, err));
+        if (t == 0) {
             bench_set_tensor(record, &bench->session.store);
         }
-        if (status == SLC_OK) {
-            status = decompose(bench, &wanted, run, err);
-        }
+        SLC_TRY(decompose(bench, &wanted, run, err));
     }
-    SLC_TRY(status);
     finish_runs(record, runs);
     return SLC_OK;
 }

@@ -334,12 +334,8 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     slc_json_set(record, "ceilings", rows);
     slc_json_set(record, "peaks", peaks);
     slc_json_set(record, "rows", products);
-    if (status == SLC_OK) {
-        status = slc_gpu_create(&gpu, &device, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_THEN(status, slc_gpu_create(&gpu, &device, err));
+    SLC_TRY(status);
     device->ops->info(device, &info);
     device->ops->destroy(device);
     bench_set_device(record, &info);

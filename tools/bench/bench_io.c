@@ -87,15 +87,12 @@ static enum slc_status open_way(struct io_bench *bench,
     const struct arguments *args = bench->args;
     struct way *way = &bench->ways[bench->way_count];
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
 
     *way = (struct way){.kind = kind, .session = {.stream = NULL}};
     bench->way_count++;
-    status = session_open(&way->session, path, UINT64_MAX, err);
-    if (status == SLC_OK) {
-        status = bench_scan_start(&way->session, kind, (unsigned)args->threads,
-                                  (unsigned)args->slots, &refused);
-    }
+    enum slc_status status = session_open(&way->session, path, UINT64_MAX, err);
+    SLC_THEN(status, bench_scan_start(&way->session, kind, (unsigned)args->threads,
+                                      (unsigned)args->slots, &refused));
     if (status == SLC_ERR_UNSUPPORTED) {
         json_t *row = json_object();
 
@@ -116,8 +113,6 @@ static enum slc_status open_way(struct io_bench *bench,
 static enum slc_status
 open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_error *err)
 {
-    const struct slc_plan *plan;
-
     bench->ways[0] = (struct way){.kind = SLC_IO_AUTO, .session = {.stream = NULL}};
     bench->ways[1] = (struct way){.kind = SLC_IO_AUTO, .looks = true, .session = {.stream = NULL}};
     bench->way_count = RAW_WAYS;
@@ -131,7 +126,7 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
         return slc_fail(err, SLC_ERR_UNSUPPORTED, "--io %s is refused on this system",
                         bench->args->io);
     }
-    plan = &bench->ways[RAW_WAYS].session.plan;
+    const struct slc_plan *plan = &bench->ways[RAW_WAYS].session.plan;
     return bench_raw_open(slc_reader_path(bench->ways[RAW_WAYS].session.store.reader),
                           plan->slot_bytes, plan->slot_count, &bench->raw, err);
 }

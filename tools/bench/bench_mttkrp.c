@@ -328,17 +328,14 @@ static enum slc_status measure_group(struct mttkrp_bench *bench,
     const struct bench_mttkrp_wanted wanted = {args->isa, args->conflict, args->kernel,
                                                args->layouts};
     struct bench_mttkrp_group *group = &bench->group;
-    enum slc_status status;
 
     group->rank = rank;
     group->threads = threads > 0 ? (unsigned)threads : slc_team_default_workers();
     group->precision = precision;
     SLC_TRY(bench_mttkrp_variants(&wanted, &bench->session.store, group, err));
     bench->cells = slc_calloc(group->variant_count, sizeof *bench->cells);
-    if (bench->cells == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
-    }
-    status = bench_mttkrp_measure(&bench->session, group, bench->cells, err);
+    SLC_TRY(slc_check_memory(bench->cells != NULL, err, "for samples"));
+    enum slc_status status = bench_mttkrp_measure(&bench->session, group, bench->cells, err);
     for (unsigned v = 0; v < group->variant_count && status == SLC_OK; v++) {
         status = record_variant(bench, v, err);
     }

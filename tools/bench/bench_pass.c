@@ -173,15 +173,10 @@ measure_round(struct pass_bench *bench, unsigned mode, bool counts, struct slc_e
 {
     for (unsigned part = 0; part < PARTS; part++) {
         struct slc_stream_stats before, after;
-        uint64_t start_ns;
-        enum slc_status status;
 
         slc_stream_stats(bench->drive.stream, &before);
-        start_ns = slc_clock_ns();
-        status = run_part(bench, (enum part)part, mode, err);
-        if (status != SLC_OK) {
-            return status;
-        }
+        uint64_t start_ns = slc_clock_ns();
+        SLC_TRY(run_part(bench, (enum part)part, mode, err));
         if (counts) {
             bench_samples_add(&bench->samples[part], slc_seconds_since(start_ns));
             slc_stream_stats(bench->drive.stream, &after);

@@ -310,23 +310,16 @@ static enum slc_status measure_bound(struct roofline_bench *bench,
                                      struct slc_error *err)
 {
     char *path = slc_path_join(bench->folder, "bound.slc");
-    enum slc_status status;
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
-    status = bound_make(bound, which, path, err);
-    if (status == SLC_OK) {
-        status = session_open(&bench->session, path, bench->args->memory, err);
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
+    enum slc_status status = bound_make(bound, which, path, err);
+    SLC_THEN(status, session_open(&bench->session, path, bench->args->memory, err));
     if (status == SLC_OK) {
         slc_json_set(tensor, case_names[which], bench_tensor_to_json(&bench->session.store));
         status = measure_case(bench, which, err);
     }
     session_close(&bench->session);
-    if (status == SLC_OK) {
-        status = slc_folder_remove(slc_files_system(), path, err);
-    }
+    SLC_THEN(status, slc_folder_remove(slc_files_system(), path, err));
     slc_free(path);
     return status;
 }
@@ -413,18 +406,15 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     const struct arguments *args = bench->args;
     const struct slc_manifest *manifest = &bench->session.store.manifest;
     struct roofline_bound bound = {.nnz = 0};
-    unsigned order;
-    json_t *tensor;
-    enum slc_status status;
 
     SLC_TRY(session_open(&bench->session, bench->operands.text[which], args->memory, err));
     roofline_name_tensor(&bench->operands, which, bench->name, sizeof bench->name);
-    order = manifest->order;
-    tensor = bench_tensor_to_json(&bench->session.store);
+    unsigned order = manifest->order;
+    json_t *tensor = bench_tensor_to_json(&bench->session.store);
     (void)json_array_append_new(bench->tensors, tensor);
     slc_json_set_text(tensor, "name", bench->name);
     memset(bench->points, 0, ROOFLINE_CASES * sizeof *bench->points);
-    status = measure_case(bench, ROOFLINE_GIVEN, err);
+    enum slc_status status = measure_case(bench, ROOFLINE_GIVEN, err);
     if (bench->folder != NULL) {
         bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
                    args->memory);
@@ -436,10 +426,10 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
         }
     }
     session_close(&bench->session);
-    for (unsigned c = ROOFLINE_BEST; c < ROOFLINE_CASES && status == SLC_OK && bound.nnz > 0; c++) {
-        status = measure_bound(bench, &bound, (enum roofline_case)c, tensor, err);
-    }
     SLC_TRY(status);
+    for (unsigned c = ROOFLINE_BEST; c < ROOFLINE_CASES && bound.nnz > 0; c++) {
+        SLC_TRY(measure_bound(bench, &bound, (enum roofline_case)c, tensor, err));
+    }
     add_tensor_rows(bench, order, bound.nnz > 0);
     return SLC_OK;
 }
@@ -541,29 +531,20 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     enum slc_status status = choose_device(bench, record, err);
 
     (void)operand;
-    if (status == SLC_OK) {
-        status = check_all(bench, err);
-    }
+    SLC_THEN(status, check_all(bench, err));
     bench->points = slc_calloc(ROOFLINE_CASES, sizeof *bench->points);
-    if (status == SLC_OK && bench->points == NULL) {
-        status = slc_fail(err, SLC_ERR_MEMORY, "no memory for what is measured");
-    }
-    if (status == SLC_OK) {
-        status = measure_roofs(bench, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
+    SLC_TRY(slc_check_memory(bench->points != NULL, err, "for what is measured"));
+    SLC_TRY(measure_roofs(bench, err));
     slc_json_set_text(record, "instruction_set", bench->roofs.instruction_set);
     slc_json_set_text(record, "precision", args->precision);
     slc_json_set(record, "tensors", bench->tensors = json_array());
     slc_json_set(record, "rows", bench->rows = json_array());
     slc_json_set(record, "bounds", bench->bounds = json_array());
     slc_json_set(record, "left_out", bench->left_out = json_array());
-    for (unsigned i = 0; i < bench->operands.count && status == SLC_OK; i++) {
-        status = measure_tensor(bench, i, err);
+    for (unsigned i = 0; i < bench->operands.count; i++) {
+        SLC_TRY(measure_tensor(bench, i, err));
     }
-    SLC_TRY(status);
     SLC_TRY(bench_roofs_raise(&bench->roofs, err));
     bench_roofs_to_json(&bench->roofs, record);
     set_roofs(bench, bench->rows);

@@ -70,7 +70,6 @@ static enum slc_status measure_row(const struct arguments *args,
     struct slc_placement placement;
     enum slc_pin pin = SLC_PIN_AUTO;
     enum slc_status status = SLC_OK;
-    json_t *row;
 
     if (traffic.set_bytes == 0) {
         return SLC_OK;
@@ -78,7 +77,7 @@ static enum slc_status measure_row(const struct arguments *args,
     (void)slc_pin_parse(args->pin, &pin); /* one of the choices */
     slc_placement_choose(&placement, pin, threads);
     slc_placement_enter(&placement);
-    row = bench_add_row(rows);
+    json_t *row = bench_add_row(rows);
     slc_json_set_text(row, "level", bench_level_name(level));
     slc_json_set_count(row, "set_bytes", traffic.set_bytes);
     slc_json_set_count(row, "threads", threads);

@@ -111,8 +111,6 @@ static enum slc_status ttm_loop_create(
     const uint64_t list_bytes = info->nnz * (sizeof(double) + 2 * sizeof(uint32_t));
     struct listing listing = {loop, mode->options.mode};
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = list_tile, .context = &listing}}};
-    enum slc_status status;
-    uint64_t *base;
 
     *loop = (struct ttm_loop){.threads = mode->options.threads,
                               .nnz = info->nnz,
@@ -124,15 +122,11 @@ static enum slc_status ttm_loop_create(
     if (!*fits) {
         return SLC_OK;
     }
-    status = slc_buffer_create(&loop->list, list_bytes, SLC_PAGES_HUGE, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&loop->base, (loop->tiles + 1) * sizeof(uint64_t),
-                                   SLC_PAGES_SMALL, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_stream_pass(mode->stream, &pass, err);
-    }
-    base = loop->base.data;
+    enum slc_status status = slc_buffer_create(&loop->list, list_bytes, SLC_PAGES_HUGE, err);
+    SLC_THEN(status, slc_buffer_create(&loop->base, (loop->tiles + 1) * sizeof(uint64_t),
+                                       SLC_PAGES_SMALL, err));
+    SLC_THEN(status, slc_stream_pass(mode->stream, &pass, err));
+    uint64_t *base = loop->base.data;
     for (uint64_t t = 0; t < loop->tiles && status == SLC_OK; t++) {
         base[t + 1] += base[t];
         loop->fibers = base[t + 1];
@@ -271,12 +265,11 @@ static void add_rows(struct ttm_bench *bench)
 
     for (unsigned k = KERNEL_FIBER; k < KERNELS; k++) {
         const struct bench_times times = bench_samples_summary(&bench->samples[k]);
-        json_t *row;
 
         if (times.samples == 0) {
             continue;
         }
-        row = bench_add_row(bench->rows);
+        json_t *row = bench_add_row(bench->rows);
         slc_json_set_count(row, "mode", bench->mode.options.mode + 1);
         slc_json_set_count(row, "rank", cols);
         slc_json_set_text(row, "kernel", kernel_names[k]);
@@ -325,12 +318,8 @@ static enum slc_status measure_mode(struct ttm_bench *bench, unsigned n, struct 
 
     for (unsigned r = 0; r < args->ranks.count && status == SLC_OK; r++) {
         status = ttm_mode_start(&bench->mode, (uint32_t)args->ranks.number[r], err);
-        if (status == SLC_OK) {
-            status = make_loop(bench, err);
-        }
-        if (status == SLC_OK) {
-            status = measure_rank(bench, err);
-        }
+        SLC_THEN(status, make_loop(bench, err));
+        SLC_THEN(status, measure_rank(bench, err));
         if (status == SLC_OK) {
             add_rows(bench);
         }

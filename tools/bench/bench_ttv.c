@@ -253,12 +253,12 @@ static enum slc_status set_form(struct ttv_bench *bench,
     const uint64_t moved = ttv_job_moved_bytes(&bench->job, kernel);
     const double rate = (double)moved / seconds;
     double ceiling = 0;
-    enum slc_status status;
 
     if (form == NULL) {
         return SLC_OK;
     }
-    status = bench_ceiling(&bench->ceilings, BENCH_READ, moved, 0, threads, &ceiling, err);
+    enum slc_status status =
+        bench_ceiling(&bench->ceilings, BENCH_READ, moved, 0, threads, &ceiling, err);
     slc_json_set_count(row, "blocks", form->block_count);
     slc_json_set_count(row, "index_bytes", form->index_bytes);
     slc_json_set_count(row, "value_bytes", slc_value_bytes(form->value_type));
@@ -322,9 +322,7 @@ static enum slc_status measure_mode(struct ttv_bench *bench, struct slc_error *e
         const unsigned threads = thread_count(bench->args, t);
 
         status = start_tiles(bench, threads, err);
-        if (status == SLC_OK) {
-            status = measure_rounds(bench, threads, err);
-        }
+        SLC_THEN(status, measure_rounds(bench, threads, err));
         slc_session_stop(&bench->session);
         for (enum ttv_kernel k = 0; k < TTV_KERNELS && status == SLC_OK; k++) {
             if (bench->job.has[k]) {
@@ -340,12 +338,11 @@ static void set_totals(const struct ttv_bench *bench, json_t *totals)
     for (unsigned t = 0; t < bench->args->threads.count; t++) {
         for (enum ttv_kernel k = 0; k < TTV_KERNELS; k++) {
             const struct total *total = &bench->totals[t][k];
-            json_t *row;
 
             if (total->modes == 0) {
                 continue;
             }
-            row = bench_add_row(totals);
+            json_t *row = bench_add_row(totals);
             slc_json_set_count(row, "threads", thread_count(bench->args, t));
             slc_json_set_text(row, "kernel", ttv_kernel_name(k));
             slc_json_set_count(row, "modes", total->modes);
@@ -400,9 +397,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     if (status == SLC_OK && bench->cells == NULL) {
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
     }
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     bench_set_tensor(record, &bench->session.store);
     choose_kernels(bench);
     for (unsigned n = 0; n < bench->tensor.order && status == SLC_OK; n++) {
@@ -415,9 +410,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
             console_note("mode %u: %.3g fibers with the empty ones do not fit the budget", n + 1,
                          bench->job.fibers.dense_count);
         }
-        if (status == SLC_OK) {
-            status = measure_mode(bench, err);
-        }
+        SLC_THEN(status, measure_mode(bench, err));
         ttv_job_destroy(&bench->job);
     }
     set_totals(bench, totals);

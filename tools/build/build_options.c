@@ -78,12 +78,10 @@ enum slc_status build_labels(const struct option_strings *labels,
                              struct slc_name_maps *names,
                              struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned i = 0; i < labels->count && status == SLC_OK; i++) {
-        status = slc_name_maps_add(names, NULL, labels->text[i], err);
+    for (unsigned i = 0; i < labels->count; i++) {
+        SLC_TRY(slc_name_maps_add(names, NULL, labels->text[i], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 unsigned build_threads(const struct build_options *options)
@@ -214,12 +212,10 @@ enum slc_status reshape_transforms(const struct option_strings *given,
                                    struct slc_transforms *transforms,
                                    struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned i = 0; i < given->count && status == SLC_OK; i++) {
-        status = slc_transforms_add(transforms, given->text[i], err);
+    for (unsigned i = 0; i < given->count; i++) {
+        SLC_TRY(slc_transforms_add(transforms, given->text[i], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status fill_options(const struct build_options *build,

@@ -199,7 +199,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_name_maps names = {.files = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
-    enum slc_status status;
     int code;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -209,7 +208,8 @@ static int run(const struct command *command, int argc, char **argv)
     append.input = operands.text[1];
     append.values = operands.count == 3 ? operands.text[2] : NULL;
     append.names = args.labels.count > 0 ? &names : NULL;
-    status = build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err);
+    enum slc_status status =
+        build_start(&args.build, args.forecast.dry_run ? "-" : append.output, &err);
     SLC_THEN(status, fill_options(&args, &append, &err));
     SLC_THEN(status, build_labels(&args.labels, &names, &err));
     SLC_THEN(status, perform(&args, &append, &err));

@@ -192,7 +192,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct operands operands;
     struct format_text bytes;
     struct format_text count;
-    enum slc_status status;
     int code;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -215,7 +214,7 @@ static int run(const struct command *command, int argc, char **argv)
     verify.leftover = args.quiet ? NULL : print_leftover;
     verify.context = &operands;
     verify.progress = progress_phase;
-    status = slc_verify_store(operands.text[0], &verify, &report, &err);
+    enum slc_status status = slc_verify_store(operands.text[0], &verify, &report, &err);
     console_settle();
     if (status != SLC_OK) {
         code = console_error(&err);

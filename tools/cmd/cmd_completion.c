@@ -305,10 +305,9 @@ static void completion_print_fish(const struct command *const *commands)
 static void print_zsh_value(const struct option *option)
 {
     struct offer offer;
-    const char *paths;
 
     offer_of(option, &offer);
-    paths = offer.files ? "_files" : offer.folders ? "_files -/" : "";
+    const char *paths = offer.files ? "_files" : offer.folders ? "_files -/" : "";
     putchar(':');
     completion_print_help(option->value, SPECIAL, QUOTE);
     putchar(':');

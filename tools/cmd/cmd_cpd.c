@@ -95,12 +95,11 @@ static const struct option options[] = {
 static enum slc_status parse_holdout(const char *text, double *part, struct slc_error *err)
 {
     char *end;
-    double number;
 
     if (text == NULL) {
         return SLC_OK;
     }
-    number = strtod(text, &end);
+    double number = strtod(text, &end);
     if (end != text && *end == '%') {
         number /= 100.0;
         end++;
@@ -321,7 +320,6 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
 {
     struct slc_stream_stats stats;
     uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
 
     slc_stream_stats(cpd->session.stream, &stats);
     struct run_record record = {
@@ -341,16 +339,16 @@ static enum slc_status write_results(struct cpd *cpd, struct slc_error *err)
         .argv = cpd->argv,
         .values = &cpd->args,
         .estimate = compared_estimate(cpd)};
-    status = cpd_output_write(&cpd->output, &record, cpd->log, err);
+    enum slc_status status = cpd_output_write(&cpd->output, &record, cpd->log, err);
     json_decref(record.estimate);
     if (!cpd->args.nowrite) {
         cpd->write_seconds = slc_seconds_since(start_ns);
     }
-    if (status == SLC_OK && stop_code(cpd->result.reason) == 0 && cpd->sweep != NULL) {
-        status = tell_sweep(cpd, err);
+    SLC_TRY(status);
+    if (stop_code(cpd->result.reason) == 0 && cpd->sweep != NULL) {
+        SLC_TRY(tell_sweep(cpd, err));
     }
     /* What went into it is in the results now, if the run is through. */
-    SLC_TRY(status);
     if (stop_code(cpd->result.reason) == 0) {
         SLC_TRY(cpd_checkpoint_remove(&cpd->checkpoint, err));
     }
@@ -415,12 +413,11 @@ static enum slc_status dry_run(struct cpd *cpd, struct slc_error *err)
 int cpd_run_one(struct cpd *cpd, const struct operands *operands)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    enum slc_status status;
     int code;
 
     cpd->iterations = json_array();
     cpd_estimate_start(&cpd->estimate);
-    status = prepare(cpd, operands, &err);
+    enum slc_status status = prepare(cpd, operands, &err);
     if (status == SLC_OK && !cpd->args.dry_run) {
         status = slc_cp_als(&cpd->session.store, cpd->session.stream, cpd->session.backend,
                             &cpd->session.plan, &cpd->als, &cpd->result, &err);
@@ -482,7 +479,6 @@ static int run(const struct command *command, int argc, char **argv)
                       .session = {.stream = NULL},
                       .write_seconds = -1};
     struct slc_error err = SLC_ERROR_INIT;
-    enum slc_status status;
     struct operands operands;
     int code;
 
@@ -496,7 +492,7 @@ static int run(const struct command *command, int argc, char **argv)
     cpd.start_ns = slc_clock_ns();
     cpd.args.session.plan_only = cpd.args.dry_run;
     cpd.args.rank = cpd.args.ranks.number[0];
-    status = parse_holdout(cpd.args.holdout, &cpd.args.session.holdout, &err);
+    enum slc_status status = parse_holdout(cpd.args.holdout, &cpd.args.session.holdout, &err);
     SLC_THEN(status, signals_start(NULL, NULL, &err));
     SLC_THEN(status, log_json_open(cpd.args.log_json, &cpd.log, &err));
     if (status != SLC_OK) {

@@ -108,7 +108,7 @@ static enum slc_status choose_form(const struct arguments *args,
                                    struct slc_error *err)
 {
     const bool by_name = strcmp(args->format, "auto") == 0;
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     SLC_TRY(by_name && !run ? check_promise(output, err) : SLC_OK);
     status =
@@ -156,13 +156,10 @@ static enum slc_status forecast_model(const struct model_job *job,
                                       struct slc_error *err)
 {
     const bool text = job->asked.form != SLC_MODEL_MATLAB;
-    char *first;
 
     SLC_TRY(slc_export_run_judge(&job->asked, found, err));
-    first = slc_run_folder_factor(job->asked.run, 0);
-    if (first == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    char *first = slc_run_folder_factor(job->asked.run, 0);
+    SLC_TRY(slc_check_memory(first != NULL, err, "for a path"));
     *forecast = (struct forecast){.command = "export",
                                   .brief = brief,
                                   .budget_bytes = job->args->memory,
@@ -382,9 +379,7 @@ static enum slc_status is_sweep(const char *folder, bool *found, struct slc_erro
     char *path = slc_path_join(folder, "sweep.json");
     struct slc_file_stat stat;
 
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     *found = files->stat_path(files->self, path, &stat) >= 0;
     slc_free(path);
     return SLC_OK;
@@ -396,7 +391,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_error err = SLC_ERROR_INIT;
     const struct slc_export_form *form;
     struct operands operands;
-    enum slc_status status;
     bool is_run;
     int code;
 
@@ -405,7 +399,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
-    status = slc_run_folder_find(operands.text[0], &is_run, &err);
+    enum slc_status status = slc_run_folder_find(operands.text[0], &is_run, &err);
     if (status == SLC_OK && !is_run) {
         status = is_sweep(operands.text[0], &is_run, &err);
     }

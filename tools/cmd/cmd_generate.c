@@ -218,7 +218,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_generate_report report = {.entries = 0};
     const struct job job = {.generate = &generate, .brief = true};
     struct forecast_ahead ahead = {.known = false};
-    bool to_stdout;
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     int code;
@@ -242,7 +241,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_settle();
     /* With the tensor on standard output there is no room for a report there. */
-    to_stdout = strcmp(generate.output, "-") == 0;
+    bool to_stdout = strcmp(generate.output, "-") == 0;
     if (!args.build.quiet && !to_stdout) {
         print_report(&generate, &report);
     }

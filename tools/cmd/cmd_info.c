@@ -163,12 +163,10 @@ static enum slc_status find_range(const struct slc_store *store,
 static enum slc_status
 find_ranges(const struct slc_store *store, struct used_range *ranges, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
-
-    for (unsigned n = 0; n < store->manifest.order && status == SLC_OK; n++) {
-        status = find_range(store, n, &ranges[n], err);
+    for (unsigned n = 0; n < store->manifest.order; n++) {
+        SLC_TRY(find_range(store, n, &ranges[n], err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Looks into a further layout, and counts its partitions. */
@@ -328,7 +326,6 @@ static int print_json(const struct slc_store *store, const struct findings *find
     const struct slc_manifest *manifest = &store->manifest;
     const struct slc_layout_info *info = slc_reader_info(store->reader);
     json_t *layouts = json_array();
-    json_t *object;
     struct slc_error err = SLC_ERROR_INIT;
 
     for (unsigned i = 0; i < manifest->layout_count; i++) {
@@ -336,7 +333,7 @@ static int print_json(const struct slc_store *store, const struct findings *find
                                     layout_to_json(manifest, &manifest->layouts[i],
                                                    &findings->layouts[i], &findings->files[i]));
     }
-    object = json_pack(
+    json_t *object = json_pack(
         "{s:s, s:o, s:I, s:o, s:I, s:f, s:s, s:f, s:f, s:o, s:I, s:f, s:f, s:I, s:I, s:I, s:o, "
         "s:o, s:o, s:o}",
         "schema", "sluice-info-1", "path", slc_json_string(store->path), "order",

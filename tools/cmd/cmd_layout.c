@@ -177,14 +177,10 @@ struct layout_expected {
 static enum slc_status print_list(const char *store, struct slc_error *err)
 {
     struct slc_manifest *manifest = slc_malloc(sizeof *manifest);
-    enum slc_status status;
-    double nnz;
 
-    if (manifest == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the manifest");
-    }
-    status = slc_manifest_read(slc_files_or_system(NULL), store, manifest, err);
-    nnz = status == SLC_OK && manifest->nnz > 0 ? (double)manifest->nnz : 1;
+    SLC_TRY(slc_check_memory(manifest != NULL, err, "for the manifest"));
+    enum slc_status status = slc_manifest_read(slc_files_or_system(NULL), store, manifest, err);
+    double nnz = status == SLC_OK && manifest->nnz > 0 ? (double)manifest->nnz : 1;
     for (unsigned i = 0; status == SLC_OK && i < manifest->layout_count; i++) {
         const struct slc_store_layout *layout = &manifest->layouts[i];
         struct format_text size;
@@ -529,19 +525,18 @@ static enum slc_status change(struct slc_relayout *layouts,
 {
     const unsigned order = layouts->store.manifest.order;
     struct layout_wish wish = {.add = {0}};
-    enum slc_status status = parse_wish(args, order, &wish, err);
 
-    for (unsigned i = 0; i < LAYOUT_KINDS * order && status == SLC_OK; i++) {
+    SLC_TRY(parse_wish(args, order, &wish, err));
+    for (unsigned i = 0; i < LAYOUT_KINDS * order; i++) {
         if ((wish.drop[i / order] >> i % order & 1) != 0) {
-            status = drop_layout(layouts, args, kinds[i / order], i % order, err);
+            SLC_TRY(drop_layout(layouts, args, kinds[i / order], i % order, err));
         }
     }
-    for (unsigned i = 0; i < LAYOUT_KINDS * order && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < LAYOUT_KINDS * order; i++) {
         if ((wish.add[i / order] >> (i % order) & 1) != 0) {
-            status = add_layout(layouts, args, expected, kinds[i / order], i % order, err);
+            SLC_TRY(add_layout(layouts, args, expected, kinds[i / order], i % order, err));
         }
     }
-    SLC_TRY(status);
     if ((args->stripe != NULL || args->gather)) {
         SLC_TRY(move_layouts(layouts, args, &wish, err));
     }
@@ -585,7 +580,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.sorted = NULL};
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
-    enum slc_status status;
     int code = 0;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -593,7 +587,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
-    status = signals_start(NULL, NULL, &err);
+    enum slc_status status = signals_start(NULL, NULL, &err);
     SLC_THEN(status, args.sorted == NULL && args.fiber == NULL && args.drop == NULL &&
                              args.stripe == NULL && args.of == NULL && !args.gather
                          ? print_list(operands.text[0], &err)

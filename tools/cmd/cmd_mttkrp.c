@@ -66,9 +66,7 @@ static enum slc_status find_rank(const struct slc_manifest *manifest,
 {
     unsigned shortest = mode == 0 ? 1 : 0;
     char name[32];
-    char *path;
     uint64_t rows;
-    enum slc_status status;
 
     if (manifest->order == 1) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -80,11 +78,10 @@ static enum slc_status find_rank(const struct slc_manifest *manifest,
         }
     }
     (void)snprintf(name, sizeof name, "mode-%u.npy", shortest + 1);
-    path = slc_path_join(folder, name);
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
-    status = slc_npy_shape(slc_files_system(), path, manifest->dims[shortest], &rows, rank, err);
+    char *path = slc_path_join(folder, name);
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
+    enum slc_status status =
+        slc_npy_shape(slc_files_system(), path, manifest->dims[shortest], &rows, rank, err);
     slc_free(path);
     return status;
 }
@@ -207,13 +204,12 @@ dry_run(struct slc_session *session, const struct arguments *args, struct slc_er
 {
     struct estimate estimate;
     bool estimated;
-    enum slc_status status;
 
     print_plan(session);
     if (args->no_probe) {
         return SLC_OK;
     }
-    status = probe_run(session, 1, args->probe_seconds, &estimated, &estimate, err);
+    enum slc_status status = probe_run(session, 1, args->probe_seconds, &estimated, &estimate, err);
     if (estimated) {
         estimate_print(&estimate);
     }
@@ -225,12 +221,10 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.mode = 0};
     struct slc_session session = {.stream = NULL};
     struct slc_error err = SLC_ERROR_INIT;
-    enum slc_status status;
     struct operands operands;
     uint64_t start_ns = slc_clock_ns();
     struct slc_session_pass outcome = {.mode = 0};
     uint32_t rank = 0;
-    unsigned mode;
     int code = 0;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -239,8 +233,8 @@ static int run(const struct command *command, int argc, char **argv)
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
     progress_start(args.progress, args.quiet);
     args.session.plan_only = args.dry_run;
-    mode = (unsigned)args.mode - 1;
-    status = signals_start(NULL, NULL, &err);
+    unsigned mode = (unsigned)args.mode - 1;
+    enum slc_status status = signals_start(NULL, NULL, &err);
     SLC_THEN(status, slc_check_outside_stores(slc_files_system(), args.output, &err));
     SLC_THEN(status, slc_check_own_form(NULL, args.output, "\x93NUMPY", "a .npy file", &err));
     SLC_THEN(status, session_open(&session, operands.text[0], args.session.memory, &err));

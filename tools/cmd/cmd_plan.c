@@ -103,17 +103,15 @@ static enum slc_status plan_ttm(const struct slc_store *store,
                                              .memory_bytes = options->memory};
     struct slc_error refused = SLC_ERROR_INIT;
     struct slc_reader *reader = NULL;
-    struct slc_layouts layouts;
     struct slc_ttm_division share;
     struct slc_plan plan;
-    enum slc_status status;
 
     SLC_TRY(slc_store_open_fibers(store, mode, options->memory, &reader, err));
     product->ttm_needs_layout =
         reader == NULL && slc_fiber_order_check(store, mode, NULL) != SLC_OK;
     product->ttm_sorts = reader == NULL && !product->ttm_needs_layout;
-    layouts = slc_layouts_one(reader != NULL ? reader : store->reader);
-    status = slc_ttm_plan(&layouts, &request, &plan, &share, &refused);
+    struct slc_layouts layouts = slc_layouts_one(reader != NULL ? reader : store->reader);
+    enum slc_status status = slc_ttm_plan(&layouts, &request, &plan, &share, &refused);
     if (device != NULL) {
         product->ttv_device_bytes = device_least(device, layouts.reader[0], mode, 1);
         product->ttm_device_bytes = device_least(device, layouts.reader[0], mode, columns);
@@ -332,7 +330,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct arguments args = {.rank = 0};
     struct slc_session session = {.stream = NULL};
     struct slc_error err = SLC_ERROR_INIT;
-    enum slc_status status;
     struct device_shares shares[SLC_MAX_ORDER];
     struct plan_product products[SLC_MAX_ORDER] = {{.fibers = 0}};
     struct operands operands;
@@ -346,7 +343,7 @@ static int run(const struct command *command, int argc, char **argv)
     }
     console_start(CONSOLE_NORMAL);
     args.session.plan_only = true;
-    status = session_open(&session, operands.text[0], args.session.memory, &err);
+    enum slc_status status = session_open(&session, operands.text[0], args.session.memory, &err);
     if (status == SLC_OK && args.mode > session.store.manifest.order) {
         status = slc_fail(&err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes",
                           (unsigned)args.mode, session.store.manifest.order);

@@ -349,8 +349,6 @@ static void print_summary(const struct prediction *prediction)
 static enum slc_status
 predict(struct prediction *prediction, const struct operands *operands, struct slc_error *err)
 {
-    bool to_file;
-
     SLC_TRY(fill_options(prediction, operands, err));
     SLC_TRY(cleanup_watch(prediction->args.dry_run ? "-" : prediction->options.output, err));
     SLC_TRY(read_model(prediction, operands->text[0], err));
@@ -363,8 +361,8 @@ predict(struct prediction *prediction, const struct operands *operands, struct s
     } else {
         print_summary(prediction);
     }
-    to_file = prediction->options.form != SLC_PREDICT_NONE &&
-              strcmp(prediction->options.output, "-") != 0;
+    bool to_file = prediction->options.form != SLC_PREDICT_NONE &&
+                   strcmp(prediction->options.output, "-") != 0;
     forecast_compare(&prediction->ahead,
                      prediction->args.quiet || prediction->args.json ||
                          (!to_file && prediction->options.form != SLC_PREDICT_NONE),

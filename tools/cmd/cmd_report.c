@@ -39,7 +39,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_error err = SLC_ERROR_INIT;
     struct operands operands;
     struct format_text text;
-    enum slc_status status;
     uint64_t bytes = 0;
     int code = 0;
 
@@ -47,7 +46,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     }
     console_start(args.quiet ? CONSOLE_QUIET : CONSOLE_NORMAL);
-    status = cleanup_watch(args.output, &err);
+    enum slc_status status = cleanup_watch(args.output, &err);
     if (status == SLC_OK) {
         const struct slc_report_options report = {.folder = operands.text[0],
                                                   .output = args.output,

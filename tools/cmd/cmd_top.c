@@ -83,11 +83,10 @@ print_mode(struct told *told, uint32_t component, unsigned i, struct slc_error *
 static enum slc_status print_text(struct told *told, struct slc_error *err)
 {
     struct slc_top *top = told->top;
-    enum slc_status status = SLC_OK;
 
     printf("%s: rank %" PRIu32 ", %u modes, the strongest by %s\n", told->folder, top->run.rank,
            top->run.order, strcmp(told->args->by, "value") == 0 ? "value" : "absolute value");
-    for (uint32_t c = 0; c < top->component_count && status == SLC_OK; c++) {
+    for (uint32_t c = 0; c < top->component_count; c++) {
         const uint32_t component = top->components[c];
 
         if (top->run.weighted) {
@@ -96,11 +95,11 @@ static enum slc_status print_text(struct told *told, struct slc_error *err)
         } else {
             printf("\nComponent %" PRIu32 "\n", component + 1);
         }
-        for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
-            status = print_mode(told, c, i, err);
+        for (unsigned i = 0; i < top->mode_count; i++) {
+            SLC_TRY(print_mode(told, c, i, err));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /*
@@ -171,15 +170,14 @@ print_component_json(struct told *told, uint32_t component, struct slc_error *er
 {
     struct slc_top *top = told->top;
     const uint32_t number = top->components[component];
-    enum slc_status status = print_open(
-        json_pack("{s:i, s:f}", "component", (int)number + 1, "weight", top->run.lambda[number]),
-        "modes", err);
 
-    for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
+    SLC_TRY(print_open(
+        json_pack("{s:i, s:f}", "component", (int)number + 1, "weight", top->run.lambda[number]),
+        "modes", err));
+    for (unsigned i = 0; i < top->mode_count; i++) {
         printf(i > 0 ? ",\n" : "\n");
-        status = print_mode_json(told, component, i, err);
+        SLC_TRY(print_mode_json(told, component, i, err));
     }
-    SLC_TRY(status);
     printf("]}");
     return SLC_OK;
 }
@@ -189,17 +187,15 @@ static enum slc_status print_json(struct told *told, struct slc_error *err)
     struct slc_top *top = told->top;
     json_t *object =
         json_pack("{s:s, s:o}", "schema", "sluice-top-1", "run", slc_json_string(told->folder));
-    enum slc_status status;
 
     slc_json_set_text(object, "store", top->run.recorded ? top->run.record.store : NULL);
     slc_json_set(object, "rank", json_integer(top->run.rank));
     slc_json_set_text(object, "by", told->args->by);
-    status = print_open(object, "components", err);
-    for (uint32_t c = 0; c < top->component_count && status == SLC_OK; c++) {
+    SLC_TRY(print_open(object, "components", err));
+    for (uint32_t c = 0; c < top->component_count; c++) {
         printf(c > 0 ? ",\n" : "\n");
-        status = print_component_json(told, c, err);
+        SLC_TRY(print_component_json(told, c, err));
     }
-    SLC_TRY(status);
     printf("]}\n");
     return SLC_OK;
 }
@@ -218,12 +214,11 @@ static enum slc_status print_top(struct told *told, struct slc_error *err)
                                            .by_signed = strcmp(args->by, "value") == 0,
                                            .store = args->store,
                                            .memory_bytes = args->memory};
-    enum slc_status status;
 
     for (unsigned i = 0; i < args->components.count; i++) {
         components[i] = (uint32_t)args->components.number[i] - 1;
     }
-    status = slc_top_find(&wanted, &told->top, err);
+    enum slc_status status = slc_top_find(&wanted, &told->top, err);
     SLC_THEN(status, args->json ? print_json(told, err) : print_text(told, err));
     slc_top_destroy(told->top);
     return status;

@@ -262,20 +262,19 @@ static enum slc_status find_columns(struct ttm_product *product, struct slc_erro
 {
     const struct slc_manifest *manifest = &product->store.manifest;
     uint64_t rows;
-    enum slc_status status;
 
     if (product->mode >= manifest->order) {
         return slc_fail(err, SLC_ERR_USAGE, "--mode %u: the tensor has %u modes", product->mode + 1,
                         manifest->order);
     }
-    status = slc_npy_shape(slc_files_system(), product->args->matrix, manifest->dims[product->mode],
-                           &rows, &product->cols, err);
-    if (status == SLC_OK && product->cols > SLC_MAX_RANK) {
-        status = slc_fail(err, SLC_ERR_INPUT, "%" PRIu32 " columns; at most %d are possible",
-                          product->cols, SLC_MAX_RANK);
-        slc_error_locate_file(err, product->args->matrix);
+    SLC_TRY(slc_npy_shape(slc_files_system(), product->args->matrix, manifest->dims[product->mode],
+                          &rows, &product->cols, err));
+    if (product->cols > SLC_MAX_RANK) {
+        return slc_fail_file(err, SLC_ERR_INPUT, product->args->matrix,
+                             "%" PRIu32 " columns; at most %d are possible", product->cols,
+                             SLC_MAX_RANK);
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status open_order(struct ttm_product *product, struct slc_error *err)
@@ -335,16 +334,14 @@ static enum slc_status multiply(struct ttm_product *product, struct slc_error *e
                                          .nnz = product->store.manifest.nnz,
                                          .bytes = product->run.plan.iteration_bytes,
                                          .operation = "TTM"};
-    uint64_t start_ns;
-    enum slc_status status;
 
     SLC_TRY(slc_npy_read(slc_files_system(), product->args->matrix,
                          product->run.plan.request.precision, store->manifest.dims[product->mode],
                          product->cols, &product->run.matrix, err));
     SLC_TRY(slc_ttm_session_relabel(&product->run, err));
-    start_ns = slc_clock_ns();
+    uint64_t start_ns = slc_clock_ns();
     progress_shape(&shape);
-    status = slc_ttm_session_multiply(&product->run, err);
+    enum slc_status status = slc_ttm_session_multiply(&product->run, err);
     product->multiply_seconds = slc_seconds_since(start_ns);
     console_settle();
     return status;
@@ -383,11 +380,10 @@ judge_ahead(const void *context, struct forecast *forecast, struct slc_error *er
     const struct ttm_product *product = context;
     const struct slc_plan *plan = &product->run.plan;
     struct forecast_product expected = expected_of(product);
-    enum slc_status status;
 
     expected.reader = product->run.order.reader;
     expected.brief = true;
-    status = forecast_product_judge(&expected, forecast, err);
+    enum slc_status status = forecast_product_judge(&expected, forecast, err);
     forecast->memory_bytes =
         estimate_memory(plan) - plan->output_bytes +
         slc_min_u64(plan->output_bytes, rows_bytes(product, expected.written_bytes));
@@ -441,8 +437,6 @@ static enum slc_status plan_only(struct ttm_product *product, struct slc_error *
 static enum slc_status
 compute(struct ttm_product *product, const char *store, struct slc_error *err)
 {
-    enum slc_status status;
-
     SLC_TRY(signals_start(NULL, NULL, err));
     SLC_TRY(slc_check_outside_stores(slc_files_system(), product->folder, err));
     SLC_TRY(slc_store_open_within(slc_files_system(), store,
@@ -451,7 +445,7 @@ compute(struct ttm_product *product, const char *store, struct slc_error *err)
                                   &product->store, err));
     SLC_TRY(find_columns(product, err));
     SLC_TRY(set_request(product, err));
-    status = product_gpu_choose(&product->args->session, &product->run.choice, err);
+    enum slc_status status = product_gpu_choose(&product->args->session, &product->run.choice, err);
     product->run.refused = product->run.choice.refused;
     SLC_TRY(status);
     /* Over the store's own layout, so that nothing is sorted for a product that does not fit. */
@@ -482,7 +476,6 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_error err = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
     struct operands operands;
-    enum slc_status status;
     int code = 0;
 
     if (!command_begin(command, argc, argv, &args, &operands, &code)) {
@@ -492,7 +485,7 @@ static int run(const struct command *command, int argc, char **argv)
     progress_start(args.progress, args.quiet);
     product.mode = (unsigned)args.mode - 1;
     product.folder = operands.text[1];
-    status = compute(&product, operands.text[0], &err);
+    enum slc_status status = compute(&product, operands.text[0], &err);
     product.total_seconds = slc_seconds_since(start_ns);
     SLC_THEN(status, print_result(&product, &err));
     if (status != SLC_OK) {

@@ -311,12 +311,11 @@ static enum slc_status print_json(const struct product *product, struct slc_erro
     uint32_t modes = 0;
     struct format_text name;
     struct fault_text why;
-    json_t *record;
 
     for (unsigned k = 0; k < product->contract.vector_count; k++) {
         modes |= UINT32_C(1) << product->contract.vectors[k].mode;
     }
-    record = json_pack(
+    json_t *record = json_pack(
         "{s:s, s:b, s:o, s:I, s:s, s:I, s:I, s:i, s:I, s:I, s:I}", "schema", "sluice-ttv-1",
         "dry_run", (int)dry_run, "modes", slc_json_modes(modes), "nnz", (json_int_t)report->nnz,
         "layout", session_layout_name(&name, report->layout, report->layout_mode), "blocks",
@@ -442,13 +441,12 @@ static int run(const struct command *command, int argc, char **argv)
     struct slc_error err = SLC_ERROR_INIT;
     const uint64_t start_ns = slc_clock_ns();
     struct operands operands;
-    enum slc_status status;
     int code = 0;
 
     if (!command_begin(command, argc, argv, &product.args, &operands, &code)) {
         return code;
     }
-    status = multiply(&product, &operands, &err);
+    enum slc_status status = multiply(&product, &operands, &err);
     if (status == SLC_OK) {
         product.seconds = slc_seconds_since(start_ns);
         console_settle();

@@ -122,8 +122,7 @@ static enum slc_status take_record(const char *folder,
     void *text = NULL;
     uint64_t bytes = 0;
     json_t *record = NULL;
-    const char *reason, *finished;
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     *there = false;
     (void)snprintf(path, sizeof path, "%.4000s/run.json", folder);
@@ -142,14 +141,13 @@ static enum slc_status take_record(const char *folder,
         slc_error_locate_file(err, path);
         return status;
     }
-    reason = json_string_value(json_object_get(record, "reason"));
+    const char *reason = json_string_value(json_object_get(record, "reason"));
     if (reason == NULL) {
         json_decref(record);
-        status = slc_fail(err, SLC_ERR_INPUT, "no record of a run of cpd: it tells no reason");
-        slc_error_locate_file(err, path);
-        return status;
+        return slc_fail_file(err, SLC_ERR_INPUT, path,
+                             "no record of a run of cpd: it tells no reason");
     }
-    finished = json_string_value(json_object_get(record, "finished"));
+    const char *finished = json_string_value(json_object_get(record, "finished"));
     if (finished != NULL && strcmp(finished, written) < 0) {
         json_decref(record); /* of a run before the one that is looked at */
         return SLC_OK;
@@ -218,11 +216,10 @@ static enum slc_status watch_folder_look(const char *path,
     if (status == SLC_OK && recorded) {
         *news = RUN_NEWS_END;
     } else if (status == SLC_OK && !saved && pid == 0 && !folder->was_held) {
-        status =
-            slc_fail(err, SLC_ERR_INPUT,
-                     "no run: neither its record, nor a checkpoint, nor a process that has it%s",
-                     slc_folder_advice(slc_files_system(), path, SLC_FOLDER_RUN));
-        slc_error_locate_file(err, path);
+        status = slc_fail_file(
+            err, SLC_ERR_INPUT, path,
+            "no run: neither its record, nor a checkpoint, nor a process that has it%s",
+            slc_folder_advice(slc_files_system(), path, SLC_FOLDER_RUN));
     } else if (!before.started || before.pid != state->pid) {
         *news = RUN_NEWS_START;
     } else if (state->completed != before.completed) {
@@ -356,13 +353,12 @@ static enum slc_status look(struct watch *watch, struct slc_error *err)
     char data[READ_BYTES];
     struct slc_file_stat stat;
     enum slc_status status = SLC_OK;
-    int64_t got;
     int fd = files->open(files->self, watch->path, O_RDONLY | O_CLOEXEC | SLC_OPEN_PLAIN, 0);
 
     if (fd == -ENOENT) {
         return SLC_OK;
     }
-    got = fd < 0 ? fd : files->stat_fd(files->self, fd, &stat);
+    int64_t got = fd < 0 ? fd : files->stat_fd(files->self, fd, &stat);
     if (got >= 0 && stat.kind == 'd') {
         status = look_at_folder(watch, err);
     } else if (got >= 0 && stat.kind != 'f') {

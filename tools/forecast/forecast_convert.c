@@ -202,7 +202,6 @@ enum slc_status forecast_convert(const struct forecast_options *options,
 {
     struct slc_convert_forecast found;
     struct forecast forecast;
-    enum slc_status status;
 
     SLC_TRY(make_forecast(options, convert, &found, &forecast, err));
     if (!options->json) {
@@ -212,7 +211,7 @@ enum slc_status forecast_convert(const struct forecast_options *options,
         console_note("nothing more is told: that follows from the number of entries");
         return SLC_OK;
     }
-    status = check_limits(&found, convert, &forecast, err);
+    enum slc_status status = check_limits(&found, convert, &forecast, err);
     if (status == SLC_OK || status == SLC_ERR_BUDGET) {
         struct slc_error untold = SLC_ERROR_INIT;
         const enum slc_status told = forecast_report(&forecast, options->json, &untold);

@@ -257,18 +257,16 @@ begin(struct slc_session *session, unsigned iterations, struct probe *probe, str
 {
     struct slc_error fault = SLC_ERROR_INIT;
     pthread_t watcher;
-    enum slc_status status;
-    int code;
 
     estimator_start(&probe->estimator);
-    code = pthread_create(&watcher, NULL, watch_clock, probe);
+    int code = pthread_create(&watcher, NULL, watch_clock, probe);
     if (code != 0) {
         return slc_fail(err, SLC_ERR_SYSTEM,
                         "starting the thread that ends a probe: %s; raise the limit on processes "
                         "(ulimit -u)",
                         strerror(code));
     }
-    status = slc_session_start(session, err);
+    enum slc_status status = slc_session_start(session, err);
     if (status == SLC_OK) {
         probe->estimator.plan = &session->plan;
         probe->estimator.nnz = session->store.manifest.nnz;
@@ -293,13 +291,12 @@ static enum slc_status run(struct slc_session *session,
     struct probe probe = {.seconds = seconds};
     struct slc_stream_stats stats;
     bool in_time;
-    enum slc_status status;
 
     SLC_TRY(check_session(session, err));
     estimator_start(&probe.estimator);
     probe.estimator.plan = &session->plan;
     estimator_estimate(&probe.estimator, iterations, estimate);
-    status = begins_in_time(session, seconds, estimate, &in_time, err);
+    enum slc_status status = begins_in_time(session, seconds, estimate, &in_time, err);
     if (status != SLC_OK || !in_time) {
         return status;
     }
@@ -324,14 +321,13 @@ enum slc_status probe_run(struct slc_session *session,
 {
     struct slc_error refused = SLC_ERROR_INIT;
     struct fault_text why;
-    enum slc_status status;
 
     *estimated = false;
     if (session->plan.gpu.described) {
         console_note("no device: copy and kernel times not estimated");
         return SLC_OK;
     }
-    status = run(session, iterations, seconds, estimate, &refused);
+    enum slc_status status = run(session, iterations, seconds, estimate, &refused);
     *estimated = status == SLC_OK;
     switch (status) {
     case SLC_OK:

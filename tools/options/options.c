@@ -149,9 +149,9 @@ parse_more_modes(const struct option *option, const char *text, void *field, str
 {
     struct option_modes *all = field;
     struct option_modes more = {0};
-    const enum slc_status status = parse_modes(option, text, &more, err);
 
-    for (unsigned i = 0; i < more.count && status == SLC_OK; i++) {
+    SLC_TRY(parse_modes(option, text, &more, err));
+    for (unsigned i = 0; i < more.count; i++) {
         for (unsigned k = 0; k < all->count; k++) {
             if (all->mode[k] == more.mode[i]) {
                 return slc_fail(err, SLC_ERR_USAGE, "--%s: mode %u is given twice", option->name,
@@ -161,7 +161,7 @@ parse_more_modes(const struct option *option, const char *text, void *field, str
         /* Modes are below SLC_MAX_ORDER and differ, so that there is room for them. */
         all->mode[all->count++] = more.mode[i];
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status
@@ -452,30 +452,28 @@ enum slc_status options_parse(const struct command *command,
 
     *help = false;
     operands->count = 0;
-    while (status == SLC_OK && state.next < argc && !*help) {
+    SLC_TRY(status);
+    while (state.next < argc && !*help) {
         const char *text = argv[state.next++];
 
         if (!only_operands && strcmp(text, "--") == 0) {
             only_operands = true;
         } else if (!only_operands && text[0] == '-' && text[1] == '-') {
-            status = parse_long(&state, text + 2, help, err);
+            SLC_TRY(parse_long(&state, text + 2, help, err));
         } else if (!only_operands && text[0] == '-' && text[1] != '\0') {
-            status = parse_letters(&state, text + 1, help, err);
+            SLC_TRY(parse_letters(&state, text + 1, help, err));
         } else if (*text == '\0') {
-            status =
-                slc_fail(err, SLC_ERR_USAGE,
-                         "an argument is empty, where %s takes %s: is a variable of the shell "
-                         "not set?",
-                         command->name, command->operands_max > 0 ? command->operands : "none");
+            return slc_fail(err, SLC_ERR_USAGE,
+                            "an argument is empty, where %s takes %s: is a variable of the shell "
+                            "not set?",
+                            command->name, command->operands_max > 0 ? command->operands : "none");
         } else if (operands->count == command->operands_max) {
-            status =
-                slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s takes %s", text,
-                         command->name, command->operands_max > 0 ? command->operands : "none");
+            return slc_fail(err, SLC_ERR_USAGE, "unexpected argument '%s': %s takes %s", text,
+                            command->name, command->operands_max > 0 ? command->operands : "none");
         } else {
             operands->text[operands->count++] = text;
         }
     }
-    SLC_TRY(status);
     if (!*help) {
         SLC_TRY(check_complete(&state, operands, err));
     }

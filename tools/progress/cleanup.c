@@ -118,13 +118,12 @@ static void remove_of(const char *output)
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         char path[4096];
         struct slc_file_stat stat;
-        bool own;
 
         (void)snprintf(path, sizeof path, "%.*s%s", (int)length, output, suffixes[i]);
         if (files->stat_path(files->self, path, &stat) < 0) {
             continue;
         }
-        own = is_own(files, path, stat);
+        bool own = is_own(files, path, stat);
         if (stat.kind == 'd') {
             leave_folder(files, path, own);
         } else if (own) {

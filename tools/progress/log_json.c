@@ -50,8 +50,6 @@ static enum slc_status check_place(const char *path, const char **mode, struct s
 enum slc_status log_json_open(const char *path, struct log_json **log, struct slc_error *err)
 {
     const char *mode;
-    struct log_json *fresh;
-    enum slc_status status;
 
     *log = NULL;
     if (path == NULL) {
@@ -61,16 +59,10 @@ enum slc_status log_json_open(const char *path, struct log_json **log, struct sl
         return slc_fail(err, SLC_ERR_USAGE,
                         "--log-json -: a file is needed; /dev/stdout and /dev/stderr are some");
     }
-    status = check_place(path, &mode, err);
-    if (status == SLC_OK) {
-        status =
-            slc_check_own_form(NULL, path, "{\"schema\":\"sluice-log-1\"", "a log of sluice", err);
-    }
-    SLC_TRY(status);
-    fresh = slc_calloc(1, sizeof *fresh);
-    if (fresh == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the JSON log");
-    }
+    SLC_TRY(check_place(path, &mode, err));
+    SLC_TRY(slc_check_own_form(NULL, path, "{\"schema\":\"sluice-log-1\"", "a log of sluice", err));
+    struct log_json *fresh = slc_calloc(1, sizeof *fresh);
+    SLC_TRY(slc_check_memory(fresh != NULL, err, "for the JSON log"));
     (void)snprintf(fresh->path, sizeof fresh->path, "%s", path);
     fresh->file = fopen(path, mode);
     if (fresh->file == NULL) {
@@ -234,12 +226,11 @@ void log_json_start(struct log_json *log, const struct command *command, int arg
 {
     char boot[LOG_BOOT_BYTES];
     struct utsname host;
-    json_t *object;
 
     if (log == NULL) {
         return;
     }
-    object = event("start");
+    json_t *object = event("start");
     slc_json_set_text(object, "name", command->name);
     slc_json_set(object, "command", json_command_line(argc, argv));
     slc_json_set(object, "pid", json_integer(getpid()));
@@ -296,13 +287,11 @@ void log_json_progress(struct log_json *log, const struct log_progress *now)
 
 void log_json_end(struct log_json *log, const struct log_end *end)
 {
-    json_t *object;
-
     if (log == NULL) {
         json_decref(end->estimate);
         return;
     }
-    object = event("end");
+    json_t *object = event("end");
     slc_json_set_text(object, "reason", end->reason);
     slc_json_set(object, "exit_code", json_integer(end->exit_code));
     if (end->result != NULL) {

@@ -84,10 +84,9 @@ static void *signal_thread(void *unused)
     (void)pthread_sigmask(SIG_UNBLOCK, &handled, NULL);
     for (;;) {
         struct arrival arrival;
-        ssize_t got;
 
         wait_for_signal();
-        got = read(wake_pipe[0], &arrival, sizeof arrival);
+        ssize_t got = read(wake_pipe[0], &arrival, sizeof arrival);
 
         if (got != sizeof arrival) {
             if (got < 0 && errno == EINTR) {
@@ -140,13 +139,12 @@ void signals_abandon_by(void (*abandon)(void *context), void *context)
 enum slc_status signals_start(void (*abandon)(void *context), void *context, struct slc_error *err)
 {
     pthread_t thread;
-    int failed;
 
     signals_abandon_by(abandon, context);
     if (pipe2(wake_pipe, O_CLOEXEC) != 0) {
         return slc_fail_errno(err, errno, NULL, "cannot make the pipe that signals go through");
     }
-    failed = take_over();
+    int failed = take_over();
     if (failed == 0) {
         failed = pthread_create(&thread, NULL, signal_thread, NULL);
     }

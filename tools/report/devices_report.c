@@ -33,7 +33,6 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
     const struct slc_layout_info *info = slc_reader_info(reader);
     uint64_t *weights = slc_calloc(info->partition_count, sizeof *weights);
     uint32_t *device = slc_calloc(info->partition_count, sizeof *device);
-    enum slc_status status;
 
     if (weights == NULL || device == NULL) {
         slc_free(weights);
@@ -48,8 +47,8 @@ static enum slc_status divide_layout(const struct slc_reader *reader,
         slc_reader_partition(reader, p, &partition);
         weights[p] = partition.nnz;
     }
-    status = slc_assign_largest_first(weights, info->partition_count, devices, device,
-                                      shares->loads, err);
+    enum slc_status status = slc_assign_largest_first(weights, info->partition_count, devices,
+                                                      device, shares->loads, err);
     shares->bound = slc_assign_lower_bound(weights, info->partition_count, devices);
     shares->least = UINT64_MAX;
     shares->most = 0;

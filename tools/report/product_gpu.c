@@ -87,16 +87,15 @@ json_t *product_gpu_json(const struct product_gpu *told)
     const struct slc_plan_gpu *plan = told->plan;
     const struct slc_products_report *report = told->report;
     struct slc_hybrid_text share;
-    json_t *object;
 
     if (!is_used(told)) {
         return json_null();
     }
-    object = json_pack("{s:s, s:i, s:I, s:I, s:I, s:s}", "name", plan->name, "lanes",
-                       (int)plan->streams, "memory_bytes", (json_int_t)plan->total_bytes,
-                       "memory_least_bytes", (json_int_t)plan->minimum_bytes, "memory_budget_bytes",
-                       (json_int_t)plan->budget_bytes, "split",
-                       slc_hybrid_name(&told->choice->hybrid, &share));
+    json_t *object = json_pack("{s:s, s:i, s:I, s:I, s:I, s:s}", "name", plan->name, "lanes",
+                               (int)plan->streams, "memory_bytes", (json_int_t)plan->total_bytes,
+                               "memory_least_bytes", (json_int_t)plan->minimum_bytes,
+                               "memory_budget_bytes", (json_int_t)plan->budget_bytes, "split",
+                               slc_hybrid_name(&told->choice->hybrid, &share));
     if (report != NULL) {
         const struct slc_device_stats *stats = &report->device;
         json_t *done = json_pack(

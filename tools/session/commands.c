@@ -21,7 +21,6 @@ int commands_unknown(const char *what,
                      const char *help)
 {
     struct slc_error err = SLC_ERROR_INIT;
-    const char *near;
     enum { NAMES_MAX = 64 };
     const char *names[NAMES_MAX + 1];
     size_t count = 0;
@@ -32,7 +31,7 @@ int commands_unknown(const char *what,
         names[count] = blank != NULL ? blank + 1 : commands[count]->name;
     }
     names[count] = NULL;
-    near = options_nearest(word, names);
+    const char *near = options_nearest(word, names);
     (void)(near != NULL
                ? slc_fail(&err, SLC_ERR_USAGE, "unknown %s '%s'; did you mean %s?", what, word,
                           near)

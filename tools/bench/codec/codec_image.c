@@ -30,12 +30,11 @@ static void add_chunk(struct bench_sample *sample,
 
     for (uint32_t i = 0; i < chunk->nnz; i++) {
         uint64_t coords[SLC_MAX_ORDER];
-        slc_u128 key;
 
         for (unsigned n = 0; n < tile->order; n++) {
             coords[n] = tile->corner[n] + chunk->offset[n][i];
         }
-        key = slc_key_encode(&sample->keys, coords);
+        slc_u128 key = slc_key_encode(&sample->keys, coords);
         key_lo[i] = (uint64_t)key;
         key_hi[i] = (uint64_t)(key >> 64);
     }
@@ -80,29 +79,24 @@ static enum slc_status load_block(struct loading *loading, uint64_t block, struc
     const uint64_t count = slc_reader_info(reader)->tile_count;
     struct slc_block_entry entry;
     struct slc_block_view view;
-    enum slc_status status;
 
     slc_reader_entry(reader, block, &entry);
     if (!wants_block(loading, &entry)) {
         return SLC_OK;
     }
-    status = slc_file_read_at(loading->store->files, loading->file, slc_reader_path(reader),
-                              loading->block.data, entry.padded_bytes, entry.offset, err);
-    if (status == SLC_OK) {
-        status = slc_block_open(reader, block, loading->block.data, false, &view, err);
-    }
-    for (uint32_t i = 0; i < entry.tile_count && status == SLC_OK; i++) {
+    SLC_TRY(slc_file_read_at(loading->store->files, loading->file, slc_reader_path(reader),
+                             loading->block.data, entry.padded_bytes, entry.offset, err));
+    SLC_TRY(slc_block_open(reader, block, loading->block.data, false, &view, err));
+    for (uint32_t i = 0; i < entry.tile_count; i++) {
         struct slc_tile_view tile;
 
         if (!slc_plan_keeps(loading->tiles_kept, count, entry.first_tile + i)) {
             continue;
         }
-        status = slc_tile_open(loading->decoder, &view, i, &tile, err);
-        if (status == SLC_OK) {
-            status = add_tile(loading->sample, &tile, err);
-        }
+        SLC_TRY(slc_tile_open(loading->decoder, &view, i, &tile, err));
+        SLC_TRY(add_tile(loading->sample, &tile, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 /* Takes the memory: tiles are never larger than SLC_TILE_NNZ, and no store has more than nnz. */
@@ -119,10 +113,8 @@ static enum slc_status prepare(struct loading *loading, struct slc_error *err)
     SLC_TRY(slc_buffer_create(&loading->block, info->max_block_bytes, SLC_PAGES_SMALL, err));
     SLC_TRY(slc_decoder_create(info, SLC_F64, &loading->decoder, err));
     sample->tiles = slc_calloc(loading->tiles_kept + 1, sizeof *sample->tiles);
-    if (sample->tiles == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a sample of %" PRIu64 " tiles",
-                        loading->tiles_kept);
-    }
+    SLC_TRY(slc_check_memory(sample->tiles != NULL, err, "for a sample of %" PRIu64 " tiles",
+                             loading->tiles_kept));
     return SLC_OK;
 }
 
@@ -138,12 +130,11 @@ enum slc_status bench_sample_load(const struct slc_store *store,
         .sample = sample,
         .tiles_kept = slc_min_u64(info->tile_count, slc_div_up_u64(nnz_max, SLC_TILE_NNZ)),
         .file = -1};
-    enum slc_status status;
 
     sample->order = info->order;
     sample->keys = info->keys;
     memcpy(sample->dims, info->dims, sizeof sample->dims);
-    status = prepare(&loading, err);
+    enum slc_status status = prepare(&loading, err);
     if (status == SLC_OK) {
         loading.file = store->files->open(store->files->self, path, O_RDONLY | O_CLOEXEC, 0);
         if (loading.file < 0) {
@@ -204,10 +195,9 @@ static enum slc_status write_file(struct bench_image *image,
                                                .codec = image->codec};
     struct slc_writer_summary summary;
     struct slc_writer *writer;
-    enum slc_status status;
 
     SLC_TRY(slc_writer_open(&options, &writer, err));
-    status = encode_tiles(image, sample, writer, err);
+    enum slc_status status = encode_tiles(image, sample, writer, err);
     if (status != SLC_OK) {
         slc_writer_abandon(writer);
         return status;
@@ -220,25 +210,21 @@ static enum slc_status
 read_blocks(struct bench_image *image, const char *path, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
-    const struct slc_layout_info *info;
     struct slc_block_entry entry;
     uint64_t bytes = 0;
     uint64_t at = 0;
-    int file;
 
     enum slc_status status = SLC_OK;
 
     SLC_TRY(slc_reader_open(files, path, &image->reader, err));
-    info = slc_reader_info(image->reader);
+    const struct slc_layout_info *info = slc_reader_info(image->reader);
     for (uint64_t b = 0; b < info->block_count; b++) {
         slc_reader_entry(image->reader, b, &entry);
         bytes += entry.padded_bytes;
     }
     SLC_TRY(slc_buffer_create(&image->blocks, bytes, SLC_PAGES_HUGE, err));
-    file = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
-    if (file < 0) {
-        return slc_fail_errno(err, -file, path, "opening the block file");
-    }
+    int file = files->open(files->self, path, O_RDONLY | O_CLOEXEC, 0);
+    SLC_TRY(slc_check_call(file, err, path, "opening the block file"));
     for (uint64_t b = 0; b < info->block_count && status == SLC_OK; b++) {
         slc_reader_entry(image->reader, b, &entry);
         status = slc_file_read_at(files, file, path, (char *)image->blocks.data + at,
@@ -256,19 +242,12 @@ enum slc_status bench_image_make(const struct bench_sample *sample,
                                  struct slc_error *err)
 {
     char *path = slc_path_join(folder, slc_codec_name(codec));
-    enum slc_status status;
 
     image->codec = codec;
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
-    status = slc_encoder_create(&sample->keys, codec, &image->encoder, err);
-    if (status == SLC_OK) {
-        status = write_file(image, sample, path, err);
-    }
-    if (status == SLC_OK) {
-        status = read_blocks(image, path, err);
-    }
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
+    enum slc_status status = slc_encoder_create(&sample->keys, codec, &image->encoder, err);
+    SLC_THEN(status, write_file(image, sample, path, err));
+    SLC_THEN(status, read_blocks(image, path, err));
     (void)unlink(path);
     slc_free(path);
     SLC_TRY(status);

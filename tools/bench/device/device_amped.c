@@ -66,7 +66,6 @@ static unsigned find_kernel(void)
 static enum slc_status create_solver(struct amped *amped, struct slc_error *err)
 {
     const uint64_t rank = amped->of->rank, sums = rank * rank + 2 * rank;
-    double *identity, *ones;
 
     SLC_TRY(slc_buffer_create(&amped->sums, amped->count * sums * sizeof(double), SLC_PAGES_SMALL,
                               err));
@@ -75,8 +74,8 @@ static enum slc_status create_solver(struct amped *amped, struct slc_error *err)
     for (unsigned d = 0; d < amped->count; d++) {
         amped->share[d].sums = (double *)amped->sums.data + d * sums;
     }
-    identity = amped->share[0].sums;
-    ones = identity + rank * rank;
+    double *identity = amped->share[0].sums;
+    double *ones = identity + rank * rank;
     for (uint64_t r = 0; r < rank; r++) {
         identity[r * rank + r] = 1;
         ones[r] = 1;
@@ -128,7 +127,6 @@ static enum slc_status assign(struct amped *amped, struct division *division, st
     const unsigned order = amped->list->shape.order;
     uint64_t loads[SLC_DEVICE_NUMBERS_MAX];
     uint64_t *weights;
-    enum slc_status status;
 
     division->rows = amped->list->shape.dims[amped->mode];
     division->rows_each =
@@ -142,12 +140,12 @@ static enum slc_status assign(struct amped *amped, struct division *division, st
     for (uint64_t i = 0; i < amped->list->shape.nnz; i++) {
         weights[coords[i * order + amped->mode] / division->rows_each]++;
     }
-    status = slc_assign_largest_first(weights, division->count, amped->count, division->owners.data,
-                                      loads, err);
-    for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
+    SLC_TRY(slc_assign_largest_first(weights, division->count, amped->count, division->owners.data,
+                                     loads, err));
+    for (unsigned d = 0; d < amped->count; d++) {
         amped->share[d].nnz = loads[d];
     }
-    return status;
+    return SLC_OK;
 }
 
 static enum slc_status create_share(const struct amped *amped,
@@ -266,12 +264,10 @@ static void keep_output(void *context, unsigned d, unsigned count)
 /* Runs a phase on a thread for each device; the first fault counts. */
 static enum slc_status run_phase(struct amped *amped, slc_team_fn *phase, struct slc_error *err)
 {
-    enum slc_status status;
-
     for (unsigned d = 0; d < amped->count; d++) {
         slc_error_clear(&amped->share[d].fault);
     }
-    status = slc_team_run(amped->count, phase, amped, err);
+    enum slc_status status = slc_team_run(amped->count, phase, amped, err);
     for (unsigned d = 0; d < amped->count && status == SLC_OK; d++) {
         status = amped->share[d].status;
         if (status != SLC_OK && err != NULL) {
@@ -288,12 +284,8 @@ measure_each(struct amped *amped, bool counts, double *longest, struct slc_error
     *longest = 0;
     for (unsigned d = 0; d < amped->count; d++) {
         struct share *share = &amped->share[d];
-        const enum slc_status status =
-            slc_gpu_lists_mttkrp(share->lists, amped->kernel, amped->mode, &share->run, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(slc_gpu_lists_mttkrp(share->lists, amped->kernel, amped->mode, &share->run, err));
         *longest = fmax(*longest, share->run.seconds);
         if (counts) {
             bench_samples_add(&share->busy, share->run.seconds);
@@ -309,14 +301,13 @@ static enum slc_status exchange(struct amped *amped, double *seconds, struct slc
         .count = amped->count,
         .mode = amped->mode,
         .row_bytes = slc_matrix_row_bytes(&amped->factors->factors[amped->mode])};
-    enum slc_status status;
 
     for (unsigned d = 0; d < amped->count; d++) {
         ring.device[d] = device_of(amped, d);
         ring.rows[d] =
             (struct slc_row_piece){amped->share[d].spans.data, amped->share[d].span_count};
     }
-    status = slc_gpu_group_exchange(&ring, err);
+    enum slc_status status = slc_gpu_group_exchange(&ring, err);
     *seconds = slc_seconds_since(start_ns);
     return status;
 }
@@ -385,28 +376,23 @@ static enum slc_status measure_mode(struct amped *amped,
     struct bench_samples longest = {.count = 0}, whole = {.count = 0}, ring = {.count = 0};
     const uint64_t start_ns = slc_clock_ns();
     double divide_seconds, differs = 0;
-    enum slc_status status;
 
     amped->mode = mode;
-    status = divide(amped, err);
+    enum slc_status status = divide(amped, err);
     divide_seconds = slc_seconds_since(start_ns);
     for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
         const bool counts = i >= of->warm_up;
         double most, all = 0, exchanged = 0;
 
         status = measure_each(amped, counts, &most, err);
-        if (status == SLC_OK) {
-            status = measure_together(amped, &all, &exchanged, err);
-        }
+        SLC_THEN(status, measure_together(amped, &all, &exchanged, err));
         if (counts) {
             bench_samples_add(&longest, most);
             bench_samples_add(&whole, all);
             bench_samples_add(&ring, exchanged);
         }
     }
-    if (status == SLC_OK) {
-        status = compare_factors(amped, wanted, &differs, err);
-    }
+    SLC_THEN(status, compare_factors(amped, wanted, &differs, err));
     if (status == SLC_OK) {
         device_mttkrp_set_times(row, amped->list->shape.nnz, &longest, &whole);
         bench_set_real(row, "exchange_ms", bench_samples_summary(&ring).median * 1e3);

@@ -36,9 +36,7 @@ static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_er
     struct slc_buffer coords = SLC_BUFFER_INIT, values = SLC_BUFFER_INIT;
     enum slc_status status = slc_buffer_create(&coords, coo->coords.bytes, SLC_PAGES_HUGE, err);
 
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&values, coo->values.bytes, SLC_PAGES_HUGE, err);
-    }
+    SLC_THEN(status, slc_buffer_create(&values, coo->values.bytes, SLC_PAGES_HUGE, err));
     if (status != SLC_OK) {
         slc_buffer_destroy(&coords);
         return status;
@@ -250,10 +248,8 @@ static enum slc_status measure_products(struct sorted *sorted,
     const uint64_t length = sorted->coo->shape.dims[sorted->mode];
     enum slc_status status = fill_matrix(&sorted->matrix, type, length, cols, err);
 
-    if (status == SLC_OK) {
-        status = slc_matrix_create(&sorted->result, SLC_F64, slc_gpu_fiber_list_count(sorted->list),
-                                   cols, err);
-    }
+    SLC_THEN(status, slc_matrix_create(&sorted->result, SLC_F64,
+                                       slc_gpu_fiber_list_count(sorted->list), cols, err));
     for (int p = (int)first; p < (int)end && status == SLC_OK; p++) {
         const enum slc_gpu_fiber_product product = (enum slc_gpu_fiber_product)p;
         const char *name = sorted->keep_empty ? "sptv-all" : slc_gpu_product_name(product);
@@ -355,9 +351,7 @@ device_fibers_measure(const struct device_fibers *measured, json_t *rows, struct
         }
         sorted.mode = m;
         status = sort_list(&coo, m, workers, err);
-        if (status == SLC_OK) {
-            status = measure_mode(&sorted, err);
-        }
+        SLC_THEN(status, measure_mode(&sorted, err));
     }
     slc_coo_destroy(&coo);
     return status;

@@ -75,12 +75,11 @@ static enum slc_status run_once(struct group *group,
                                 double *longest,
                                 struct slc_error *err)
 {
-    enum slc_status status;
-
     for (unsigned d = 0; d < group->count; d++) {
         seconds[d] = -compute_seconds(group, d);
     }
-    status = slc_gpu_group_mttkrp(group->session.group, mode, NULL, NULL, NULL, err);
+    enum slc_status status =
+        slc_gpu_group_mttkrp(group->session.group, mode, NULL, NULL, NULL, err);
     *longest = 0;
     for (unsigned d = 0; d < group->count; d++) {
         seconds[d] += compute_seconds(group, d);

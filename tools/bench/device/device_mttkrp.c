@@ -29,21 +29,14 @@ enum slc_status device_list_load(const char *path,
 {
     struct session_options on_cpu = *options;
     struct slc_session session = {.stream = NULL};
-    enum slc_status status;
 
     on_cpu.device = "cpu";
     on_cpu.device_memory = 0;
     on_cpu.streams = 0;
-    status = session_open(&session, path, on_cpu.memory, err);
-    if (status == SLC_OK) {
-        status = session_plan(&session, &on_cpu, SLC_OP_MTTKRP, 0, 1, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_session_start(&session, err);
-    }
-    if (status == SLC_OK) {
-        status = bench_list_pass(&session, type, coo, err);
-    }
+    enum slc_status status = session_open(&session, path, on_cpu.memory, err);
+    SLC_THEN(status, session_plan(&session, &on_cpu, SLC_OP_MTTKRP, 0, 1, err));
+    SLC_THEN(status, slc_session_start(&session, err));
+    SLC_THEN(status, bench_list_pass(&session, type, coo, err));
     session_close(&session);
     return status;
 }
@@ -178,31 +171,23 @@ static bool any_baseline(const struct device_mttkrp *of)
 static enum slc_status start_baselines(struct sides *sides, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
-    struct slc_gpu_lists_source source;
 
     SLC_TRY(device_list_load(of->path, &of->session, of->precision, &sides->coo, err));
-    source = (struct slc_gpu_lists_source){sides->coo.shape.nnz, sides->coo.coords.data,
-                                           sides->coo.type, sides->coo.values.data};
+    struct slc_gpu_lists_source source = {sides->coo.shape.nnz, sides->coo.coords.data,
+                                          sides->coo.type, sides->coo.values.data};
     return slc_gpu_lists_create(sides->session.gpu, &source, &of->lists, &sides->lists, err);
 }
 
 static enum slc_status start_sides(struct sides *sides, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
-    struct slc_device *device;
     enum slc_status status = session_open(&sides->session, of->path, of->session.memory, err);
 
-    if (status == SLC_OK) {
-        status = session_plan(&sides->session, &of->session, SLC_OP_CPD, 0, of->rank, err);
-    }
-    if (status == SLC_OK) {
-        status = slc_session_start(&sides->session, err);
-    }
-    if (status == SLC_OK) {
-        status = bench_factors_create(&sides->factors, &sides->session.store.manifest,
-                                      of->precision, of->rank, 0, err);
-    }
-    device = sides->session.gpu;
+    SLC_THEN(status, session_plan(&sides->session, &of->session, SLC_OP_CPD, 0, of->rank, err));
+    SLC_THEN(status, slc_session_start(&sides->session, err));
+    SLC_THEN(status, bench_factors_create(&sides->factors, &sides->session.store.manifest,
+                                          of->precision, of->rank, 0, err));
+    struct slc_device *device = sides->session.gpu;
     for (unsigned n = 0; status == SLC_OK && n < sides->session.store.manifest.order; n++) {
         status = device->ops->memory.factor_write(device, n, &sides->factors.factors[n], err);
     }
@@ -305,24 +290,19 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
 
     for (unsigned n = 0; n < sides->session.store.manifest.order; n++) {
         struct slc_matrix got = sides->factors.output;
-        json_t *row;
 
         if (of->mode != 0 && of->mode != n + 1) {
             continue;
         }
-        row = add_row(sides, n, "sluice");
+        json_t *row = add_row(sides, n, "sluice");
         slc_json_set_text(row, "variant", slc_gpu_variant_name(variant));
         if (refused) {
             return device_mttkrp_note_refusal(row, status, err);
         }
         status = measure_kernel(sides, n, row, err);
         got.rows = sides->wanted[n].rows;
-        if (status == SLC_OK) {
-            status = device->ops->memory.output_read(device, &got, err);
-        }
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_THEN(status, device->ops->memory.output_read(device, &got, err));
+        SLC_TRY(status);
         bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[n], &got));
         if (strncmp(slc_gpu_variant_name(variant), "transcoded", strlen("transcoded")) == 0 &&
             json_integer_value(json_object_get(row, "copied_bytes")) > 0) {
@@ -415,9 +395,7 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
     struct sides sides = {.of = measured, .session = {.stream = NULL}, .rows = rows};
     enum slc_status status = check_names(measured, err);
 
-    if (status == SLC_OK) {
-        status = start_sides(&sides, err);
-    }
+    SLC_THEN(status, start_sides(&sides, err));
     for (unsigned n = 0; status == SLC_OK && n < sides.session.store.manifest.order; n++) {
         if (measured->mode != 0 && measured->mode != n + 1) {
             continue;
@@ -429,9 +407,7 @@ device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct
             }
         }
     }
-    if (status == SLC_OK) {
-        status = measure_variants(&sides, err);
-    }
+    SLC_THEN(status, measure_variants(&sides, err));
     if (status == SLC_OK && measured->devices.count > 0 &&
         (strcmp(measured->kernel, "amped") == 0 || strcmp(measured->kernel, "all") == 0)) {
         status = measure_amped(&sides, err);

@@ -34,18 +34,14 @@ enum slc_status bench_factors_create(struct bench_factors *factors,
                                      struct slc_error *err)
 {
     uint64_t rows_max = 0;
-    enum slc_status status = SLC_OK;
 
-    for (unsigned n = 0; status == SLC_OK && n < manifest->order; n++) {
+    for (unsigned n = 0; n < manifest->order; n++) {
         struct fill fill = {&factors->factors[n], n};
 
         rows_max = slc_max_u64(rows_max, manifest->dims[n]);
-        status = slc_matrix_create(&factors->factors[n], precision, manifest->dims[n], rank, err);
-        if (status == SLC_OK) {
-            status = slc_team_for(threads, manifest->dims[n], FILL_ROWS, fill_rows, &fill, err);
-        }
+        SLC_TRY(slc_matrix_create(&factors->factors[n], precision, manifest->dims[n], rank, err));
+        SLC_TRY(slc_team_for(threads, manifest->dims[n], FILL_ROWS, fill_rows, &fill, err));
     }
-    SLC_TRY(status);
     return slc_matrix_create(&factors->output, precision, rows_max, rank, err);
 }
 

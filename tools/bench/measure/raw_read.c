@@ -51,7 +51,6 @@ enum slc_status bench_raw_open(const char *path,
                                struct slc_error *err)
 {
     struct bench_raw *raw = slc_calloc(1, sizeof *raw);
-    enum slc_status status;
 
     if (raw == NULL || (raw->path = slc_strdup(path)) == NULL) {
         slc_free(raw);
@@ -60,10 +59,9 @@ enum slc_status bench_raw_open(const char *path,
     raw->fd = -1;
     raw->block_bytes = block_bytes;
     raw->depth = depth;
-    status = slc_buffer_create(&raw->memory, (size_t)(depth * block_bytes), SLC_PAGES_MIXED, err);
-    if (status == SLC_OK) {
-        status = open_file(raw, err);
-    }
+    enum slc_status status =
+        slc_buffer_create(&raw->memory, (size_t)(depth * block_bytes), SLC_PAGES_MIXED, err);
+    SLC_THEN(status, open_file(raw, err));
     if (status != SLC_OK) {
         bench_raw_close(raw);
         return status;
@@ -120,12 +118,10 @@ static void read_blocks(void *context, unsigned worker, unsigned workers)
 
 enum slc_status bench_raw_sweep(struct bench_raw *raw, bool look, struct slc_error *err)
 {
-    enum slc_status status;
-
     raw->look = look;
     atomic_store(&raw->next, 0);
     atomic_store(&raw->failed, 0);
-    status = slc_team_run(raw->depth, read_blocks, raw, err);
+    enum slc_status status = slc_team_run(raw->depth, read_blocks, raw, err);
     if (!raw->direct) {
         /* Or the next sweep would measure the page cache. Advice: a refusal shows in the rate. */
         (void)posix_fadvise(raw->fd, 0, 0, POSIX_FADV_DONTNEED);

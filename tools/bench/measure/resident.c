@@ -158,12 +158,12 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
     struct slc_error fault = SLC_ERROR_INIT;
     const enum slc_status status =
         try_budget(&wanted, request->memory_bytes, plan, beside_plan, &fault);
-    uint64_t need;
 
     if (status == SLC_OK) {
         return SLC_OK;
     }
-    need = status == SLC_ERR_BUDGET ? least_budget(&wanted, request->memory_bytes) : UINT64_MAX;
+    uint64_t need =
+        status == SLC_ERR_BUDGET ? least_budget(&wanted, request->memory_bytes) : UINT64_MAX;
     if (need != UINT64_MAX) {
         return slc_fail_budget(
             err, request->memory_bytes, need,
@@ -173,9 +173,7 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
             slc_div_up_u64(slc_reader_info(layouts->reader[0])->file_bytes, UINT64_C(1) << 20),
             request->copies == SLC_COPIES_ALWAYS ? ", with copies per mode" : "");
     }
-    if (err != NULL && err->status == SLC_OK) {
-        *err = fault;
-    }
+    slc_error_pass(err, &fault);
     return status;
 }
 

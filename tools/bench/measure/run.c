@@ -80,9 +80,7 @@ static enum slc_status start_record(const struct command *command,
 {
     json_t *object = json_pack("{s:s}", "schema", "sluice-bench-1");
 
-    if (object == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of a benchmark");
-    }
+    SLC_TRY(slc_check_memory(object != NULL, err, "for the record of a benchmark"));
     slc_json_set_text(object, "bench", short_name(command));
     slc_json_set(object, "options", options_to_json(command, values));
     slc_json_set(object, "versions", slc_json_versions());
@@ -95,9 +93,7 @@ static enum slc_status print_record(const json_t *record, struct slc_error *err)
 {
     char *text = json_dumps(record, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
 
-    if (text == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of a benchmark");
-    }
+    SLC_TRY(slc_check_memory(text != NULL, err, "for the record of a benchmark"));
     printf("%s\n", text);
     free(text);
     return SLC_OK;
@@ -128,15 +124,12 @@ enum slc_status bench_temp_folder(const char *parent, char **path, struct slc_er
 {
     const char *standard = getenv("TMPDIR");
     enum slc_status status;
-    char *folder;
 
     if (parent == NULL) {
         parent = standard != NULL ? standard : "/tmp";
     }
-    folder = slc_path_join(parent, "sluice-bench-XXXXXX");
-    if (folder == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    char *folder = slc_path_join(parent, "sluice-bench-XXXXXX");
+    SLC_TRY(slc_check_memory(folder != NULL, err, "for a path"));
     if (mkdtemp(folder) == NULL) {
         status = slc_fail_errno(err, errno, folder, "creating a folder for temporary files");
         slc_free(folder);
@@ -285,18 +278,15 @@ int bench_run(const struct command *command, int argc, char **argv, const struct
     struct operands single = {0};
     struct operands *operands = steps->operands != NULL ? steps->operands : &single;
     json_t *record = NULL;
-    enum slc_status status;
     int code = 0;
 
     if (!command_begin(command, argc, argv, steps->values, operands, &code)) {
         return code;
     }
     console_start(CONSOLE_NORMAL);
-    status = start_record(command, steps->values, &record, &err);
-    if (status == SLC_OK) {
-        status = steps->measure(steps->state, operands->count > 0 ? operands->text[0] : NULL,
-                                record, &err);
-    }
+    enum slc_status status = start_record(command, steps->values, &record, &err);
+    SLC_THEN(status, steps->measure(steps->state, operands->count > 0 ? operands->text[0] : NULL,
+                                    record, &err));
     if (status == SLC_OK && steps->common->json) {
         status = print_record(record, &err);
     } else if (status == SLC_OK) {

@@ -124,9 +124,7 @@ static enum slc_status measure_fibers(const struct mttkrp_held *run,
     const uint64_t start_ns = slc_clock_ns();
     enum slc_status status = slc_fiber_mttkrp_begin(&product, variant->form, job, err);
 
-    if (status == SLC_OK) {
-        status = slc_stream_pass(stream, &pass, err);
-    }
+    SLC_THEN(status, slc_stream_pass(stream, &pass, err));
     slc_fiber_mttkrp_end(&product);
     SLC_TRY(status);
     if (counts) {
@@ -145,8 +143,7 @@ static enum slc_status measure_own(const struct mttkrp_held *run,
 {
     const struct source source = source_of(run, variant);
     struct slc_backend *backend = run->session->backend;
-    uint64_t needed_bytes, start_ns;
-    double decoded;
+    uint64_t needed_bytes;
 
     job->partitions = source.plan->partitions[job->mode];
     set_strategy(source.plan, variant, job, cell);
@@ -160,8 +157,8 @@ static enum slc_status measure_own(const struct mttkrp_held *run,
                                             job->mode + 1, slc_conflict_name(variant->conflict),
                                             needed_bytes >> 20);
     }
-    decoded = decoded_seconds(source.stream);
-    start_ns = slc_clock_ns();
+    double decoded = decoded_seconds(source.stream);
+    uint64_t start_ns = slc_clock_ns();
     SLC_TRY(slc_mttkrp_stream(source.stream, source.plan->mode_layout[job->mode], backend, job,
                               NULL, NULL, NULL, err));
     if (job->rival != SLC_CONFLICT_AUTO) {
@@ -318,9 +315,7 @@ enum slc_status bench_mttkrp_measure(struct slc_session *session,
     struct mttkrp_held held = {.session = session, .group = group};
     enum slc_status status = bench_resident_start(session, &request, err);
 
-    if (status == SLC_OK) {
-        status = measure_held(&held, cells, err);
-    }
+    SLC_THEN(status, measure_held(&held, cells, err));
     (void)slc_cpu_force_instruction_set(NULL);
     (void)slc_decoder_force(NULL);
     mttkrp_held_close(&held);

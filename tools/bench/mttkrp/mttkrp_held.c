@@ -196,7 +196,6 @@ static enum slc_status compute_reference(struct mttkrp_held *held, struct slc_er
     const struct slc_matrix *matrices[SLC_MAX_ORDER];
     struct slc_coo_view view = {.order = held->session->store.manifest.order};
     uint64_t elements = 0;
-    double *at;
 
     SLC_TRY(hold_reference(held, &elements, err));
     SLC_TRY(ttv_tensor_load(&held->tensor, &held->session->store, err));
@@ -207,7 +206,7 @@ static enum slc_status compute_reference(struct mttkrp_held *held, struct slc_er
         view.coords[m] = tensor->coords[m];
         matrices[m] = &held->factors.factors[m];
     }
-    at = held->memory.data;
+    double *at = held->memory.data;
     for (unsigned n = group->mode_begin; n < group->mode_end; n++) {
         const uint64_t rows = tensor->dims[n];
 

@@ -161,7 +161,6 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,
     /* The instruction sets of the kernels are those of the bandwidth loops. */
     const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
     const unsigned available = bench_bandwidth_sets(sets);
-    enum slc_status status = SLC_OK;
 
     group->variant_count = 0;
     if (strcmp(wanted->isa, "all") != 0) {
@@ -169,12 +168,12 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,
             wanted, store,
             strcmp(wanted->isa, "best") == 0 ? slc_cpu_instruction_set() : wanted->isa, group, err);
     }
-    for (unsigned i = 0; i < available && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < available; i++) {
         /* A compiler may know the loops of a set and not the kernels. */
         if (slc_cpu_force_instruction_set(sets[i]->name)) {
             (void)slc_cpu_force_instruction_set(NULL);
-            status = add_variants(wanted, store, sets[i]->name, group, err);
+            SLC_TRY(add_variants(wanted, store, sets[i]->name, group, err));
         }
     }
-    return status;
+    return SLC_OK;
 }

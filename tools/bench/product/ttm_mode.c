@@ -18,18 +18,14 @@ enum slc_status ttm_mode_open(struct ttm_mode *mode,
                                          .memory_bytes = options->memory_bytes,
                                          .threads = options->threads,
                                          .quiet = true};
-    enum slc_status status;
-    char *path;
 
     memset(mode, 0, sizeof *mode);
     mode->options = *options;
     SLC_TRY(bench_temp_folder(options->temp_dir, &mode->folder, err));
-    path = slc_path_join(mode->folder, "ttm");
-    if (path == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a path");
-    }
+    char *path = slc_path_join(mode->folder, "ttm");
+    SLC_TRY(slc_check_memory(path != NULL, err, "for a path"));
     wanted.output = path;
-    status = fiber_order_open(&mode->order, store, &wanted, err);
+    enum slc_status status = fiber_order_open(&mode->order, store, &wanted, err);
     slc_free(path);
     return status;
 }
@@ -45,15 +41,14 @@ void ttm_mode_close(struct ttm_mode *mode)
 static enum slc_status make_matrix(struct ttm_mode *mode, uint32_t cols, struct slc_error *err)
 {
     const uint64_t rows = slc_reader_info(mode->order.reader)->dims[mode->options.mode];
-    enum slc_status status =
-        slc_matrix_create(&mode->matrix, mode->options.precision, rows, cols, err);
 
-    for (uint64_t i = 0; i < rows && status == SLC_OK; i++) {
+    SLC_TRY(slc_matrix_create(&mode->matrix, mode->options.precision, rows, cols, err));
+    for (uint64_t i = 0; i < rows; i++) {
         for (uint32_t r = 0; r < cols; r++) {
             slc_matrix_set(&mode->matrix, i, r, slc_random_f64(1, i, r));
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 /* All blocks in the cache, or an error. */
@@ -130,11 +125,10 @@ multiply_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct
 enum slc_status ttm_mode_run(struct ttm_mode *mode, enum slc_ttm_form form, struct slc_error *err)
 {
     const struct slc_pass pass = {.tiles = {.consumer = {.tile = multiply_tile, .context = mode}}};
-    enum slc_status status;
 
     mode->job.form = form;
     memset(mode->counts, 0, sizeof mode->counts);
-    status = slc_stream_pass(mode->stream, &pass, err);
+    enum slc_status status = slc_stream_pass(mode->stream, &pass, err);
     mode->fibers = 0;
     for (unsigned w = 0; w < mode->options.threads; w++) {
         mode->fibers += mode->counts[w];

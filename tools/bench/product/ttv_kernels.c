@@ -226,7 +226,7 @@ static enum slc_status make_dense(struct ttv_job *job,
                                   struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;
-    enum slc_status status;
+    enum slc_status status = SLC_OK;
 
     if (!wanted[TTV_EMPTY] && !given->keep_empty) {
         return SLC_OK;
@@ -253,13 +253,13 @@ static enum slc_status make_form(struct ttv_job *job,
     const struct slc_sptv_source source = {fibers->length, fibers->count, fibers->begin,
                                            fibers->sorted_index, fibers->sorted_values};
     const uint64_t start_ns = slc_clock_ns();
-    enum slc_status status;
 
     if (switches.keep_empty && job->dense_left_out) {
         return SLC_OK;
     }
-    status = slc_sptv_create(&job->form[kernel], switches.keep_empty ? &job->dense_source : &source,
-                             &switches.options, err);
+    enum slc_status status =
+        slc_sptv_create(&job->form[kernel], switches.keep_empty ? &job->dense_source : &source,
+                        &switches.options, err);
     job->build_seconds[kernel] = slc_seconds_since(start_ns);
     job->has[kernel] = status == SLC_OK;
     job->dense_form[kernel] = switches.keep_empty;
@@ -300,9 +300,7 @@ enum slc_status ttv_job_create(struct ttv_job *job,
 {
     enum slc_status status = ttv_fibers_create(&job->fibers, tensor, mode, err);
 
-    if (status == SLC_OK) {
-        status = make_dense(job, wanted, switches, memory_bytes, err);
-    }
+    SLC_THEN(status, make_dense(job, wanted, switches, memory_bytes, err));
     for (enum ttv_kernel k = 0; k < TTV_KERNELS && status == SLC_OK; k++) {
         if (!wanted[k]) {
             continue;

@@ -52,13 +52,10 @@ ttv_tensor_load(struct ttv_tensor *tensor, const struct slc_store *store, struct
 {
     const struct slc_manifest *manifest = &store->manifest;
     const uint64_t column = manifest->nnz + 1;
-    enum slc_status status = slc_buffer_create(
-        &tensor->memory, (manifest->order + 1) * column * sizeof(uint64_t), SLC_PAGES_SMALL, err);
-    uint64_t *at = tensor->memory.data;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&tensor->memory, (manifest->order + 1) * column * sizeof(uint64_t),
+                              SLC_PAGES_SMALL, err));
+    uint64_t *at = tensor->memory.data;
     tensor->order = manifest->order;
     memcpy(tensor->dims, manifest->dims, sizeof tensor->dims);
     for (unsigned m = 0; m < tensor->order; m++, at += column) {
@@ -107,7 +104,6 @@ static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
     uint64_t dims[SLC_MAX_ORDER];
     uint64_t coords[SLC_MAX_ORDER];
     unsigned others = 0;
-    enum slc_status status = SLC_OK;
 
     for (unsigned m = 0; m < tensor->order; m++) {
         if (m != mode) {
@@ -115,9 +111,9 @@ static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
         }
     }
     if (others > 0) {
-        status = slc_key_layout_init(&layout, others, dims, err);
+        SLC_TRY(slc_key_layout_init(&layout, others, dims, err));
     }
-    for (uint64_t i = 0; i < tensor->nnz && status == SLC_OK; i++) {
+    for (uint64_t i = 0; i < tensor->nnz; i++) {
         slc_u128 key = 0;
 
         others = 0;
@@ -129,7 +125,6 @@ static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
         key = others > 0 ? slc_key_encode(&layout, coords) : 0;
         items[i] = (struct item){(uint64_t)(key >> 64), (uint64_t)key, i};
     }
-    SLC_TRY(status);
     qsort(items, tensor->nnz, sizeof *items, compare_items);
     return SLC_OK;
 }
@@ -150,14 +145,11 @@ static uint64_t dense_number(const struct ttv_tensor *tensor, unsigned mode, uin
 static enum slc_status take_memory(struct ttv_fibers *fibers, struct slc_error *err)
 {
     const uint64_t count = fibers->nnz + 2;
-    enum slc_status status =
-        slc_buffer_create(&fibers->memory, count * (3 * sizeof(uint64_t) + 4 * sizeof(uint32_t)),
-                          SLC_PAGES_SMALL, err);
-    uint64_t *at = fibers->memory.data;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(slc_buffer_create(&fibers->memory,
+                              count * (3 * sizeof(uint64_t) + 4 * sizeof(uint32_t)),
+                              SLC_PAGES_SMALL, err));
+    uint64_t *at = fibers->memory.data;
     fibers->begin = at;
     fibers->dense_at = at + count;
     fibers->sorted_values = (double *)(void *)(at + 2 * count);
@@ -196,7 +188,6 @@ enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
                                   struct slc_error *err)
 {
     struct slc_buffer items = SLC_BUFFER_INIT;
-    enum slc_status status;
 
     *fibers = (struct ttv_fibers){.mode = mode,
                                   .length = tensor->dims[mode],
@@ -212,14 +203,10 @@ enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
     for (unsigned m = 0; m < tensor->order; m++) {
         fibers->dense_count *= m == mode ? 1 : (double)tensor->dims[m];
     }
-    status = take_memory(fibers, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&items, (tensor->nnz + 1) * sizeof(struct item), SLC_PAGES_SMALL,
-                                   err);
-    }
-    if (status == SLC_OK) {
-        status = sort_nonzeros(tensor, mode, items.data, err);
-    }
+    enum slc_status status = take_memory(fibers, err);
+    SLC_THEN(status, slc_buffer_create(&items, (tensor->nnz + 1) * sizeof(struct item),
+                                       SLC_PAGES_SMALL, err));
+    SLC_THEN(status, sort_nonzeros(tensor, mode, items.data, err));
     if (status == SLC_OK) {
         number_fibers(fibers, tensor, items.data);
     }
@@ -238,9 +225,7 @@ static enum slc_status
 sort_dense(const struct ttv_fibers *fibers, struct dense_item **items, struct slc_error *err)
 {
     *items = slc_calloc(fibers->count + 1, sizeof **items);
-    if (*items == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for %" PRIu64 " fibers", fibers->count);
-    }
+    SLC_TRY(slc_check_memory(*items != NULL, err, "for %" PRIu64 " fibers", fibers->count));
     for (uint64_t f = 0; f < fibers->count; f++) {
         (*items)[f] = (struct dense_item){fibers->dense_at[f], f};
     }
@@ -258,10 +243,6 @@ enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
     const double need = fibers->dense_count * (8 + 8 + 2) + (double)fibers->nnz * (12 + 12);
     const uint64_t count = fibers->dense_count < 0x1p60 ? (uint64_t)fibers->dense_count : 0;
     struct dense_item *items = NULL;
-    enum slc_status status;
-    uint64_t *begin;
-    uint32_t *index;
-    double *values;
     uint64_t at = 0, next = 0;
 
     if (!(need <= (double)memory_bytes)) {
@@ -270,20 +251,18 @@ enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
                         "%" PRIu64 " MiB",
                         fibers->dense_count, need / (1 << 20), memory_bytes >> 20);
     }
-    status = sort_dense(fibers, &items, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(memory,
-                                   (count + 1) * sizeof(uint64_t) +
-                                       (fibers->nnz + 1) * (sizeof(double) + sizeof(uint32_t)),
-                                   SLC_PAGES_SMALL, err);
-    }
+    enum slc_status status = sort_dense(fibers, &items, err);
+    SLC_THEN(status, slc_buffer_create(memory,
+                                       (count + 1) * sizeof(uint64_t) +
+                                           (fibers->nnz + 1) * (sizeof(double) + sizeof(uint32_t)),
+                                       SLC_PAGES_SMALL, err));
     if (status != SLC_OK) {
         slc_free(items);
         return status;
     }
-    begin = memory->data;
-    values = (double *)(void *)(begin + count + 1);
-    index = (uint32_t *)(void *)(values + fibers->nnz + 1);
+    uint64_t *begin = memory->data;
+    double *values = (double *)(void *)(begin + count + 1);
+    uint32_t *index = (uint32_t *)(void *)(values + fibers->nnz + 1);
     for (uint64_t f = 0; f < fibers->count; f++) {
         const uint64_t from = fibers->begin[items[f].fiber];
         const uint64_t length = fibers->begin[items[f].fiber + 1] - from;

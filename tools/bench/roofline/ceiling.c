@@ -150,18 +150,14 @@ static enum slc_status prepare(struct sweep *sweep,
                                struct slc_error *err)
 {
     const struct bench_traffic *traffic = &sweep->traffic;
-    enum slc_status status;
 
     sweep->part = traffic->set_bytes / traffic->threads / BENCH_SWEEP_BYTES * BENCH_SWEEP_BYTES;
-    status = slc_buffer_create(set, sweep->part * traffic->threads, SLC_PAGES_HUGE, err);
-    if (status == SLC_OK && traffic->access == BENCH_GATHER) {
+    SLC_TRY(slc_buffer_create(set, sweep->part * traffic->threads, SLC_PAGES_HUGE, err));
+    if (traffic->access == BENCH_GATHER) {
         sweep->rows = slc_min_u64(sweep->part * traffic->threads / traffic->row_bytes, UINT32_MAX);
-        status = slc_buffer_create(
+        SLC_TRY(slc_buffer_create(
             index, traffic->threads * (sweep->rows + BENCH_PREFETCH_ROWS) * sizeof(uint32_t),
-            SLC_PAGES_HUGE, err);
-    }
-    if (status != SLC_OK) {
-        return status;
+            SLC_PAGES_HUGE, err));
     }
     sweep->set = set->data;
     sweep->index = index->data;
@@ -189,8 +185,6 @@ static enum slc_status measure(struct sweep *sweep,
                                struct slc_error *err)
 {
     struct bench_samples samples = {.count = 0};
-    struct bench_times times;
-    double bytes;
     uint64_t elapsed_ns;
 
     sweep->rounds = 1;
@@ -205,8 +199,8 @@ static enum slc_status measure(struct sweep *sweep,
             bench_samples_add(&samples, (double)elapsed_ns * 1e-9);
         }
     }
-    times = bench_samples_summary(&samples);
-    bytes = (double)round_bytes(sweep) * (double)sweep->rounds;
+    struct bench_times times = bench_samples_summary(&samples);
+    double bytes = (double)round_bytes(sweep) * (double)sweep->rounds;
     rate->median = bytes / times.median;
     rate->best = bytes / times.min;
     return SLC_OK;
@@ -221,7 +215,6 @@ enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,
     struct slc_buffer set = SLC_BUFFER_INIT;
     struct slc_buffer index = SLC_BUFFER_INIT;
     struct sweep sweep = {.traffic = *traffic};
-    enum slc_status status;
 
     if (traffic->loops == NULL) {
         const struct bench_bandwidth_set *sets[BENCH_BANDWIDTH_SETS];
@@ -229,10 +222,8 @@ enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,
         (void)bench_bandwidth_sets(sets);
         sweep.traffic.loops = sets[0];
     }
-    status = prepare(&sweep, &set, &index, err);
-    if (status == SLC_OK) {
-        status = measure(&sweep, warm_up, repeats, rate, err);
-    }
+    enum slc_status status = prepare(&sweep, &set, &index, err);
+    SLC_THEN(status, measure(&sweep, warm_up, repeats, rate, err));
     if (status == SLC_OK && traffic->access == BENCH_GATHER) {
         struct bench_rate ahead = {0};
 

@@ -165,24 +165,18 @@ count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *
 {
     struct slc_session *session = job->session;
     const struct slc_layout_info *info = slc_reader_info(session->store.reader);
-    struct counting *counting;
     struct slc_pass pass = {.tiles = {.consumer = {.tile = count_tile}}};
     uint64_t run_count = 0, nnz = 0;
-    enum slc_status status;
 
     *runs = (struct runs){.nnz_per_run = 1};
     if (info->keys.run.bits == 0 || info->order == 1 || info->nnz == 0) {
         return SLC_OK;
     }
-    counting = slc_calloc(1, sizeof *counting);
-    if (counting == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for counting runs");
-    }
+    struct counting *counting = slc_calloc(1, sizeof *counting);
+    SLC_TRY(slc_check_memory(counting != NULL, err, "for counting runs"));
     pass.tiles.consumer.context = counting;
-    status = bench_scan_start(session, SLC_IO_AUTO, job->threads, 0, err);
-    if (status == SLC_OK) {
-        status = slc_stream_pass(session->stream, &pass, err);
-    }
+    enum slc_status status = bench_scan_start(session, SLC_IO_AUTO, job->threads, 0, err);
+    SLC_THEN(status, slc_stream_pass(session->stream, &pass, err));
     slc_session_stop(session);
     for (unsigned i = 0; i < SLC_MAX_THREADS; i++) {
         run_count += counting->runs[i];
@@ -218,7 +212,7 @@ static enum slc_status new_cells(struct bench_mttkrp_cell (**cells)[SLC_MAX_ORDE
                                  struct slc_error *err)
 {
     *cells = slc_calloc(1, sizeof **cells);
-    return *cells != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
+    return slc_check_memory(*cells != NULL, err, "for samples");
 }
 
 static enum slc_status
@@ -234,9 +228,7 @@ measure_copies(const struct roofline_job *job, struct roofline_point *points, st
     struct bench_mttkrp_group group = {.mode_end = 0};
     enum slc_status status = new_cells(&cells, err);
 
-    if (status == SLC_OK) {
-        status = measure_variant(job, variant, &group, cells, err);
-    }
+    SLC_THEN(status, measure_variant(job, variant, &group, cells, err));
     for (unsigned n = 0; status == SLC_OK && n < group.mode_end && group.variant_count > 0; n++) {
         const struct runs runs = {group.copies[n].varying, group.copies[n].nnz_per_run};
 
@@ -262,12 +254,8 @@ measure_stream(const struct roofline_job *job, struct roofline_point *points, st
     struct runs runs;
     enum slc_status status = new_cells(&cells, err);
 
-    if (status == SLC_OK) {
-        status = count_runs(job, &runs, err);
-    }
-    if (status == SLC_OK) {
-        status = measure_variant(job, variant, &group, cells, err);
-    }
+    SLC_THEN(status, count_runs(job, &runs, err));
+    SLC_THEN(status, measure_variant(job, variant, &group, cells, err));
     for (unsigned n = 0; status == SLC_OK && n < group.mode_end; n++) {
         set_mttkrp(job, n, &cells[0][n], &runs, &points[n]);
     }
@@ -321,14 +309,13 @@ static enum slc_status measure_ttm_mode(const struct roofline_job *job,
                                         struct slc_error *err)
 {
     struct bench_samples samples = {.count = 0};
-    enum slc_status status;
 
     if (!slc_cpu_force_instruction_set(job->instruction_set)) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED, "instruction set %s is not available here",
                         job->instruction_set);
     }
     (void)(slc_decoder_force(job->instruction_set) || slc_decoder_force("portable"));
-    status = ttm_mode_start(mode, job->rank, err);
+    enum slc_status status = ttm_mode_start(mode, job->rank, err);
     for (unsigned i = 0; i < job->warm_up + job->repeats && status == SLC_OK; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
@@ -353,8 +340,7 @@ static enum slc_status measure_form(const struct roofline_job *job,
 {
     const struct slc_store *store = &job->session->store;
     struct ttm_mode *mode = slc_calloc(1, sizeof *mode);
-    enum slc_status status =
-        mode != NULL ? SLC_OK : slc_fail(err, SLC_ERR_MEMORY, "no memory for a benchmark");
+    enum slc_status status = slc_check_memory(mode != NULL, err, "for a benchmark");
 
     for (unsigned n = 0; n < store->manifest.order && store->manifest.nnz > 0 && status == SLC_OK;
          n++) {
@@ -365,9 +351,7 @@ static enum slc_status measure_form(const struct roofline_job *job,
                                                  .temp_dir = job->temp_dir};
 
         status = ttm_mode_open(mode, store, &options, err);
-        if (status == SLC_OK) {
-            status = measure_ttm_mode(job, mode, form, &points[n], err);
-        }
+        SLC_THEN(status, measure_ttm_mode(job, mode, form, &points[n], err));
         ttm_mode_close(mode);
         status = roofline_leave_out(job, n, 1, status, err);
     }
@@ -440,7 +424,6 @@ measure_sptv(const struct roofline_job *job, struct roofline_point *points, stru
     const struct slc_manifest *manifest = &job->session->store.manifest;
     const struct ttv_switches switches = {.keep_empty = false};
     struct ttv_tensor tensor = {.order = 0};
-    enum slc_status status;
 
     if (job->rank != 1 || job->precision != SLC_F64 || manifest->nnz == 0) {
         return SLC_OK;
@@ -450,14 +433,12 @@ measure_sptv(const struct roofline_job *job, struct roofline_point *points, stru
                         "nonzeros in memory would take %" PRIu64 " MiB; give more by --memory",
                         ttv_tensor_bytes(manifest) >> 20);
     }
-    status = ttv_tensor_load(&tensor, &job->session->store, err);
+    enum slc_status status = ttv_tensor_load(&tensor, &job->session->store, err);
     for (unsigned n = 0; n < manifest->order && status == SLC_OK; n++) {
         struct ttv_job ttv = {.session = NULL};
 
         status = ttv_job_create(&ttv, &tensor, n, wanted, &switches, 0, err);
-        if (status == SLC_OK) {
-            status = measure_sptv_mode(job, &ttv, &points[n], err);
-        }
+        SLC_THEN(status, measure_sptv_mode(job, &ttv, &points[n], err));
         ttv_job_destroy(&ttv);
     }
     ttv_tensor_destroy(&tensor);

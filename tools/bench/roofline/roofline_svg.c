@@ -508,12 +508,9 @@ enum slc_status roofline_svg_write(const json_t *record, const char *path, struc
     struct picture picture = {.record = record};
     char *text = NULL;
     size_t bytes = 0;
-    enum slc_status status;
 
     picture.out = open_memstream(&text, &bytes);
-    if (picture.out == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the picture %s", path);
-    }
+    SLC_TRY(slc_check_memory(picture.out != NULL, err, "for the picture %s", path));
     choose_axes(&picture);
     put_head(&picture);
     put_axes(&picture);
@@ -522,9 +519,10 @@ enum slc_status roofline_svg_write(const json_t *record, const char *path, struc
     put_level_names(&picture);
     put_legend(&picture);
     (void)fputs("</svg>\n", picture.out);
-    status = fclose(picture.out) == 0
-                 ? slc_file_replace(slc_files_system(), path, text, bytes, err)
-                 : slc_fail(err, SLC_ERR_MEMORY, "no memory for the picture %s", path);
+    enum slc_status status =
+        fclose(picture.out) == 0
+            ? slc_file_replace(slc_files_system(), path, text, bytes, err)
+            : slc_fail(err, SLC_ERR_MEMORY, "no memory for the picture %s", path);
     free(text);
     return status;
 }

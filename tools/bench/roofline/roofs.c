@@ -48,9 +48,7 @@ static enum slc_status measure_peak(bench_peak_fn *loop,
         const enum slc_status status = slc_team_run(roofs->threads, compute, &computing, err);
         const uint64_t elapsed_ns = slc_clock_ns() - start_ns;
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         if (elapsed_ns < BENCH_SAMPLE_NS) {
             computing.steps *= bench_sample_growth(elapsed_ns);
             samples = 0;
@@ -99,7 +97,6 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
 {
     const struct bench_bandwidth_set *loops = bench_bandwidth_set(instruction_set);
     struct slc_placement placement;
-    enum slc_status status;
 
     if (loops == NULL) {
         return slc_fail(err, SLC_ERR_USAGE, "this machine does not have the instruction set %s",
@@ -114,13 +111,11 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                                  : ROOF_SAMPLES_MAX};
     slc_placement_choose(&placement, SLC_PIN_AUTO, threads);
     slc_placement_enter(&placement);
-    status = measure_levels(roofs, loops, err);
-    if (status == SLC_OK) {
-        status = measure_peak(loops->peak_f64, loops->f64_per_step, roofs, &roofs->peak_f64, err);
-    }
-    if (status == SLC_OK) {
-        status = measure_peak(loops->peak_f32, loops->f32_per_step, roofs, &roofs->peak_f32, err);
-    }
+    enum slc_status status = measure_levels(roofs, loops, err);
+    SLC_THEN(status,
+             measure_peak(loops->peak_f64, loops->f64_per_step, roofs, &roofs->peak_f64, err));
+    SLC_THEN(status,
+             measure_peak(loops->peak_f32, loops->f32_per_step, roofs, &roofs->peak_f32, err));
     slc_placement_leave();
     return status;
 }

@@ -35,15 +35,13 @@ enum slc_status cpd_checkpoint_open(struct cpd_checkpoint *checkpoint,
                                     bool restart,
                                     struct slc_error *err)
 {
-    const struct slc_error *fault;
-
     if (folder == NULL || folder[0] == '\0') {
         return SLC_OK;
     }
     SLC_TRY(slc_checkpoint_open(slc_files_system(), folder, restart, &checkpoint->file, err));
     checkpoint->folder = folder;
     checkpoint->own_folder = own_folder;
-    fault = slc_checkpoint_fault(checkpoint->file);
+    const struct slc_error *fault = slc_checkpoint_fault(checkpoint->file);
     if (fault->status != SLC_OK) {
         console_note("warning: %s: %s; going on from the generation before", fault->file,
                      fault->message);

@@ -46,14 +46,12 @@ static enum slc_status check_new(const char *path, bool folder, struct slc_error
     char target[1];
     enum slc_status status = SLC_OK;
 
-    if (parent == NULL) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a folder");
-    }
+    SLC_TRY(slc_check_memory(parent != NULL, err, "for the path of a folder"));
     if (folder && readlink(path, target, sizeof target) >= 0) {
-        status = slc_fail(err, SLC_ERR_IO,
+        status =
+            slc_fail_file(err, SLC_ERR_IO, path,
                           "a symbolic link that leads nowhere: make what it stands for, or name "
                           "another output");
-        slc_error_locate_file(err, path);
     } else if (access(parent, W_OK | X_OK) != 0) {
         status = slc_fail_errno(err, errno, parent, "the results cannot be written there");
     }
@@ -85,12 +83,11 @@ static enum slc_status check_writable(const char *path, bool folder, struct slc_
 const char *cpd_output_store_name(const char *store_path, int *length)
 {
     size_t end = strlen(store_path);
-    size_t begin;
 
     while (end > 1 && store_path[end - 1] == '/') {
         end--;
     }
-    begin = end;
+    size_t begin = end;
     while (begin > 0 && store_path[begin - 1] != '/') {
         begin--;
     }
@@ -225,9 +222,7 @@ same_folder(const char *one, const char *two, bool *same, struct slc_error *err)
         if (rc == -ENOENT || rc == -ENOTDIR) {
             return SLC_OK;
         }
-        if (rc < 0) {
-            return slc_fail_errno(err, -rc, names[i], "looking for the folder");
-        }
+        SLC_TRY(slc_check_call(rc, err, names[i], "looking for the folder"));
     }
     *same = stat[0].inode == stat[1].inode && stat[0].device == stat[1].device;
     return SLC_OK;
@@ -239,7 +234,6 @@ lock_place(struct cpd_output_place *place, const char *checkpoint, struct slc_er
     const struct slc_files *files = slc_files_system();
     enum slc_status status = SLC_OK;
     bool taken = false;
-    int rc;
 
     if (checkpoint != NULL) {
         status = same_folder(place->folder, checkpoint, &taken, err);
@@ -247,7 +241,7 @@ lock_place(struct cpd_output_place *place, const char *checkpoint, struct slc_er
     if (status != SLC_OK || taken) {
         return status;
     }
-    rc = files->make_folder(files->self, place->folder);
+    int rc = files->make_folder(files->self, place->folder);
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, place->folder, "the results cannot be written there");
     }
@@ -262,7 +256,6 @@ lock_place(struct cpd_output_place *place, const char *checkpoint, struct slc_er
 enum slc_status
 cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_error *err)
 {
-    enum slc_status status = SLC_OK;
     unsigned count = 0;
 
     if (output->folder[0] != '\0') {
@@ -277,10 +270,10 @@ cpd_output_lock(struct cpd_output *output, const char *checkpoint, struct slc_er
         name_own_folder(false, output->ktensor, output->places[count++].folder,
                         sizeof output->places[0].folder);
     }
-    for (unsigned i = 0; i < count && status == SLC_OK; i++) {
-        status = lock_place(&output->places[i], checkpoint, err);
+    for (unsigned i = 0; i < count; i++) {
+        SLC_TRY(lock_place(&output->places[i], checkpoint, err));
     }
-    return status;
+    return SLC_OK;
 }
 
 void cpd_output_tell_replaced(const struct cpd_output *output)
@@ -290,7 +283,6 @@ void cpd_output_tell_replaced(const struct cpd_output *output)
     const struct slc_files *files = slc_files_system();
     struct slc_file_stat stat;
     struct slc_error untold = SLC_ERROR_INIT;
-    const json_t *fit, *seed;
     json_t *record = NULL;
     void *text = NULL;
     uint64_t bytes = 0;
@@ -303,8 +295,8 @@ void cpd_output_tell_replaced(const struct cpd_output *output)
         SLC_OK) {
         record = json_loadb(text, bytes, 0, NULL);
     }
-    fit = json_object_get(record, "fit");
-    seed = json_object_get(json_object_get(record, "options"), "seed");
+    const json_t *fit = json_object_get(record, "fit");
+    const json_t *seed = json_object_get(json_object_get(record, "options"), "seed");
     if (json_is_number(fit) && json_is_integer(seed)) {
         (void)snprintf(words, sizeof words, " (seed %" JSON_INTEGER_FORMAT ", fit %.6g)",
                        json_integer_value(seed), json_number_value(fit));
@@ -350,7 +342,6 @@ enum slc_status cpd_output_write(const struct cpd_output *output,
         {SLC_MODEL_SPLATT, output->stem},
         {SLC_MODEL_KTENSOR, output->ktensor},
     };
-    enum slc_status status;
 
     for (unsigned n = 0; n < result->order; n++) {
         model.factors[n] = &result->factors[n];
@@ -358,19 +349,19 @@ enum slc_status cpd_output_write(const struct cpd_output *output,
     if (output->run_path[0] == '\0') {
         return SLC_OK;
     }
-    status = slc_run_record_remove(output->run_path, err);
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0] && status == SLC_OK; i++) {
+    SLC_TRY(slc_run_record_remove(output->run_path, err));
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         uint64_t start_ns = slc_clock_ns();
 
         if (forms[i].path == NULL) {
             continue;
         }
-        status = slc_model_write(slc_files_system(), forms[i].form, forms[i].path, &model, err);
-        if (status == SLC_OK && forms[i].form == SLC_MODEL_NPY) {
+        SLC_TRY(slc_model_write(slc_files_system(), forms[i].form, forms[i].path, &model, err));
+        if (forms[i].form == SLC_MODEL_NPY) {
             log_json_results(log, result->iterations, forms[i].path, slc_seconds_since(start_ns));
         }
     }
-    return status == SLC_OK ? run_json_write(record, output->run_path, err) : status;
+    return run_json_write(record, output->run_path, err);
 }
 
 void cpd_output_report(const struct cpd_output *output)

@@ -304,13 +304,12 @@ static int make_sweep(struct sweep *sweep, struct slc_sweep_record *record, stru
                                               .context = sweep};
     struct slc_sweep_suggestion suggestion;
     enum slc_sweep_end end;
-    enum slc_status status;
     int code;
 
     for (unsigned i = 0; i < args->ranks.count; i++) {
         ranks[i] = (uint32_t)args->ranks.number[i];
     }
-    status = slc_sweep(&options, record, &suggestion, &end, &code, err);
+    enum slc_status status = slc_sweep(&options, record, &suggestion, &end, &code, err);
     if (status == SLC_OK) {
         code = end_code(end, code);
     } else {
@@ -331,12 +330,11 @@ int cpd_run_sweep(const struct cpd *cpd, const struct operands *operands)
     struct sweep sweep = {.cpd = cpd, .operands = operands};
     struct slc_sweep_record record = SLC_SWEEP_RECORD_INIT;
     struct slc_error err = SLC_ERROR_INIT;
-    int code;
 
     if (check_sweep(&cpd->args, &err) != SLC_OK || name_folder(&sweep, &err) != SLC_OK) {
         return console_error(&err);
     }
-    code = make_sweep(&sweep, &record, &err);
+    int code = make_sweep(&sweep, &record, &err);
     slc_sweep_record_destroy(&record);
     return code;
 }

@@ -178,9 +178,7 @@ slc_coo_add_tile(struct slc_coo *coo, struct slc_tile_view *tile, struct slc_err
     do {
         const enum slc_status status = slc_tile_next(tile, &left, &chunk, err);
 
-        if (status != SLC_OK) {
-            return status;
-        }
+        SLC_TRY(status);
         if (chunk.nnz > 0) {
             add_chunk(coo, tile, &chunk, at);
         }
@@ -316,7 +314,6 @@ enum slc_status
 slc_coo_permute(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
 {
     struct slc_buffer scratch = SLC_BUFFER_INIT;
-    enum slc_status status;
 
     SLC_TRY(slc_coo_check_complete(coo, err));
     if (mode >= coo->shape.order || workers < 1 || workers > SLC_MAX_THREADS) {
@@ -326,14 +323,11 @@ slc_coo_permute(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc
                         mode + 1, coo->shape.order, workers, SLC_MAX_THREADS);
     }
     slc_buffer_destroy(&coo->orders[mode]);
-    status = slc_buffer_create(&coo->orders[mode], coo->shape.nnz * sizeof(uint32_t),
-                               SLC_PAGES_HUGE, err);
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&scratch, sort_bytes(&coo->shape, workers), SLC_PAGES_HUGE, err);
-    }
-    if (status == SLC_OK) {
-        status = sort_mode(coo, mode, workers, scratch.data, coo->orders[mode].data, err);
-    }
+    enum slc_status status = slc_buffer_create(
+        &coo->orders[mode], coo->shape.nnz * sizeof(uint32_t), SLC_PAGES_HUGE, err);
+    SLC_THEN(status,
+             slc_buffer_create(&scratch, sort_bytes(&coo->shape, workers), SLC_PAGES_HUGE, err));
+    SLC_THEN(status, sort_mode(coo, mode, workers, scratch.data, coo->orders[mode].data, err));
     slc_buffer_destroy(&scratch);
     if (status != SLC_OK) {
         slc_buffer_destroy(&coo->orders[mode]);

@@ -230,19 +230,16 @@ enum slc_status slc_coo_mttkrp(const struct slc_coo *coo,
 {
     struct run run = {.coo = coo, .job = job, .set = slc_kernels(), .kernel = kernel};
     struct slc_matrix ones = {.rows = 0};
-    enum slc_status status = check_job(coo, job, err);
 
-    if (status == SLC_OK && kernel == SLC_COO_PERMUTED) {
+    SLC_TRY(check_job(coo, job, err));
+    if (kernel == SLC_COO_PERMUTED) {
         run.order = coo->orders[job->mode].data;
         if (run.order == NULL && coo->shape.nnz > 0) {
-            status = slc_fail(err, SLC_ERR_USAGE, "mode %u of the list has no permutation yet",
-                              job->mode + 1);
+            return slc_fail(err, SLC_ERR_USAGE, "mode %u of the list has no permutation yet",
+                            job->mode + 1);
         }
     }
-    if (status != SLC_OK) {
-        return status;
-    }
-    status = begin_job(job, &ones, err);
+    enum slc_status status = begin_job(job, &ones, err);
     run.ones = ones.buffer.data;
     if (status == SLC_OK && coo->shape.nnz > 0) {
         status = slc_team_for(job->workers, coo->shape.nnz, PIECE_NNZ, add_piece, &run, err);

@@ -60,20 +60,12 @@ static enum slc_status find_used(struct making *making, struct slc_error *err)
     const struct slc_sptv_source *source = making->source;
     const uint64_t words = source->length / WORD_BITS + 1;
     struct used *used = &making->used;
-    enum slc_status status =
-        slc_buffer_create(&used->bits, words * sizeof(uint64_t), SLC_PAGES_SMALL, err);
-    uint64_t *bits;
-    uint32_t *ranks;
     uint32_t count = 0;
 
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&used->ranks, words * sizeof(uint32_t), SLC_PAGES_SMALL, err);
-    }
-    if (status != SLC_OK) {
-        return status;
-    }
-    bits = used->bits.data;
-    ranks = used->ranks.data;
+    SLC_TRY(slc_buffer_create(&used->bits, words * sizeof(uint64_t), SLC_PAGES_SMALL, err));
+    SLC_TRY(slc_buffer_create(&used->ranks, words * sizeof(uint32_t), SLC_PAGES_SMALL, err));
+    uint64_t *bits = used->bits.data;
+    uint32_t *ranks = used->ranks.data;
     for (uint64_t i = 0; i < making->sptv->nnz; i++) {
         bits[source->index[i] / WORD_BITS] |= UINT64_C(1) << source->index[i] % WORD_BITS;
     }
@@ -110,10 +102,8 @@ static enum slc_status make_short_vector(struct making *making, struct slc_error
     uint32_t *map = sptv->used_map.data;
     uint64_t at = 0;
 
-    if (status == SLC_OK) {
-        status = slc_buffer_create(&sptv->vector, (sptv->used + 1) * sizeof(double), SLC_PAGES_HUGE,
-                                   err);
-    }
+    SLC_THEN(status, slc_buffer_create(&sptv->vector, (sptv->used + 1) * sizeof(double),
+                                       SLC_PAGES_HUGE, err));
     for (uint64_t i = 0; status == SLC_OK && i < sptv->length; i++) {
         if ((bits[i / WORD_BITS] >> i % WORD_BITS & 1) != 0) {
             map[at++] = (uint32_t)i;
@@ -347,7 +337,6 @@ static enum slc_status take_memory(struct making *making, struct slc_error *err)
 {
     struct slc_sptv *sptv = making->sptv;
     uint64_t classes = 0;
-    uint64_t elements;
 
     sptv->block_count = cut_blocks(making->source, NULL);
     sptv->blocks = slc_calloc(sptv->block_count + 1, sizeof *sptv->blocks);
@@ -365,7 +354,7 @@ static enum slc_status take_memory(struct making *making, struct slc_error *err)
         classes += block->class_count + (uint64_t)block->alone_count + (block->last_lanes > 0);
     }
     /* A step more, so that none of the sizes is zero. */
-    elements = (sptv->steps + 1) * SLC_SPTV_LANES;
+    uint64_t elements = (sptv->steps + 1) * SLC_SPTV_LANES;
     SLC_TRY(slc_buffer_create(&sptv->index, elements * sptv->index_bytes, SLC_PAGES_HUGE, err));
     SLC_TRY(slc_buffer_create(&sptv->values, elements * slc_value_bytes(sptv->value_type),
                               SLC_PAGES_HUGE, err));
@@ -411,7 +400,6 @@ enum slc_status slc_sptv_create(struct slc_sptv *sptv,
                                 struct slc_error *err)
 {
     struct making making = {.sptv = sptv, .source = source};
-    enum slc_status status;
 
     *sptv = (struct slc_sptv){
         .fibers = source->fibers, .nnz = source->begin[source->fibers], .length = source->length};
@@ -420,7 +408,7 @@ enum slc_status slc_sptv_create(struct slc_sptv *sptv,
                         "a vector of %" PRIu64 " numbers: in memory up to 2^31 are possible",
                         source->length);
     }
-    status = make(&making, options, err);
+    enum slc_status status = make(&making, options, err);
     slc_free(making.order);
     slc_buffer_destroy(&making.used.bits);
     slc_buffer_destroy(&making.used.ranks);
@@ -518,14 +506,15 @@ static enum slc_status multiply_lanes(struct slc_sptv *sptv,
         }
         product.vector = sptv->vector.data;
     }
-    if (status == SLC_OK && workers > 1) {
-        status = slc_team_run(workers, multiply_blocks, &product, err);
-    } else if (status == SLC_OK) {
+    SLC_TRY(status);
+    if (workers > 1) {
+        SLC_TRY(slc_team_run(workers, multiply_blocks, &product, err));
+    } else {
         for (uint64_t b = 0; b < sptv->block_count; b++) {
             multiply_block(&product, &sptv->blocks[b]);
         }
     }
-    return status;
+    return SLC_OK;
 }
 
 enum slc_status slc_sptv_multiply(struct slc_sptv *sptv,

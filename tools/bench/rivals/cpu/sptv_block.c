@@ -93,9 +93,7 @@ enum slc_status slc_sptv_few_create(struct slc_sptv_few *few,
     uint32_t *row = index + nnz;
     uint64_t at = 0;
 
-    if (status != SLC_OK) {
-        return status;
-    }
+    SLC_TRY(status);
     few->fibers = source->fibers;
     few->more = more;
     few->values = values;
