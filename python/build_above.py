@@ -1,4 +1,4 @@
-"""Build backend (PEP 517) of `pip install ./python`: runs meson-python in the folder above, where the project is."""
+"""PEP 517 build backend for `pip install ./python`: runs meson-python in the parent folder, the project root."""
 
 import os
 

@@ -1,5 +1,5 @@
 """
-Sparse tensors larger than memory, factorized while they stream from disk.
+Factorize sparse tensors larger than memory while they stream from disk.
 
     import sluice
 
@@ -7,8 +7,9 @@ Sparse tensors larger than memory, factorized while they stream from disk.
         r = t.cpd(rank=16, iters=50, seed=0)
     r.fit, r.weights, r.factors
 
-Modes and indices count from 0. Every number is computed by libsluice, by its public C interface; Python's lock is not
-held meanwhile. The library is the file in SLUICE_LIBRARY, the one in the wheel, or that of the system.
+Modes and indices count from 0. All computation is done by libsluice through its public C interface,
+without holding Python's global interpreter lock. The library is loaded from the path in SLUICE_LIBRARY,
+else from the wheel, else from the system.
 """
 
 from ._convert import convert, generate
@@ -20,5 +21,6 @@ from ._stored import Layout, StoreInfo
 from ._tensor import Tensor, open
 
 __all__ = ["BudgetError", "Holdout", "InputError", "Interrupted", "Iteration", "Layout", "Prediction", "Result", "Row",
-           "SluiceError", "StorageError", "StoreInfo", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError", "convert", "generate", "open", "version"]
+           "SluiceError", "StorageError", "StoreInfo", "Sweep", "SweepRank", "SweepRun", "Tensor", "UsageError",
+           "convert", "generate", "open", "version"]
 __version__ = "0.1.0"

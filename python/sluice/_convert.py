@@ -1,4 +1,4 @@
-"""Stores of files, tables, arrays, frames and random numbers."""
+"""Creates stores from files, tables, arrays, data frames and random numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from . import _structs as c
 from ._errors import UsageError
 from ._library import LIB, Progress, Run, options, path_bytes, pointer, size
 from ._options import (CODECS, DISTRIBUTIONS, DUPLICATES, FORMATS, MISSING, RELABELS, VALUES, Fibers, Labels, PathLike, choose,
-                       index_base as first_index, keep_fibers, name_files, sort_beyond)
+                       index_base as first_index, set_fibers, set_label_files, set_sort_limits)
 from ._tensor import Tensor
 
-PIECE = 1 << 20  # entries that are converted to the library's types at a time
+PIECE = 1 << 20  # nonzeros converted to the library's types at a time
 
 
 def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int], duplicates: str, codec: str, value: str,
@@ -24,7 +24,7 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
              kind: Any) -> Any:
     known = options(kind)
     run.watch(known, progress)
-    keep_fibers(known, fibers)
+    set_fibers(known, fibers)
     if shape is not None:
         known.entries.dims_order = len(shape)
         known.entries.dims[:len(shape)] = [c.whole(c_uint64, "length", length) for length in shape]
@@ -38,7 +38,7 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
 
 def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.BuilderOptions,
           names: Dict[int, Sequence[Any]], titles: Sequence[str]) -> None:
-    """A store of entries; the index columns are converted piece by piece, names asked for one by one."""
+    """Builds a store from arrays, converted piece by piece; the library requests each name by a callback."""
     held: list = [None]
 
     def name(_: Any, mode: int, index: int) -> Optional[int]:
@@ -49,21 +49,21 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
 
     for mode, given in names.items():
         if not 0 <= mode < len(coords):
-            raise UsageError(f"names of mode {mode} of {len(coords)}, from 0 on")
+            raise UsageError(f"names of mode {mode}: there are {len(coords)} modes, counted from 0")
         if any("\0" in str(one) for one in given):
-            raise UsageError(f"a name of mode {mode} has a zero character")
+            raise UsageError(f"a name of mode {mode} contains a zero character")
     known.named_modes = sum(1 << mode for mode in names)
     known.name = c.NAME(name)
     known.titles[:len(titles)] = [str(title).encode()[:255].decode(errors="ignore").encode() for title in titles]
     if len({len(column) for column in (*coords, values)}) != 1:
-        raise UsageError(f"columns of {[len(column) for column in (*coords, values)]} entries; the same is needed")
+        raise UsageError(f"columns have {[len(column) for column in (*coords, values)]} elements; expected equal numbers")
     for n, column in enumerate(coords):
         if column.dtype.kind not in "iub":
-            raise UsageError(f"the indices of mode {n} are of the type {column.dtype}; integers are needed")
+            raise UsageError(f"the indices of mode {n} have the type {column.dtype}; expected integers")
         if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
             raise UsageError(f"index {column.min()} in mode {n} is below 0")
-    if values.dtype.kind in "cmMSUV":  # objects may be numbers of pandas or decimal
-        raise UsageError(f"the values are of the type {values.dtype}; real numbers are needed")
+    if values.dtype.kind in "cmMSUV":  # objects may be numbers of pandas or the decimal module
+        raise UsageError(f"the values have the type {values.dtype}; expected real numbers")
     builder = c_void_p()
     run.call("sluice_builder_create", path_bytes(output), c_uint32(len(coords)), byref(known), byref(builder))
     try:
@@ -79,8 +79,8 @@ def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.n
 
 
 def _numbered(column: Any) -> Tuple[np.ndarray, Optional[np.ndarray]]:
-    """Indices of a frame's column, and names, which integers have none of."""
-    if hasattr(column, "cat"):  # in the order of its categories
+    """Returns the indices of a data frame's column, and their names (None for integers)."""
+    if hasattr(column, "cat"):  # categories keep their order
         return column.cat.codes.to_numpy(), column.cat.categories.to_numpy()
     values = column.to_numpy()
     if values.dtype.kind in "iu" and (len(values) == 0 or values.min() >= 0):
@@ -90,7 +90,7 @@ def _numbered(column: Any) -> Tuple[np.ndarray, Optional[np.ndarray]]:
 
 
 def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -> Tuple[list, np.ndarray, dict, list]:
-    """Indices, values, names and titles of a data frame."""
+    """Returns the indices, values, names and titles of a data frame."""
     if columns is None:
         columns = [name for name in frame.columns if name != value]
     elif isinstance(columns, str):
@@ -100,7 +100,7 @@ def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -
             raise UsageError(f"the frame has no column {name!r}; it has {', '.join(map(str, frame.columns))}")
         lacking = int(frame[name].isna().sum())
         if lacking:
-            raise UsageError(f"column {name!r} lacks {lacking} of {len(frame)} values; fill them in, or drop their rows")
+            raise UsageError(f"column {name!r} lacks {lacking} of {len(frame)} values; fill them or drop the rows")
     coords, labels = [], {}
     for n, name in enumerate(columns):
         indices, names = _numbered(frame[name])
@@ -111,7 +111,7 @@ def _table(frame: Any, columns: Optional[Sequence[Any]], value: Optional[Any]) -
 
 
 def separator(delimiter: str) -> bytes:
-    """The character that a delimiter names."""
+    """Returns the character of a delimiter: itself, or a tab for "tab"."""
     found = b"\t" if delimiter == "tab" else delimiter.encode()
     if len(found) != 1:
         raise UsageError(f"delimiter {delimiter!r}: expected one character, or tab")
@@ -121,7 +121,7 @@ def separator(delimiter: str) -> bytes:
 def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions, columns: Union[None, str, Sequence[Any]],
           value_column: Optional[Any], delimiter: Optional[str], header: bool, missing: str, labels: Labels, values: Optional[PathLike],
           transform: Optional[str]) -> None:
-    """A store of a file, which is a table where columns are given."""
+    """Converts a file, which is a table if columns are given."""
     if values is not None:
         known.values = path_bytes(values)
     if transform is not None:
@@ -133,41 +133,46 @@ def _file(run: Run, source: PathLike, output: PathLike, known: c.ConvertOptions,
     if delimiter is not None:
         known.table.delimiter = separator(delimiter)
     known.table.no_header, known.table.missing = not header, choose("missing", MISSING, missing)
-    name_files(known, labels)
+    set_label_files(known, labels)
     run.call("sluice_convert", path_bytes(source), path_bytes(output), byref(known), None)
 
 
 def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shape: Optional[Sequence[int]] = None,
             columns: Union[None, str, Sequence[Any]] = None, value_column: Optional[Any] = None,
-            labels: Labels = None, delimiter: Optional[str] = None, header: bool = True, missing: str = "error", transform: Optional[str] = None,
+            labels: Labels = None, delimiter: Optional[str] = None, header: bool = True, missing: str = "error",
+            transform: Optional[str] = None,
             index_base: Optional[int] = None, duplicates: str = "sum", codec: str = "packed", value: Any = "auto",
             relabel: str = "none", fibers: Fibers = "auto", block_bytes: Any = None, overwrite: bool = False, threads: int = 0,
             memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
             restart: bool = False, checkpoint_interval: float = 0, progress: Optional[Progress] = None) -> Tensor:
     """
-    Makes a store and opens it. `source` is one of
+    Converts a tensor to a store and opens it. `source` is one of
 
-    a path           a file in any format that `sluice convert` recognizes; with `columns` a table, CSV or TSV, each of
-                     them a mode: text as its --columns has it, "hour(when),origin", or a list of such items. Values
-                     are `value_column`, or `value` where that is no type, else rows are counted; `delimiter`, `header`
-                     and `missing` ("error", "skip" or "name", for rows with empty fields) say the rest. `transform` is of values: "abs,log1p". Of coordinates in an
-                     .npy file `values` is the file of their values. Of a tensor `labels` has names: a folder of mode-1-TITLE.map, .., or {mode: file}
-    an array         coordinates, order x nnz, or a list of a column per mode, with `values`; they count from 0.
-                     `labels` has names: {mode: [name, ..]}
-    scipy.sparse     a matrix or array of any form, of more than two modes as well (coo_array)
-    pydata/sparse    an array of any form (COO, GCXS) with fill value 0
+    a path           a file in any format that `sluice convert` recognizes. With `columns`, it is a CSV or
+                     TSV table, and each column is a mode: text as for --columns, "hour(when),origin", or
+                     a list of such items. The values are in the column `value_column` (or `value`, unless
+                     that is a type); without it, rows are counted. `delimiter`, `header` and `missing`
+                     ("error", "skip" or "name", for rows with empty fields) describe the table.
+                     `transform` applies to values: "abs,log1p". If the file is an .npy file with
+                     coordinates, `values` is the file with their values. `labels` has the names of a
+                     tensor's indices: a folder with mode-1-TITLE.map, .., or {mode: file}
+    an array         coordinates of shape order x nnz, or a list with one column per mode, counted from 0,
+                     with `values`. `labels` has names: {mode: [name, ..]}
+    scipy.sparse     a matrix or array in any format, also with more than two modes (coo_array)
+    pydata/sparse    an array in any format (COO, GCXS) with fill value 0
     pyttb            an sptensor
-    pandas           a frame: `columns` (all but the values', if None) are the modes. Integers are indices, categories
-                     are numbered in their order, all else in sorted order. Values are those of `value_column`, or 1
-                     for each row, so that rows are counted.
+    pandas           a data frame: `columns` (None: all but the values' column) are the modes. Integers are
+                     indices, categories are numbered in their order, and other values in sorted order.
+                     Values are in `value_column`; without it, rows are counted.
 
-    Names stay with the store: Tensor.labels. Duplicates are added up unless `duplicates` says "error", "keep-first" or
-    "keep-last". `memory` is what the process may take, the arrays included. `fibers` of a mode, or (mode, bits), are kept
-    together in the store, "auto": of the one that the nonzeros suggest. `progress` is called now and then with a phase,
-    how much of it is done, and of how much, None where that is not known. Ctrl-C ends the call; a long conversion of a file
-    goes on from its last commit, `checkpoint_interval` seconds of work apart, when the same call is made, unless `restart`.
-    `format` of a file is one that the command's --format names. What is larger than memory is sorted in `temp_folder`,
-    `max_temp` bytes at most.
+    Names are kept in the store: see Tensor.labels. Duplicates are added up unless `duplicates` is "error",
+    "keep-first" or "keep-last". `memory` limits the memory of the process, arrays included. `fibers`
+    selects the mode, or (mode, bits), whose fibers are kept together; "auto" chooses one from the nonzeros.
+    `progress` is called regularly with the phase, the units done and the units in total (None: unknown).
+    Ctrl-C stops the call. A long conversion of a file resumes from its last commit when the same call is
+    made, unless `restart`; `checkpoint_interval` is the time between commits in seconds. `format` is the
+    format of a file, as for --format of the command. Data larger than memory is sorted in `temp_folder`,
+    with at most `max_temp` bytes.
     """
     of_file = isinstance(source, (str, bytes, os.PathLike))
     of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
@@ -176,25 +181,25 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
         value, value_column = "auto", value
     if not of_file and (delimiter is not None or not header or missing != "error" or transform is not None or
                         format != "auto" or restart or checkpoint_interval != 0):
-        raise UsageError("delimiter, header, missing, transform, format, restart and checkpoint_interval are of files")
+        raise UsageError("delimiter, header, missing, transform, format, restart and checkpoint_interval apply only to files")
     if not of_file and not of_frame and labels is not None and not isinstance(labels, dict):
-        raise UsageError("labels of coordinates are a list of names for each mode: {mode: [name, ..]}")
+        raise UsageError("labels of coordinates must be lists of names: {mode: [name, ..]}")
     names = dict(labels) if isinstance(labels, dict) else {}
     if of_frame:
         coords, values, names, titles = _table(source, columns, value_column)
-    elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # scipy, pydata/sparse, of any form and order
+    elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # SciPy, pydata/sparse, in any format and order
         found = source.tocoo() if hasattr(source, "tocoo") else source
         if getattr(found, "fill_value", 0) != 0:
-            raise UsageError(f"the array has the fill value {found.fill_value}; 0 is needed")
-        # Matrices of scipy before 1.13 have rows and columns alone.
+            raise UsageError(f"the array has the fill value {found.fill_value}; expected 0")
+        # Matrices of SciPy before 1.13 only have rows and columns.
         coords = list(found.coords) if hasattr(found, "coords") else [found.row, found.col]
         values, shape = found.data, found.shape if shape is None else shape
-    elif hasattr(source, "subs") and hasattr(source, "vals"):  # pyttb, whose empty ones have no columns
+    elif hasattr(source, "subs") and hasattr(source, "vals"):  # pyttb; an empty sptensor has no columns
         coords = [np.reshape(source.subs, (-1, len(source.shape)))[:, mode] for mode in range(len(source.shape))]
         coords = [column.astype(np.int64) if len(column) == 0 else column for column in coords]
         values, shape = np.reshape(source.vals, -1), source.shape if shape is None else shape
     elif not of_file and values is None:
-        raise UsageError(f"{type(source).__name__} is no sparse array that is known here, and coordinates need values: "
+        raise UsageError(f"{type(source).__name__} is not a supported sparse array, and coordinates need values: "
                          "convert(coords, output, values)")
     elif not of_file:
         coords = [np.asarray(column) for column in source]
@@ -202,7 +207,7 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     run = Run()
     known = _options(run, shape, index_base, duplicates, codec, value, relabel, fibers, overwrite, threads, memory,
                      progress, c.ConvertOptions if of_file else c.BuilderOptions)
-    sort_beyond(known, block_bytes, temp_folder, max_temp)
+    set_sort_limits(known, block_bytes, temp_folder, max_temp)
     if of_file:
         known.dialect, known.restart, known.commit_seconds = choose("format", FORMATS, format), restart, checkpoint_interval
         _file(run, source, output, known, columns, value_column, delimiter, header, missing, labels, values, transform)
@@ -216,20 +221,22 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
              fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
              temp_folder: Optional[PathLike] = None, max_temp: Any = None, overwrite: bool = False, progress: Optional[Progress] = None) -> Tensor:
     """
-    A random tensor, of a planted model where `rank` is not 0, as a store; opens it. `distribution` of coordinates:
-    "uniform", "zipf" and "zipf-shuffled" with the exponent `zipf`, "best" (a full box), "worst" (no index twice).
+    Generates a random tensor and opens its store. With `rank`, its values come from a planted model.
+
+    `distribution` of the coordinates is "uniform", "zipf" or "zipf-shuffled" with the exponent `zipf`,
+    "best" (a full box) or "worst" (no index occurs twice).
     """
     if not os.fsdecode(output).rstrip("/").endswith(".slc"):
-        raise UsageError(f"{output!s} does not end in .slc")
+        raise UsageError(f"the name {output!s} must end in .slc")
     known = options(c.GenerateOptions)
     known.distribution = choose("distribution", DISTRIBUTIONS, distribution)
-    # 0 would be the default; the smallest exponent above it makes the same tensor.
+    # 0 selects the default; the smallest positive exponent generates the same tensor as 0.
     known.zipf_exponent = zipf if zipf != 0 else 5e-324
     known.rank, known.noise, known.seed = rank, noise, seed
     known.run.threads, known.run.memory_bytes, known.output.overwrite = threads, size(memory), overwrite
     known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
-    keep_fibers(known, fibers)
-    sort_beyond(known, block_bytes, temp_folder, max_temp)
+    set_fibers(known, fibers)
+    set_sort_limits(known, block_bytes, temp_folder, max_temp)
     run = Run()
     run.watch(known, progress)
     lengths = (c_uint64 * len(shape))(*(c.whole(c_uint64, "length", length) for length in shape))

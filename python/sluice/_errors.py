@@ -1,4 +1,4 @@
-"""Exceptions: one class for each thing that a caller may do about it."""
+"""Exceptions: one class per kind of reaction that a caller can have."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ if TYPE_CHECKING:
 
 class SluiceError(Exception):
     """
-    What libsluice says is wrong. `status` is its name ("input", "budget", ..); `file`, `line`, `column`, `block`,
-    `offset` and `errno` say where, and `field` names the argument to change; None where they do not apply.
+    An error of libsluice.
+
+    `status` is the name of its status code ("input", "budget", ..). `file`, `line`, `column`, `block`,
+    `offset` and `errno` locate the error, and `field` names the argument to change. Attributes
+    that do not apply have the value None.
     """
 
     def __init__(self, text: str, status: str = "usage", file: Optional[str] = None, line: Optional[int] = None,
@@ -29,15 +32,15 @@ class SluiceError(Exception):
 
 
 class UsageError(SluiceError, ValueError):
-    """An argument is out of range or contradicts another, or a checkpoint is of another run."""
+    """An argument is out of range or contradicts another, or a checkpoint belongs to another run."""
 
 
 class InputError(SluiceError, ValueError):
-    """The data is malformed, or none that this version reads."""
+    """The data is malformed or in a format that this version does not support."""
 
 
 class BudgetError(SluiceError):
-    """The memory or disk budget is too small; the text names what is enough."""
+    """The memory or disk budget is too small; the message has a sufficient one."""
 
 
 class StorageError(SluiceError):
@@ -46,11 +49,13 @@ class StorageError(SluiceError):
 
 class Interrupted(KeyboardInterrupt):
     """
-    Ctrl-C in the midst of a decomposition. `result` is what there was of it, or None; where `checkpoint` names a
-    folder, the same call goes on from there, and so does the command.
+    Ctrl-C interrupted a decomposition.
+
+    `result` is the partial result, or None. `checkpoint` is the folder from which the same call, or
+    `sluice cpd`, resumes, or None.
     """
 
     def __init__(self, result: Optional["Result"], checkpoint: Optional[str]) -> None:
-        super().__init__(f"the same call goes on from the checkpoint in {checkpoint}" if checkpoint else "interrupted")
+        super().__init__(f"interrupted; the same call resumes from the checkpoint in {checkpoint}" if checkpoint else "interrupted")
         self.result = result
         self.checkpoint = checkpoint

@@ -1,4 +1,4 @@
-"""libsluice: finding it, calling it, and what its errors become."""
+"""Loads libsluice, calls its functions, and converts its errors to exceptions."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ import numpy as np
 from ._errors import BudgetError, InputError, SluiceError, StorageError, UsageError
 from ._structs import ON_PROGRESS, Error
 
-# Called with a phase, how much of it is done, and of how much (None: not known); the call ends where it returns True.
+# Arguments: phase, units done, units in total (None: unknown). Returning True stops the call.
 Progress = Callable[[str, int, Optional[int]], Any]
 NOWHERE = 2**64 - 1
 CLASSES = {"usage": UsageError, "input": InputError, "format": InputError, "unsupported": InputError,
            "budget": BudgetError, "io": StorageError, "no-space": StorageError, "damaged": StorageError}
-# What a member of the library's structs, or a function, is called here, where that differs.
+# C names of struct members and functions whose Python name differs.
 KEYWORDS = {"memory_bytes": "memory", "max_temp_bytes": "max_temp", "dims": "shape", "dialect": "format",
             "device->memory_bytes": "device_memory", "device->chip": "device_name",
-            "device->streams": "streams", "device->split": "split", "device->count": "devices", "checkpoint_folder": "checkpoint", "folder": "output",
+            "device->streams": "streams", "device->split": "split", "device->count": "devices",
+            "checkpoint_folder": "checkpoint", "folder": "output",
             "sluice_layout_add": "add_layout", "sluice_layout_gather": "gather_layout"}
 VERSION = "0.1."
 
 
 def _load() -> ctypes.CDLL:
     asked = os.environ.get("SLUICE_LIBRARY")
-    # meson-python puts the library of a wheel there.
-    bundled = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".sluice.mesonpy.libs", "libsluice.so.0")
+    # meson-python installs the library of a wheel here.
+    site = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    bundled = os.path.join(site, ".sluice.mesonpy.libs", "libsluice.so.0")
     path = asked or (bundled if os.path.exists(bundled) else "libsluice.so.0")
     try:
         found = ctypes.CDLL(path)
     except OSError as fault:
-        raise ImportError(f"libsluice cannot be loaded: {fault}; install it, or name its file in SLUICE_LIBRARY") from None
+        raise ImportError(f"cannot load libsluice: {fault}; install it, or set SLUICE_LIBRARY to its path") from None
     found.sluice_version.restype = ctypes.c_char_p
     number = found.sluice_version().decode()
     if not number.startswith(VERSION):
@@ -59,7 +61,7 @@ def version() -> str:
 
 
 def options(kind: Any) -> Any:
-    """Options with their defaults, or a report to fill in: all zero but the size."""
+    """A struct of options with defaults, or an empty report: zero except for its size."""
     return kind(struct_bytes=ctypes.sizeof(kind))
 
 
@@ -70,12 +72,12 @@ def pointer(array: Optional[np.ndarray]) -> Any:
 def path_bytes(path: Any) -> bytes:
     found = os.fsencode(path)
     if b"\0" in found:
-        raise UsageError(f"the path {path!r} has a zero character")
+        raise UsageError(f"the path {path!r} contains a zero character")
     return found
 
 
 def size(text: Any) -> int:
-    """Bytes, from a number or text such as "2GiB" or "50%"."""
+    """Converts a number, or text such as "2GiB" or "50%", to bytes; None to 0."""
     if text is None:
         return 0
     if isinstance(text, (int, np.integer)):
@@ -87,7 +89,7 @@ def size(text: Any) -> int:
 
 def fault(status: int, err: Error) -> SluiceError:
     fields = [KEYWORDS.get(member.decode(), member.decode()) for member in (err.field, err.other_field) if member]
-    err.field = err.other_field = None  # they are spelled the Python way below
+    err.field = err.other_field = None  # the message below has the Python names instead
     text = ctypes.create_string_buffer(2048)
     LIB.sluice_error_format(byref(err), text, ctypes.c_uint64(len(text)))
     name = LIB.sluice_status_name(status).decode()
@@ -102,7 +104,7 @@ def fault(status: int, err: Error) -> SluiceError:
 
 
 def call(name: str, *args: Any) -> None:
-    """A function that returns a status and takes an error record last. Raises SluiceError."""
+    """Calls a function that returns a status and accepts an error struct last. Raises SluiceError."""
     err = Error(line=NOWHERE, column=NOWHERE, block=NOWHERE, offset=NOWHERE)
     status = getattr(LIB, name)(*args, byref(err))
     if status != 0:
@@ -111,38 +113,39 @@ def call(name: str, *args: Any) -> None:
 
 class Run:
     """
-    A call that may take long, made by a thread of its own, while the caller's thread waits for it: so Ctrl-C is seen
-    at once. It then sets `stop`, which the library looks at, and the call ends by itself. Callbacks run in the
-    caller's thread.
+    A long call of the library, which runs in its own thread while the caller's thread waits.
+
+    This way Ctrl-C is noticed immediately: it sets `stop`, which the library polls, and the call returns.
+    Callbacks run in the caller's thread.
     """
 
     def __init__(self) -> None:
         self.stop = c_int(0)
         self.fault: Optional[BaseException] = None
         self._tasks: queue.SimpleQueue = queue.SimpleQueue()
-        self._held: list = []  # callbacks, while the library has them
-        self._told = 0.0
+        self._held: list = []  # keeps callbacks alive while the library uses them
+        self._reported = 0.0
 
     def watch(self, known: Any, progress: Optional["Progress"] = None) -> None:
-        """Has a call with these options look at `stop`, and report `progress`, ten times a second at most."""
+        """Sets `stop` in these options, and `progress`, which is called at most ten times a second."""
         known.run.stop = ctypes.pointer(self.stop)
         if progress is None:
             return
-        wanted: Progress = progress
+        callback: Progress = progress
 
         def report(_: Any, given: Any) -> int:
             now, at = time.monotonic(), given.contents
-            if now - self._told < 0.1:
+            if now - self._reported < 0.1:
                 return 0
-            self._told = now
+            self._reported = now
             phase = f"iteration {at.iteration}, mode {at.mode}" if at.iteration > 0 else at.phase.decode()
-            return int(self.ask(wanted, phase, at.done, at.total or None))
+            return int(self.ask(callback, phase, at.done, at.total or None))
 
         known.run.progress = ON_PROGRESS(report)
         self._held.append(known.run.progress)
 
     def ask(self, function: Callable[..., Any], *args: Any) -> bool:
-        """Has the caller's thread call this; returns whether to stop. Called by the library's thread."""
+        """Runs a function in the caller's thread, from the library's thread; returns whether to stop."""
         answer: list = []
         done = threading.Event()
         self._tasks.put((function, args, answer, done))
@@ -154,13 +157,13 @@ class Run:
     def _work(self, name: str, args: tuple, end: list) -> None:
         try:
             call(name, *args)
-        except BaseException as raised:  # goes to the caller
+        except BaseException as raised:  # raised again in the caller's thread
             end.append(raised)
         finally:
             self._tasks.put(None)
 
     def _serve(self, thread: threading.Thread) -> bool:
-        """Answers one question; False when there are none to come."""
+        """Runs one pending callback; returns False when there will be no more."""
         try:
             task = self._tasks.get(timeout=1)
         except queue.Empty:
@@ -170,7 +173,7 @@ class Run:
         function, args, answer, done = task
         try:
             answer.append(function(*args))
-        except BaseException:  # before the library goes on
+        except BaseException:  # stop the library before it continues
             self.stop.value = 1
             raise
         finally:
@@ -178,7 +181,7 @@ class Run:
         return True
 
     def call(self, name: str, *args: Any) -> None:
-        """Raises what the call did, or what a callback or Ctrl-C raised, once the call is over."""
+        """Calls a function; afterwards raises its error, or the exception of a callback or Ctrl-C."""
         end: list = []
         thread = threading.Thread(target=self._work, args=(name, args, end), name=name, daemon=True)
         thread.start()
@@ -189,7 +192,7 @@ class Run:
                     going = self._serve(thread)
                 else:
                     thread.join()
-            except BaseException as raised:  # of a callback, or Ctrl-C, which may come twice
+            except BaseException as raised:  # from a callback, or Ctrl-C, possibly twice
                 self.stop.value = 1
                 self.fault = self.fault or raised
         if self.fault is not None:

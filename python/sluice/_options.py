@@ -1,4 +1,4 @@
-"""What keywords say, as the library's options."""
+"""Converts keyword arguments to the library's option structs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Labels = Union[None, PathLike, Sequence[PathLike], Dict[int, Any]]
 CODECS = {"packed": 1, "lz4": 2, "blco": 3}
 VALUES = {"auto": 0, "f32": 1, "f64": 2}
 DUPLICATES = {"sum": 0, "error": 1, "keep-first": 2, "keep-last": 3}
-# Of files, by the names that the command has.
+# Input formats, with the names of `sluice convert --format`.
 FORMATS = {"auto": 0, "tns": 1, "parti": 2, "frostt-ext": 3, "genten": 4, "tensortoolbox": 5, "taco": 6, "matrixmarket": 7,
            "splatt-bin": 8, "genten-bin": 9, "alto-bin": 10, "npz": 11, "npy": 12, "npy-rows": 13, "npy-columns": 14}
-# What tensors and models are written as; None: as the output ends.
+# Output formats of tensors and of models; None: determined by the ending of the output.
 EXPORTS = {None: 0, "tns": 1, "splatt-bin": 2, "npz": 3, "scipy": 4, "matlab": 5}
 MODELS = {None: 0, "npy": 1, "splatt": 2, "ktensor": 3, "csv": 4, "matlab": 5}
 MISSING = {"error": 0, "skip": 1, "name": 2}
@@ -40,12 +40,12 @@ CHOICES = {"copies": {"auto": 0, "never": 1, "always": 2}, "layouts": {"auto": 0
 
 def choose(name: str, choices: Dict[Any, int], given: Any) -> int:
     if given not in choices:
-        raise UsageError(f"{name} {given!r} is none of {', '.join(map(str, choices))}")
+        raise UsageError(f"{name} {given!r} is not one of {', '.join(map(str, choices))}")
     return choices[given]
 
 
-def name_files(known: Any, labels: Labels) -> None:
-    """The files with names of indices: a folder or several, or {mode: file}."""
+def set_label_files(known: Any, labels: Labels) -> None:
+    """Sets the files with index names: one or more folders, or {mode: file}."""
     where = []
     if isinstance(labels, dict):
         where = [b"%d=%s" % (mode + 1, os.fsencode(path)) for mode, path in labels.items()]
@@ -55,25 +55,25 @@ def name_files(known: Any, labels: Labels) -> None:
 
 
 def index_base(given: Optional[int]) -> int:
-    """The first index as the library has it: 0 for None, one more for 0 and 1."""
+    """Converts an index base to the library's enumeration: None, 0, 1 to 0, 1, 2."""
     if given not in (None, 0, 1):
-        raise UsageError(f"index_base {given!r} is none of None, 0 and 1")
+        raise UsageError(f"index_base {given!r} is not None, 0 or 1")
     return 0 if given is None else given + 1
 
 
-def keep_fibers(known: Any, given: Fibers) -> None:
-    """Whose fibers are kept together: "auto", "none", a mode, or (mode, bits)."""
+def set_fibers(known: Any, given: Fibers) -> None:
+    """Sets whose fibers are kept together: "auto", "none", a mode, or (mode, bits)."""
     if isinstance(given, str):
         known.output.fibers = choose("fibers", FIBERS, given)
         return
     mode, bits = given if isinstance(given, tuple) else (given, 12)
     if not 0 <= mode < c.MAX_ORDER or not 1 <= bits <= 24:
-        raise UsageError(f"fibers {given!r}: a mode from 0 on, or (mode, bits) with 1 to 24 bits")
+        raise UsageError(f"fibers {given!r}: expected a mode, counted from 0, or (mode, bits) with 1 to 24 bits")
     known.output.fibers, known.output.fiber_mode, known.output.fiber_bits = 2, mode, bits
 
 
-def sort_beyond(known: Any, block_bytes: Any, temp_folder: Optional[PathLike], max_temp: Any) -> None:
-    """The size of blocks, and where what is larger than memory is sorted."""
+def set_sort_limits(known: Any, block_bytes: Any, temp_folder: Optional[PathLike], max_temp: Any) -> None:
+    """Sets the block size, and the folder and size limit of temporary files."""
     known.output.block_bytes, known.output.max_temp_bytes = size(block_bytes), size(max_temp)
     if temp_folder is not None:
         known.output.temp_folder = os.fsencode(temp_folder)
@@ -81,7 +81,7 @@ def sort_beyond(known: Any, block_bytes: Any, temp_folder: Optional[PathLike], m
 
 @dataclass(frozen=True)
 class Device:
-    """What computes."""
+    """Selects the devices that compute."""
 
     device: str = "cpu"
     device_memory: Any = None
@@ -91,7 +91,7 @@ class Device:
     name: Optional[str] = None
 
     def options(self) -> c.DeviceOptions:
-        """The library's struct."""
+        """Converts to the library's struct."""
         out = options(c.DeviceOptions)
         out.kind = choose("device", DEVICES, self.device)
         out.memory_bytes, out.streams = size(self.device_memory), self.streams
@@ -101,7 +101,7 @@ class Device:
             try:
                 out.split_fraction = float(fraction)
             except ValueError:
-                raise UsageError(f"split {self.split!r}: a fraction from 0 to 1 is needed, such as static=0.7") from None
+                raise UsageError(f"split {self.split!r}: expected a fraction from 0 to 1, such as static=0.7") from None
         if self.name is not None:
             out.chip = self.name.encode()
         if isinstance(self.devices, int):
@@ -109,8 +109,8 @@ class Device:
         elif self.devices is not None:
             numbers = list(self.devices)
             if self.device != "gpu" or not 1 <= len(numbers) <= c.MAX_DEVICES:
-                raise UsageError(f"devices {numbers}: the numbers of 1 to {c.MAX_DEVICES} GPUs go with device='gpu'; of the "
-                                 "CPU it is one number")
+                raise UsageError(f"devices {numbers}: a list has 1 to {c.MAX_DEVICES} GPUs and requires device='gpu'; "
+                                 "for the CPU, pass the number of devices")
             out.count = len(numbers)
             out.numbers[:len(numbers)] = numbers
         return out
@@ -119,7 +119,7 @@ class Device:
 def compute(known: Any, run: Run, memory: Any, threads: int, precision: str, io: str, deterministic: bool,
             device: Device, progress: Optional[Progress] = None, *, cache: bool = True, io_limit: Any = None,
             **more: Any) -> c.DeviceOptions:
-    """Sets `run` and `compute` of the options `known`; returns those of the device, which `known` refers to."""
+    """Sets the members `run` and `compute` of the options `known`; returns its device options."""
     run.watch(known, progress)
     known.run.memory_bytes, known.run.threads = size(memory), threads
     out = known.compute

@@ -1,4 +1,4 @@
-"""What a decomposition came to."""
+"""Results of decompositions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOPS = ("tol", "iterations", "time", "stopped")
 
 @dataclass(frozen=True)
 class Holdout:
-    """Nonzeros that took no part: their number, the model's error on them, and the norm of their values."""
+    """Held-out nonzeros: their number, the model's error on them, and the norm of their values."""
 
     count: int
     rmse: float
@@ -31,7 +31,7 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a factor: its index, its value in the component, and the name of the index, None where it has none."""
+    """A row of a factor: its index, its value in the component, and the name of the index or None."""
 
     index: int
     value: float
@@ -41,8 +41,10 @@ class Row:
 @dataclass(frozen=True)
 class Prediction:
     """
-    What the entries of a text say of a model: how many there are and the first index in them; where they have values,
-    the model's error on them, the largest residual, and the norm of the values.
+    Comparison of a model with the nonzeros of a text file.
+
+    `count` is their number and `index_base` their first index. If they have values: the model's error
+    (`rmse`, `mae`), the largest residual, and the norm of the values; otherwise None.
     """
 
     count: int
@@ -56,7 +58,9 @@ class Prediction:
 @dataclass(frozen=True)
 class Iteration:
     """
-    One completed iteration, counted from 1. `rmse` and `mae` are the model's error on what is held out; None without.
+    A completed iteration, counted from 1.
+
+    `rmse` and `mae` are the model's error on held-out nonzeros; None without a hold-out.
     """
 
     iteration: int
@@ -77,26 +81,27 @@ class Iteration:
 
 class Result:
     """
-    A CP decomposition: the sum over r of weights[r] times the outer product of columns r of the factors, which have
-    2-norm 1.
+    A CP decomposition: the sum over r of weights[r] times the outer product of column r of all factors.
 
-    weights, factors   NumPy arrays; memory-mapped, for reading, where they are in files
-    fit                1 - ||X - M|| / ||X||; NaN of one that was loaded
-    fits               of all iterations, those before it went on from a checkpoint included
-    iterations         that were completed
-    stop               why it ended: "tol", "iterations", "time" or "stopped"
-    resume             (iteration from 1, mode) where it goes on if asked again, or None
-    seconds            with all that led to the checkpoint it went on from
-    holdout            of what took no part: count, rmse, mae and norm; None without
-    device_nnz         nonzeros that GPUs multiplied, of all passes; 0: the CPU computed
+    Columns of factors have 2-norm 1.
+
+    weights, factors   NumPy arrays, memory-mapped read-only if they are in files
+    fit                1 - ||X - M|| / ||X||; NaN for a loaded result
+    fits               fits of all iterations, including those before a resumed checkpoint
+    iterations         number of completed iterations
+    stop               why the run ended: "tol", "iterations", "time" or "stopped"
+    resume             (iteration counted from 1, mode) at which the same call resumes, or None
+    seconds            run time, including the runs before a resumed checkpoint
+    holdout            held-out nonzeros: count, rmse, mae and norm, or None
+    device_nnz         nonzeros multiplied by GPUs in all passes; 0: only the CPU computed
     bytes_read, norm, mode_order, folder
-    store              the store it is of
-    record             all that is known of the run, or None
+    store              path of the factorized store
+    record             record of the run, as in run.json, or None
     """
 
     def __init__(self, model: Any, fits: Sequence[float] = (), folder: Optional[str] = None,
                  store: Optional[str] = None) -> None:
-        """Takes the numbers from the library's model; from files of `folder`, where they have been written there."""
+        """Copies the numbers from the library's model, or maps the files in `folder` if given."""
         report = options(c.ModelInfo)
         call("sluice_model_get_info", model, byref(report))
         self.rank: int = report.rank
@@ -129,15 +134,16 @@ class Result:
 
     @property
     def record(self) -> Optional[Dict[str, Any]]:
-        """All that is known of the run, as in run.json beside the factors; None of factors without one."""
+        """The record of the run, as in run.json; None for factors without one."""
         return None if self._record is None else json.loads(self._record)
 
     def report(self, path: Any, *, components: int = 64, rows: int = 10, store: Any = None, overwrite: bool = False,
                memory: Any = None) -> None:
         """
-        Writes a page that tells what the run was and what has come of it: one HTML file, which needs nothing else. It
-        has at most `components`, the heaviest first, with `rows` rows of each mode; names are those of `store`, of the
-        one that was factorized if None.
+        Writes a report of the run and its results as one self-contained HTML file.
+
+        The report has at most `components` components, the heaviest first, with `rows` rows per mode. Names
+        come from `store` (None: the factorized store).
         """
         known = report_options(components, rows, store, overwrite, memory)
         if self.folder is not None:
@@ -154,7 +160,7 @@ class Result:
 
     @property
     def complete(self) -> bool:
-        """Whether it ended by tolerance or the number of iterations."""
+        """Whether the run ended by tolerance or number of iterations."""
         return self.stop in ("tol", "iterations")
 
     def __repr__(self) -> str:
@@ -162,7 +168,7 @@ class Result:
         return f"<sluice.Result of {dims}, rank {self.rank}: fit {self.fit:.6f}, {self.stop} after {self.iterations}>"
 
     def _model(self) -> Any:
-        """The library's model of these numbers: for the caller to destroy."""
+        """Creates the library's model of these numbers; the caller destroys it."""
         model = ctypes.c_void_p()
         held = [np.ascontiguousarray(factor, dtype=np.float64) for factor in self.factors]
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
@@ -174,17 +180,19 @@ class Result:
 
     def predict(self, coords: Union[Any, Sequence[Any]], *, threads: int = 0) -> np.ndarray:
         """
-        The model's values at coordinates: an array, order x entries, or a list of a column per mode. They count from 0.
-        The library has a copy of the factors meanwhile.
+        Computes the model's values at coordinates.
+
+        `coords` is an array with one row per mode, or a list with one column per mode; indices count from
+        0. The library holds a copy of the factors during the call.
         """
         columns = [np.asarray(column) for column in coords]
         if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
                                                     for column in columns):
-            raise UsageError(f"coordinates of the shapes {[column.shape for column in columns]}; a column of the same "
-                             f"length is needed for each of {len(self.factors)} modes")
+            raise UsageError(f"coordinates have the shapes {[column.shape for column in columns]}; expected "
+                             f"{len(self.factors)} columns of equal length, one per mode")
         for n, column in enumerate(columns):
             if column.dtype.kind not in "iub":
-                raise UsageError(f"the indices of mode {n} are of the type {column.dtype}; integers are needed")
+                raise UsageError(f"the indices of mode {n} have the type {column.dtype}; expected integers")
             if column.dtype.kind == "i" and len(column) > 0 and column.min() < 0:
                 raise UsageError(f"index {column.min()} in mode {n} is below 0")
         held = [np.ascontiguousarray(column, dtype=np.uint64) for column in columns]
@@ -200,11 +208,13 @@ class Result:
             LIB.sluice_model_destroy(model)
         return out
 
-    def predict_file(self, path: Any, output: Any = None, *, format: str = "auto", index_base: Optional[int] = None, overwrite: bool = False,
-                     threads: int = 0, progress: Optional[Progress] = None) -> Prediction:
+    def predict_file(self, path: Any, output: Any = None, *, format: str = "auto", index_base: Optional[int] = None,
+                     overwrite: bool = False, threads: int = 0, progress: Optional[Progress] = None) -> Prediction:
         """
-        The model's error on the entries of a text, in any format of one. `output` gets indices, values, the model's and
-        residuals: CSV or .npy as its name ends, else text.
+        Computes the model's error on the nonzeros of a text file in any text format.
+
+        `output` receives indices, values, the model's values and residuals: as CSV or .npy, depending on
+        its ending, else as text.
         """
         run = Run()
         known = options(c.PredictTextOptions)
@@ -227,21 +237,23 @@ class Result:
     def top(self, component: int, rows: int = 10, *, modes: Optional[Sequence[int]] = None, by: str = "absolute",
             store: Any = None, memory: Any = None) -> List[List[Row]]:
         """
-        The strongest rows of a component, counted from 0: a list for each mode, or each of `modes`, the strongest first,
-        by "absolute" value or by "value". Names are those of `store`, of the one that was factorized if None.
+        Returns the top rows of a component: one list per mode (of `modes`), the largest first.
+
+        `component` counts from 0. `by` orders rows by "absolute" value or by "value". Names come from
+        `store` (None: the factorized store).
         """
         if by not in ("absolute", "value"):
-            raise UsageError(f"by {by!r} is none of absolute, value")
-        wanted = list(range(len(self.factors)) if modes is None else modes)
-        if not 0 <= component < self.rank or any(not 0 <= mode < len(self.factors) for mode in wanted):
-            raise UsageError(f"component {component} or one of the modes {wanted} is not there: there are {self.rank} "
-                             f"components and {len(self.factors)} modes, from 0 on")
-        if not wanted:
+            raise UsageError(f"by {by!r} is not one of absolute, value")
+        selected = list(range(len(self.factors)) if modes is None else modes)
+        if not 0 <= component < self.rank or any(not 0 <= mode < len(self.factors) for mode in selected):
+            raise UsageError(f"no component {component}, or not all of the modes {selected}: there are {self.rank} "
+                             f"components and {len(self.factors)} modes, counted from 0")
+        if not selected:
             return []
         where = store if store is not None else self.store if self.store and os.path.isdir(self.store) else None
         known = options(c.TopOptions)
-        known.component_count, known.mode_count = 1, len(wanted)
-        known.components, known.modes = (ctypes.c_uint32 * 1)(component), (ctypes.c_uint32 * len(wanted))(*wanted)
+        known.component_count, known.mode_count = 1, len(selected)
+        known.components, known.modes = (ctypes.c_uint32 * 1)(component), (ctypes.c_uint32 * len(selected))(*selected)
         known.rows, known.by_signed, known.run.memory_bytes = rows, by == "value", size(memory)
         known.store = None if where is None else path_bytes(where)
         out: List[List[Row]] = []
@@ -266,10 +278,12 @@ class Result:
     def export(self, output: Any, *, form: Optional[str] = None, store: Any = None, overwrite: bool = False,
                memory: Any = None, progress: Optional[Progress] = None) -> None:
         """
-        Writes factors and weights in a form that others read: "matlab", one .mat; "ktensor", the text of the Tensor
-        Toolbox and pyttb; "splatt", text files whose names begin with `output`; "csv", a folder of tables, with names of
-        indices: those of `store`, of the one that was factorized if None; "npy", a folder. None: as `output` ends,
-        .mat or .ktensor.
+        Writes factors and weights for other programs.
+
+        form      "matlab": one .mat file; "ktensor": text for the Tensor Toolbox and pyttb; "splatt": text
+                  files whose names start with `output`; "csv": a folder of tables with index names;
+                  "npy": a folder; None: determined by the ending of `output`, .mat or .ktensor
+        store     store with the index names; None: the factorized store
         """
         known = options(c.ModelExportOptions)
         known.form = choose("form", MODELS, form)
@@ -288,20 +302,20 @@ class Result:
             LIB.sluice_model_destroy(model)
 
     def to_pyttb(self) -> Any:
-        """A pyttb.ktensor with copies of the numbers."""
+        """Converts to a pyttb.ktensor, with copies of the numbers."""
         import pyttb
 
         return pyttb.ktensor([np.array(factor, dtype=float, order="F") for factor in self.factors], self.weights.copy())
 
     def to_tensorly(self) -> Any:
-        """A TensorLy CPTensor of NumPy arrays, with copies of the numbers."""
+        """Converts to a TensorLy CPTensor of NumPy arrays, with copies of the numbers."""
         from tensorly.cp_tensor import CPTensor
 
         return CPTensor((self.weights.copy(), [np.array(factor, dtype=float) for factor in self.factors]))
 
 
 def report_options(components: int, rows: int, store: Any, overwrite: bool, memory: Any) -> Any:
-    """Options of a page."""
+    """Returns the options of a report."""
     known = options(c.ReportOptions)
     known.components, known.rows, known.overwrite, known.run.memory_bytes = components, rows, overwrite, size(memory)
     known.store = None if store is None else path_bytes(store)
@@ -309,5 +323,5 @@ def report_options(components: int, rows: int, store: Any, overwrite: bool, memo
 
 
 def save(model: Any, path: Any) -> None:
-    """Writes a model of the library as .npy files."""
+    """Writes the library's model as .npy files."""
     call("sluice_model_save", model, ctypes.c_int(MODELS["npy"]), path_bytes(path))

@@ -1,4 +1,4 @@
-"""Stores: opened, asked, verified, changed, and written in other forms."""
+"""Opens, inspects, verifies, changes and exports stores."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ import numpy as np
 from . import _structs as c
 from ._errors import SluiceError, UsageError
 from ._library import LIB, Progress, Run, call, fault, options, path_bytes, size
-from ._options import CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose, index_base as first_index, keep_fibers, name_files, sort_beyond
+from ._options import (CODECS, DUPLICATES, EXPORTS, FORMATS, LAYOUTS, RELABELS, Fibers, Labels, PathLike, choose,
+                       index_base as first_index, set_fibers, set_label_files, set_sort_limits)
 
 Self = TypeVar("Self", bound="Stored")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One order of the nonzeros on disk: "blco", or "sorted" or "fiber" of a mode."""
+    """A layout: an order of the nonzeros on disk, "blco", or "sorted" or "fiber" with a mode."""
 
     kind: str
     mode: int
     codec: str
     file_bytes: int
     block_count: int
-    stripes: Tuple[str, ...] = ()  # files in other folders that it is in; (): it is in the store
+    stripes: Tuple[str, ...] = ()  # its files in other folders; (): it is in the store
 
 
 @dataclass(frozen=True)
 class StoreInfo:
     """
-    What a store says of itself. `total_bytes` are those of all its files, `store_bytes` of the layout that serves all
-    modes; `fibers` is the mode whose fibers are kept together, and in pieces of how many bits, or None. Modes that are
-    `relabelled` are numbered by frequency within the store, those that are `named` have names of indices. The rest is
-    what it was made of: `entries` that were read, how many of them were `duplicates` or `explicit_zeros`, and inputs that
-    were `appended`, with their entries.
+    Properties of a store.
+
+    `total_bytes` is the size of all files, `store_bytes` that of the layout for all modes. `fibers` is the
+    mode whose fibers are kept together and the bits of a fiber run, or None. `relabelled` modes are numbered
+    by frequency within the store; `named` modes have index names. The other attributes describe the input:
+    `entries` were read, including `duplicates` and `explicit_zeros`. `appended` lists the appended inputs
+    and their numbers of entries.
     """
 
     shape: Tuple[int, ...]
@@ -70,7 +73,7 @@ class StoreInfo:
 
 
 class _Handle:
-    """The library's store. Calls hold it, so that one which is closed meanwhile is closed behind the last of them."""
+    """The library's store. Running calls hold a reference, so it is destroyed after the last one."""
 
     def __init__(self, path: PathLike) -> None:
         self._as_parameter_ = c_void_p()
@@ -81,20 +84,20 @@ class _Handle:
 
 
 class Stored:
-    """An open store, without what is computed with it: see Tensor."""
+    """An open store, without the computations of Tensor."""
 
     def __init__(self, path: PathLike) -> None:
         self._store: Optional[_Handle] = None
         self.path = os.fsdecode(path)
         self._store = _Handle(path)
-        self._look()
+        self._read_shape()
 
     def _info(self) -> c.StoreInfo:
         info = options(c.StoreInfo)
         call("sluice_store_get_info", self._open(), byref(info))
         return info
 
-    def _look(self) -> None:
+    def _read_shape(self) -> None:
         info = self._info()
         self.shape: Tuple[int, ...] = tuple(info.dims[:info.order])
         self.nnz: int = info.nnz
@@ -108,7 +111,7 @@ class Stored:
 
     @property
     def layouts(self) -> List[Layout]:
-        """Those that the store had when it was opened."""
+        """The layouts that the store had when it was opened."""
         names = {number: name for name, number in LAYOUTS.items()}
         codecs = {number: name for name, number in CODECS.items()}
         found = []
@@ -125,7 +128,7 @@ class Stored:
         return os.fsdecode(path.value)
 
     def info(self) -> StoreInfo:
-        """What the store says of itself: see StoreInfo."""
+        """Returns the properties of the store."""
         info = self._info()
         codecs = {number: name for name, number in CODECS.items()}
         modes = range(info.order)
@@ -149,18 +152,18 @@ class Stored:
 
     @property
     def titles(self) -> Tuple[str, ...]:
-        """What the modes are called, "" where nothing is known."""
+        """The titles of the modes, "" for a mode without one."""
         return tuple(LIB.sluice_store_title(self._open(), c_uint32(n)).decode(errors="replace")
                      for n in range(self.order))
 
     def label(self, mode: int, index: int) -> Optional[str]:
-        """The name of an index; None where it has none."""
+        """Returns the name of an index, or None."""
         name = ctypes.c_char_p()
         call("sluice_store_get_name", self._open(), c_uint32(self._mode(mode)), c.whole(c_uint64, "index", index), byref(name))
         return None if name.value is None else name.value.decode(errors="replace")
 
     def labels(self, mode: int) -> Optional[np.ndarray]:
-        """The names of all indices of a mode, "" where one has none; None where none has. They come from disk."""
+        """Reads the names of all indices of a mode, "" for an index without a name; None if the mode has no names."""
         count = LIB.sluice_store_name_count(self._open(), c_uint32(self._mode(mode)))
         if count == 0:
             return None
@@ -171,15 +174,15 @@ class Stored:
 
     def _open(self) -> _Handle:
         if self._store is None:
-            raise UsageError(f"{self.path} has been closed")
+            raise UsageError(f"the store {self.path} is closed")
         return self._store
 
     def close(self) -> None:
-        """Closes the store, behind a call that is under way; it may be closed already."""
+        """Closes the store after any running call; closing it again has no effect."""
         self._store = None
 
     def __reduce__(self: Self) -> Any:
-        """Copies, and what another process unpickles, open the store anew."""
+        """Lets copy and pickle open the store again."""
         return type(self), (os.path.abspath(self.path),)
 
     def __enter__(self: Self) -> Self:
@@ -194,12 +197,12 @@ class Stored:
 
     def _mode(self, mode: int) -> int:
         if not 0 <= mode < self.order:
-            raise UsageError(f"mode {mode} of a tensor of {self.order} modes, from 0 on")
+            raise UsageError(f"no mode {mode}: the tensor has {self.order} modes, counted from 0")
         return mode
 
     def check(self, *, fast: bool = False, threads: int = 0, memory: Any = None,
               progress: Optional[Progress] = None) -> None:
-        """Verifies the store, all of it unless `fast`: raises the first fault."""
+        """Verifies the store, completely unless `fast`, and raises the first error found."""
         known = options(c.CheckOptions)
         known.fast, known.run.threads, known.run.memory_bytes = fast, threads, size(memory)
         run = Run()
@@ -208,7 +211,7 @@ class Stored:
 
     def faults(self, *, fast: bool = False, most: int = 64, threads: int = 0, memory: Any = None,
                progress: Optional[Progress] = None) -> List[SluiceError]:
-        """Verifies the store as check does, and returns the faults that it finds, `most` of them: [] where it is sound."""
+        """Verifies the store like check, and returns at most `most` errors; [] if the store is valid."""
         known = options(c.CheckOptions)
         known.fast, known.run.threads, known.run.memory_bytes, known.max_findings = fast, threads, size(memory), most
         found: List[SluiceError] = []
@@ -225,9 +228,12 @@ class Stored:
     def export(self, output: PathLike, *, form: Optional[str] = None, index_base: int = 1, overwrite: bool = False,
                threads: int = 0, memory: Any = None, progress: Optional[Progress] = None) -> int:
         """
-        Writes a form that others read: "tns", FROSTT text that reads back to the same bits, with indices from
-        `index_base`; "splatt-bin", SPLATT's .bin; "npz", pydata/sparse's, or "scipy", scipy.sparse's; "matlab", a .mat.
-        None: as `output` ends, .bin, .npz or .mat, text by any other name. Returns the number of nonzeros.
+        Exports the tensor for other programs and returns the number of nonzeros.
+
+        form        "tns": FROSTT text without loss of precision; "splatt-bin": SPLATT's .bin; "npz":
+                    pydata/sparse; "scipy": scipy.sparse; "matlab": a .mat file; None: determined by the
+                    ending of `output`, .bin, .npz or .mat, and text for any other
+        index_base  first index in text
         """
         known = options(c.ExportOptions)
         known.form = choose("form", EXPORTS, form)
@@ -242,8 +248,9 @@ class Stored:
     def add_layout(self, kind: str, mode: int, *, threads: int = 0, memory: Any = None,
                    progress: Optional[Progress] = None) -> None:
         """
-        Adds a "sorted" or "fiber" layout of the mode to the store, unless it is there, and opens it anew. After Ctrl-C the
-        same call goes on with it.
+        Adds a "sorted" or "fiber" layout of a mode, unless it exists, and reopens the store.
+
+        After Ctrl-C, the same call resumes.
         """
         run = Run()
         known = options(c.LayoutOptions)
@@ -254,12 +261,12 @@ class Stored:
         self._reopen()
 
     def drop_layout(self, kind: str, mode: int) -> None:
-        """Drops a layout, and opens the store anew."""
+        """Removes a layout and reopens the store."""
         call("sluice_layout_drop", path_bytes(self.path), ctypes.c_int(choose("kind", LAYOUTS, kind)),
              c_uint32(self._mode(mode)))
         self._reopen()
 
-    def _move(self, name: str, args: tuple, kind: str, mode: int, progress: Optional[Progress]) -> None:
+    def _move_layout(self, name: str, args: tuple, kind: str, mode: int, progress: Optional[Progress]) -> None:
         known = options(c.LayoutOptions)
         run = Run()
         run.watch(known, progress)
@@ -270,27 +277,31 @@ class Stored:
     def stripe_layout(self, folders: Sequence[PathLike], kind: str = "blco", mode: int = 0, *,
                       progress: Optional[Progress] = None) -> None:
         """
-        Moves a layout out of the store, in stripes to folders on other drives, which are then read at once, and opens the
-        store anew. `mode` of "blco", the layout that serves all modes, is 0.
+        Moves a layout from the store to stripes in folders on other drives, and reopens the store.
+
+        The drives are read in parallel. `mode` is 0 for "blco", the layout for all modes.
         """
         paths = [path_bytes(folder) for folder in folders]
-        self._move("sluice_layout_stripe", (c_uint32(len(paths)), (ctypes.c_char_p * len(paths))(*paths)), kind, mode, progress)
+        self._move_layout("sluice_layout_stripe", (c_uint32(len(paths)), (ctypes.c_char_p * len(paths))(*paths)), kind, mode, progress)
 
     def gather_layout(self, kind: str = "blco", mode: int = 0, *, progress: Optional[Progress] = None) -> None:
-        """Moves a layout back into the store, and opens that anew."""
-        self._move("sluice_layout_gather", (), kind, mode, progress)
+        """Moves a layout back to the store's folder, and reopens the store."""
+        self._move_layout("sluice_layout_gather", (), kind, mode, progress)
 
-    def append(self, source: PathLike, values: Optional[PathLike] = None, *, labels: Labels = None, table: bool = False, index_base: Optional[int] = None, duplicates: str = "sum",
+    def append(self, source: PathLike, values: Optional[PathLike] = None, *, labels: Labels = None,
+               table: bool = False, index_base: Optional[int] = None, duplicates: str = "sum",
                fixed_modes: Sequence[int] = (), again: bool = False, drop_layouts: bool = False,
                fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
                temp_folder: Optional[PathLike] = None, max_temp: Any = None, format: str = "auto",
                progress: Optional[Progress] = None) -> bool:
         """
-        Adds the nonzeros of a file, and opens the store anew; False where it has had them already, unless `again`.
-        Modes get longer as needed, but for `fixed_modes`, of which an index beyond the end is an error. A store that was
-        made of a table takes another one, with the same columns; `table` says so of a file whose name does not. `labels`,
-        as of convert, have a line for every index that there is then; names that the store has stay. Of coordinates in an
-        .npy file `values` is the file of their values.
+        Adds the nonzeros of a file and reopens the store.
+
+        Returns False, without any change, if the same input was appended before, unless `again`. Modes grow
+        as needed, except for `fixed_modes`, in which an index beyond the mode size is an error. If the store
+        was made from a table, `source` can be another table with the same columns; `table` marks it as a
+        table if its name does not. `labels`, as for convert, has a line for every index after the append; existing
+        names are kept. If `source` is an .npy file with coordinates, `values` is the file with their values.
         """
         known = options(c.AppendOptions)
         known.index_base = first_index(index_base)
@@ -299,10 +310,10 @@ class Stored:
         known.again, known.drop_layouts, known.run.threads, known.run.memory_bytes = again, drop_layouts, threads, size(memory)
         known.dialect, known.table = choose("format", FORMATS, format), table
         known.values = None if values is None else path_bytes(values)
-        name_files(known, labels)
-        sort_beyond(known, block_bytes, temp_folder, max_temp)
+        set_label_files(known, labels)
+        set_sort_limits(known, block_bytes, temp_folder, max_temp)
         report = options(c.AppendReport)
-        keep_fibers(known, fibers)
+        set_fibers(known, fibers)
         run = Run()
         run.watch(known, progress)
         run.call("sluice_append", path_bytes(self.path), path_bytes(source), byref(known), byref(report))
@@ -312,15 +323,18 @@ class Stored:
     def slice(self: Self, output: PathLike, ranges: Dict[int, Any], *, keep_indices: bool = False,
               codec: Optional[str] = None, relabel: Optional[str] = None, transform: Optional[str] = None,
               fibers: Fibers = "auto", block_bytes: Any = None, overwrite: bool = False, threads: int = 0,
-              memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None, progress: Optional[Progress] = None) -> Self:
+              memory: Any = None, temp_folder: Optional[PathLike] = None, max_temp: Any = None,
+              progress: Optional[Progress] = None) -> Self:
         """
-        The store of the nonzeros in ranges of modes: {mode: range} or {mode: [range, range, ..]}, each a Python slice
-        without a step, a range, or an index. What is left is numbered anew, unless `keep_indices`. Codec and numbering
-        are those of this store where none is given; `transform` is of values: "abs,log1p".
+        Writes the nonzeros in ranges of modes to a new store and opens it.
+
+        `ranges` is {mode: range} or {mode: [range, range, ..]}, where a range is a Python slice without a
+        step, a range, or an index. Indices are renumbered unless `keep_indices`. `codec` and `relabel`
+        default to those of this store. `transform` applies to values: "abs,log1p".
         """
         run = Run()
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)
-        sort_beyond(known, block_bytes, temp_folder, max_temp)
+        set_sort_limits(known, block_bytes, temp_folder, max_temp)
         run.watch(known, progress)
         known.keep_indices = keep_indices
         flat = [self._range(mode, one) for mode, given in ranges.items()
@@ -333,10 +347,10 @@ class Stored:
                 relabel: Optional[str] = None, transform: Optional[str] = None, fibers: Fibers = "auto",
                 block_bytes: Any = None, overwrite: bool = False, threads: int = 0, memory: Any = None,
                 temp_folder: Optional[PathLike] = None, max_temp: Any = None, progress: Optional[Progress] = None) -> Self:
-        """The store with its modes in another order: mode k of it is mode modes[k] of this one."""
+        """Writes a new store whose mode k is mode modes[k] of this one, and opens it."""
         run = Run()
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)
-        sort_beyond(known, block_bytes, temp_folder, max_temp)
+        set_sort_limits(known, block_bytes, temp_folder, max_temp)
         run.watch(known, progress)
         order = (c_uint32 * len(modes))(*(self._mode(mode) for mode in modes))
         run.call("sluice_permute", path_bytes(self.path), path_bytes(output), c_uint32(len(modes)), order,
@@ -351,15 +365,15 @@ class Stored:
             first = 0 if given.start is None else given.start
             stop = length if given.stop is None else given.stop
             if given.step not in (None, 1):
-                raise UsageError(f"the range {given!r} of mode {mode} has the step {given.step}; 1 is needed")
+                raise UsageError(f"the range {given!r} of mode {mode} has the step {given.step}; expected 1")
         if not 0 <= first < stop <= length:
-            raise UsageError(f"the range {given!r} of mode {mode} is not within its {length} indices, from 0 on")
+            raise UsageError(f"the range {given!r} of mode {mode} is not within its {length} indices, counted from 0")
         return c.Range(mode, first, stop - 1)
 
     def _reshape(self, codec: Optional[str], relabel: Optional[str], transform: Optional[str], fibers: Fibers,
                  overwrite: bool, threads: int, memory: Any) -> c.ReshapeOptions:
         known = options(c.ReshapeOptions)
-        keep_fibers(known, fibers)
+        set_fibers(known, fibers)
         known.output.codec = 0 if codec is None else choose("codec", CODECS, codec)
         known.output.relabel = 0 if relabel is None else choose("relabel", RELABELS, relabel)
         if transform is not None:
@@ -369,4 +383,4 @@ class Stored:
 
     def _reopen(self) -> None:
         self._store = _Handle(self.path)
-        self._look()
+        self._read_shape()

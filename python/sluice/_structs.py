@@ -1,4 +1,4 @@
-"""The structs of include/sluice/, field by field; a test compares them with a C compiler's."""
+"""The structs of include/sluice/, field by field; a test compares them with the C compiler's."""
 
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
@@ -14,22 +14,22 @@ LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1)}
 
 
 def whole(kind: Any, name: str, value: Any) -> Any:
-    """An integer of the library's type; ctypes would keep the low bits of one that is out of range."""
+    """Converts to an integer type of the library and checks the range, which ctypes would truncate."""
     low, high = LIMITS[kind]
     if not low <= index(value) <= high:
-        raise UsageError(f"{name} {value} is not from {low} to {high}")
+        raise UsageError(f"{name} {value} is not between {low} and {high}")
     return kind(index(value))
 
 
 class Structure(ctypes.Structure):
-    """One whose integers have to be in range, and whose texts have to be whole."""
+    """A struct that rejects integers out of range and strings with zero bytes."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind: Any = {field[0]: field[1] for field in type(self)._fields_}.get(name)
         if kind in LIMITS:
             value = whole(kind, name, value).value
         elif kind is c_char_p and value is not None and b"\0" in value:
-            raise UsageError(f"{name} {value!r} has a zero character")
+            raise UsageError(f"{name} {value!r} contains a zero character")
         super().__setattr__(name, value)
 
 
@@ -42,7 +42,7 @@ class Progress(Structure):
     _fields_ = [("phase", c_char_p), ("done", U64), ("total", U64), ("iteration", U32), ("mode", U32)]
 
 
-# Returns an address: ctypes would keep no string alive after the call.
+# Returns an address, because ctypes would not keep a string alive after the call.
 NAME = CFUNCTYPE(c_void_p, c_void_p, U32, U64)
 ON_PROGRESS = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
 
@@ -288,7 +288,7 @@ class PredictReport(Structure):
 
 
 def _c_name(kind: Any) -> str:
-    """The name of the C struct: sluice_convert_options of ConvertOptions."""
+    """Returns the name of the C struct, such as sluice_convert_options for ConvertOptions."""
     return "sluice" + "".join("_" + letter.lower() if letter.isupper() else letter for letter in kind.__name__)
 
 

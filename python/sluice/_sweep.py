@@ -15,15 +15,15 @@ from ._library import LIB, Run, call, options, path_bytes
 from ._result import STOPS, Result, report_options
 
 
-def _known(number: float) -> Optional[float]:
+def _none_if_nan(number: float) -> Optional[float]:
     return None if math.isnan(number) else number
 
 
 @dataclass(frozen=True)
 class SweepRun:
     """
-    One run that is through. `match` is its factor match score with the best run of its rank, `folder` that of its
-    factors in the sweep's, where `kept` says that they are there.
+    A completed run. `match` is its factor match score with the best run of its rank. If `kept`, its factors
+    are in `folder`, a subfolder of the sweep's folder.
     """
 
     rank: int
@@ -40,14 +40,17 @@ class SweepRun:
     @classmethod
     def of(cls, given: Any) -> "SweepRun":
         return cls(given.rank, given.seed, given.fit, given.iterations, STOPS[given.stop_reason], given.seconds,
-                   _known(given.heldout_rmse), _known(given.match), bool(given.kept), given.folder.decode())
+                   _none_if_nan(given.heldout_rmse), _none_if_nan(given.match), bool(given.kept), given.folder.decode())
 
 
 @dataclass(frozen=True)
 class SweepRank:
     """
-    What the runs of a rank tell: the best of them, how well the others agree with it (mean factor match score), and its
-    core consistency (CORCONDIA) in percent; where one is not known, `note` says why.
+    Summary of the runs of one rank.
+
+    `seed` and `fit` belong to the best run. `agreement` is the mean factor match score of the other runs
+    with it, and `consistency` its core consistency (CORCONDIA) in percent; if one is missing, `note` has the
+    reason.
     """
 
     rank: int
@@ -62,8 +65,11 @@ class SweepRank:
 @dataclass(frozen=True)
 class Sweep:
     """
-    A sweep: its ranks, ascending, all runs, the rank that is suggested, or None, why, and the best run of it, or else
-    of the best fit; `folder` has all of them, None of a sweep that nothing is left of.
+    A sweep over ranks and starts.
+
+    `ranks` are ascending. `rank` is the suggested rank or None, and `why` the reason. `best` is the best run
+    of the suggested rank, or else the run with the best fit. `folder` contains the sweep; None if it was
+    made without an output.
     """
 
     ranks: List[SweepRank]
@@ -74,14 +80,14 @@ class Sweep:
     folder: Optional[str] = None
 
     def report(self, path: Any, *, overwrite: bool = False, memory: Any = None) -> None:
-        """Writes a page that compares the runs and tells which rank they suggest: one HTML file."""
+        """Writes a report that compares the runs and suggests a rank, as one HTML file."""
         if self.folder is None:
-            raise UsageError("nothing is left of this sweep: make it with an output for a page")
+            raise UsageError("the sweep has no output folder: set output to write a report")
         known = report_options(64, 10, None, overwrite, memory)
         call("sluice_run_report", path_bytes(self.folder), path_bytes(path), byref(known))
 
 
-def _tell(sweep: Any, folder: Optional[str], load: Callable[[str], Result]) -> Sweep:
+def _read_sweep(sweep: Any, folder: Optional[str], load: Callable[[str], Result]) -> Sweep:
     runs, ranks = [], []
     for number in range(LIB.sluice_sweep_run_count(sweep)):
         run = options(c.SweepRun)
@@ -90,18 +96,21 @@ def _tell(sweep: Any, folder: Optional[str], load: Callable[[str], Result]) -> S
     for number in range(LIB.sluice_sweep_rank_count(sweep)):
         rank = options(c.SweepRank)
         call("sluice_sweep_get_rank", sweep, ctypes.c_uint32(number), byref(rank))
-        ranks.append(SweepRank(rank.rank, rank.runs, rank.best_seed, rank.best_fit, _known(rank.agreement),
-                               _known(rank.consistency), rank.note.decode()))
+        ranks.append(SweepRank(rank.rank, rank.runs, rank.best_seed, rank.best_fit, _none_if_nan(rank.agreement),
+                               _none_if_nan(rank.consistency), rank.note.decode()))
     suggestion = options(c.SweepSuggestion)
     call("sluice_sweep_suggest", sweep, byref(suggestion))
     return Sweep(ranks, runs, suggestion.rank or None, suggestion.why.decode(), load(suggestion.folder.decode()),
                  folder)
 
 
-def make(run: Run, store: Any, folder: Any, ranks: List[int], known: Any, callback: Optional[Callable[[SweepRun], Any]],
-         lasting: bool, load: Callable[[str], Result]) -> Sweep:
+def run_sweep(run: Run, store: Any, folder: Any, ranks: List[int], known: Any,
+              callback: Optional[Callable[[SweepRun], Any]], lasting: bool,
+              load: Callable[[str], Result]) -> Sweep:
     """
-    Makes the sweep that the options `known` tell of; `lasting`: its folder stays; `load` gives the result of a run's.
+    Runs a sweep with the options `known`.
+
+    `lasting`: the folder is kept. `load` returns the result in a run's folder.
     """
 
     def on_run(_: Any, given: Any) -> int:
@@ -112,6 +121,6 @@ def make(run: Run, store: Any, folder: Any, ranks: List[int], known: Any, callba
     sweep = ctypes.c_void_p()
     run.call("sluice_sweep_ranks", store, path_bytes(folder), ctypes.c_uint32(len(ranks)), numbers, byref(known), byref(sweep))
     try:
-        return _tell(sweep, os.fsdecode(folder) if lasting else None, load)
+        return _read_sweep(sweep, os.fsdecode(folder) if lasting else None, load)
     finally:
         LIB.sluice_sweep_destroy(sweep)

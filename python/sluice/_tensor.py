@@ -1,4 +1,4 @@
-"""Computing with stores."""
+"""Computes MTTKRP, products, decompositions and plans of stores."""
 
 from __future__ import annotations
 
@@ -14,43 +14,47 @@ import numpy as np
 from . import _structs as c
 from ._errors import Interrupted, UsageError
 from ._library import LIB, Progress, Run, call, options, path_bytes, pointer
-from ._options import CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, keep_fibers, sort_beyond
+from ._options import (CODECS, CONSISTENCIES, RELABELS, Device, Fibers, PathLike, choose, compute, set_fibers,
+                       set_sort_limits)
 from ._result import Iteration, Result, save
 from ._stored import Stored
-from ._sweep import Sweep, SweepRun, make as make_sweep
+from ._sweep import Sweep, SweepRun, run_sweep
 
 
 def _matrix(given: Any, rows: int, what: str) -> np.ndarray:
     out = np.ascontiguousarray(given, dtype=np.float64)
     if out.ndim != 2 or out.shape[0] != rows:
-        raise UsageError(f"{what} has the shape {out.shape}; a matrix of {rows} rows is needed")
+        raise UsageError(f"{what} has the shape {out.shape}; expected a matrix of {rows} rows")
     return out
 
 
 class Tensor(Stored):
     """
-    An open store. Modes count from 0. Options that most methods have:
+    An open store. Modes count from 0. Common options of the methods:
 
-    memory          bytes, or text such as "2GiB" or "50%", that the process may take; None: 80 % of memory
-    threads         0: all
-    precision       "f64" or "f32", of factors and matrices; sums are f64, which the record of a run tells as "sums"
+    memory          memory budget of the process, in bytes or as text such as "2GiB" or "50%"; None: 80 % of
+                    memory
+    threads         number of threads; 0: all processors
+    precision       "f64" or "f32", of factors and matrices; sums are f64 ("sums" in the record of a run)
     io              "auto", "uring", "pread" or "mmap"
-    deterministic   the same bits for any threads, I/O and memory
-    device          "cpu", "gpu", or "auto": a GPU where there is one that can do what is asked
-    device_memory   of each GPU's, as `memory`; None: most of what is free
-    devices         the numbers of several GPUs, or how many devices of the CPU, with `threads` each, divide the work
-    split           what several divide, "partitions" (of sorted layouts) or "nnz"; or how CPU and GPU share the work:
-                    "static=0.7", "adaptive" or "queue"
-    streams         of each GPU; 0: chosen
+    deterministic   identical bits for any number of threads, I/O method and memory
+    device          "cpu", "gpu", or "auto": a GPU if one supports the call
+    device_memory   memory budget of each GPU, as `memory`; None: most of its free memory
+    devices         list of GPU numbers, or number of CPU devices with `threads` threads each
+    split           how devices divide the work: "partitions" (of sorted layouts) or "nnz"; how CPU and GPU
+                    share it: "static=0.7", "adaptive" or "queue"
+    streams         number of streams per GPU; 0: automatic
     pin             bind threads to processors: "auto" (on several NUMA nodes), "never" or "always"
     schedule        order of blocks: "auto", "largest" (first) or "file"
-    cache           keep blocks in memory between passes; io_limit: bytes read a second at most
-    progress        called now and then with a phase, how much of it is done, and of how much, None where that is not
-                    known; the call ends, with SluiceError, where it returns True
-    fibers          of a store that is written: a mode, or (mode, bits), whose fibers are kept together; "none"; or
-                    "auto": of the mode that the nonzeros suggest
+    cache           keep blocks in memory between passes
+    io_limit        maximum bytes read per second
+    progress        called regularly with the phase, the units done and the units in total (None: unknown);
+                    if it returns True, the call ends with SluiceError
+    fibers          for a store that is written: the mode, or (mode, bits), whose fibers are kept together;
+                    "none"; or "auto": chosen from the nonzeros
 
-    Ctrl-C ends every call promptly, as KeyboardInterrupt, and leaves nothing unfinished but what the same call goes on from.
+    Ctrl-C ends every call promptly with KeyboardInterrupt. It leaves no incomplete output except what the
+    same call resumes from.
     """
 
     def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
@@ -60,11 +64,14 @@ class Tensor(Stored):
              schedule: str = "auto", cache: bool = True, io_limit: Any = None,
              device_name: Optional[str] = None) -> Dict[str, Any]:
         """
-        What cpd, or an MTTKRP of `mode`, will hold in memory and read, in bytes. Raises BudgetError where that is too much.
+        Returns the bytes that cpd, or an MTTKRP of `mode`, will hold in memory and read.
 
-        device_name   with device="gpu", a GPU that need not be here: "a100", "a100-80gb", "h100", "h200", "b200" or
-                      "l40s", with device_memory or nine tenths of its memory; None: the GPU of this machine, or, if it
-                      has none and device_memory is given, an h100
+        Raises BudgetError if the budget is too small.
+
+        device_name   with device="gpu", plan for a GPU that this machine need not have: "a100",
+                      "a100-80gb", "h100", "h200", "b200" or "l40s", with device_memory or nine tenths of
+                      its memory. None: the GPU of this machine, or an h100 if there is none and
+                      device_memory is given
         """
         known = options(c.CpdOptions if mode is None else c.MttkrpOptions)
         devices_asked = compute(known, Run(), memory, threads, precision, io, deterministic,
@@ -86,17 +93,17 @@ class Tensor(Stored):
                devices: Union[None, int, Sequence[int]] = None, streams: int = 0, layouts: str = "auto",
                pin: str = "auto", schedule: str = "auto", cache: bool = True, io_limit: Any = None,
                progress: Optional[Progress] = None) -> np.ndarray:
-        """Matricized tensor times Khatri-Rao product: shape[mode] x rank. factors[mode] is not looked at."""
+        """Computes an MTTKRP, an array of shape[mode] x rank. factors[mode] is ignored."""
         self._mode(mode)
         if len(factors) != self.order:
             raise UsageError(f"{len(factors)} factors for {self.order} modes")
         held = [None if n == mode else _matrix(factors[n], self.shape[n], f"the factor of mode {n}")
                 for n in range(self.order)]
         ranks = {matrix.shape[1] for matrix in held if matrix is not None}
-        if not ranks:  # one mode alone: the sum of its only column
+        if not ranks:  # a single mode: the sum of its only column
             ranks = {np.shape(factors[mode])[1]}
         if len(ranks) != 1:
-            raise UsageError(f"factors have {sorted(ranks)} columns; they need the same number")
+            raise UsageError(f"factors have {sorted(ranks)} columns; they must have the same number")
         rank = ranks.pop()
         run = Run()
         known = options(c.MttkrpOptions)
@@ -116,8 +123,10 @@ class Tensor(Stored):
             split: Optional[str] = None, streams: int = 0, block_bytes: Any = None, max_temp: Any = None,
             progress: Optional[Progress] = None) -> Union["Tensor", float]:
         """
-        Tensor times a vector in each mode that has one: {mode: vector}, or a list with None for modes that are left.
-        `output` is the store of what is left; without a mode left the result is a number, and there is none.
+        Multiplies by a vector in one or more modes: {mode: vector}, or a list with None for the other modes.
+
+        Writes the result to the store `output` and opens it. If no mode remains, returns a number instead,
+        and `output` must be None.
         """
         given = vectors if isinstance(vectors, dict) else {n: v for n, v in enumerate(vectors) if v is not None}
         held: List[Optional[np.ndarray]] = [None] * self.order
@@ -129,8 +138,8 @@ class Tensor(Stored):
                 progress, schedule=schedule, io_limit=io_limit)
         known.output.codec, known.output.relabel = choose("codec", CODECS, codec), choose("relabel", RELABELS, relabel)
         known.sort = sort
-        keep_fibers(known, fibers)
-        sort_beyond(known, block_bytes, temp_folder, max_temp)
+        set_fibers(known, fibers)
+        set_sort_limits(known, block_bytes, temp_folder, max_temp)
         known.output.overwrite = overwrite
         report = options(c.TtvReport)
         pointers = (c_void_p * self.order)(*(pointer(vector) for vector in held))
@@ -143,8 +152,10 @@ class Tensor(Stored):
             pin: str = "auto", io_limit: Any = None, device: str = "cpu", device_memory: Any = None,
             split: Optional[str] = None, streams: int = 0, progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
         """
-        Tensor times a shape[mode] x columns matrix, as files in the folder `output`: (coords, rows), memory-mapped.
-        coords[f] are the indices of fiber f in the other modes, rows[f] its row of the result.
+        Multiplies by a matrix of shape[mode] rows in one mode; writes the result to the folder `output`.
+
+        Returns memory-mapped arrays (coords, rows): coords[f] has the indices of fiber f in the other modes,
+        and rows[f] its row of the result.
         """
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
@@ -170,19 +181,19 @@ class Tensor(Stored):
             holdout: float = 0, holdout_seed: int = 0, pin: str = "auto", schedule: str = "auto", cache: bool = True,
             io_limit: Any = None, progress: Optional[Progress] = None) -> Result:
         """
-        CP decomposition by alternating least squares.
+        Computes a CP decomposition by alternating least squares.
 
-        init         a folder with mode-1.npy, .., or a matrix per mode; None: uniform random from `seed`
-        callback     called after each iteration with an Iteration; the run stops where it returns True
-        output       folder for mode-1.npy, .. and lambda.npy of a complete run; the result's factors are then
-                     memory-mapped from there
-        checkpoint   folder where the run is kept, `output` where none is named. After any end, Ctrl-C and kill -9
-                     included, the same call goes on from there, and so does `sluice cpd --checkpoint`, or the other
-                     way round. It is removed when the run is complete.
-        holdout      part of the nonzeros, up to 0.5, that takes no part, chosen by a hash of their indices and
-                     `holdout_seed`: the error on them is in each Iteration and in the result's `holdout`
+        init         a folder with mode-1.npy, .., or one matrix per mode; None: uniform random from `seed`
+        callback     called with an Iteration after each iteration; the run stops if it returns True
+        output       folder for mode-1.npy, .. and lambda.npy of a complete run; the result's factors are
+                     then memory-mapped from these files
+        checkpoint   folder for checkpoints, by default `output`. However the run ends, including Ctrl-C and
+                     kill -9, the same call or `sluice cpd --checkpoint` resumes from it, and a call resumes
+                     from a checkpoint of the command. It is removed when the run is complete.
+        holdout      fraction of the nonzeros to hold out, up to 0.5, selected by a hash of their indices and
+                     `holdout_seed`. The error on them is in each Iteration and in the result's `holdout`
 
-        Raises Interrupted on Ctrl-C, with what there is of the result.
+        Raises Interrupted on Ctrl-C, with the partial result.
         """
         run = Run()
         known = options(c.CpdOptions)
@@ -198,36 +209,36 @@ class Tensor(Stored):
         if kept is not None:
             known.checkpoint_folder = path_bytes(kept)
         if checkpoint_interval is not None:
-            # The library has zero for the default, and negative numbers for every update.
+            # For the library, zero is the default interval, and negative means after every update.
             known.checkpoint_seconds = (checkpoint_interval if checkpoint_interval > 0 else
                                         -1 if checkpoint_interval == 0 else 0)
         with tempfile.TemporaryDirectory(prefix="sluice-init-") as folder:
             if init is not None:
-                known.init_folder = path_bytes(self._start(init, folder))
+                known.init_folder = path_bytes(self._init_folder(init, folder))
             return self._cpd(run, rank, known, callback, output, kept)
 
     @staticmethod
     def _limits(known: c.CpdOptions, iters: int, tol: float) -> None:
-        """Says when iterations end; the library has zero for the defaults."""
+        """Sets the stopping criteria; for the library, zero is the default."""
         known.iterations, known.start_only, known.tolerance = iters, iters == 0, tol if tol != 0 else -1
 
     def _order(self, known: c.CpdOptions, mode_order: Optional[Sequence[int]]) -> None:
-        """Says in which order modes are updated."""
+        """Sets the order in which modes are updated."""
         if mode_order is None:
             return
         if sorted(mode_order) != list(range(self.order)):
-            raise UsageError(f"mode_order {list(mode_order)} is no order of {self.order} modes, from 0 on")
+            raise UsageError(f"mode_order {list(mode_order)} is not a permutation of {self.order} modes, counted from 0")
         known.mode_order_count = self.order
         known.mode_order[:self.order] = list(mode_order)
 
-    def _start(self, init: Any, folder: str) -> PathLike:
-        """The folder of a start; matrices are written to `folder`."""
+    def _init_folder(self, init: Any, folder: str) -> PathLike:
+        """Returns the folder with the initial factors; matrices are written to `folder`."""
         if isinstance(init, (str, bytes, os.PathLike)):
             return os.fsdecode(init)
         if len(init) != self.order:
-            raise UsageError(f"{len(init)} matrices to start from for {self.order} modes")
+            raise UsageError(f"{len(init)} initial matrices for {self.order} modes")
         for n, matrix in enumerate(init):
-            np.save(os.path.join(folder, f"mode-{n + 1}.npy"), _matrix(matrix, self.shape[n], f"the start of mode {n}"))
+            np.save(os.path.join(folder, f"mode-{n + 1}.npy"), _matrix(matrix, self.shape[n], f"the initial matrix of mode {n}"))
         return folder
 
     def _cpd(self, run: Run, rank: int, known: c.CpdOptions, callback: Optional[Callable[[Iteration], Any]],
@@ -274,16 +285,20 @@ class Tensor(Stored):
               passes: str = "auto", pin: str = "auto", schedule: str = "auto", cache: bool = True,
               io_limit: Any = None) -> Sweep:
         """
-        Decompositions with each of the ranks, `runs` times each with the seeds from `seed` on: their fits, how well
-        runs of a rank agree, the core consistency of the best, and which rank they suggest.
+        Compares ranks: `runs` decompositions per rank, with the seeds `seed`, `seed` + 1, ..
 
-        output        folder of the results and of sweep.json, from which the same call goes on after any end, and so
-                      does the command; None: nothing is left of it but what is returned
-        keep_all      factors of all runs stay in the folder; else those of the best of each rank
-        consistency   "auto" (where it takes some minutes at most), "always" or "never"
-        callback      called for each run that is through with a SweepRun; the sweep ends where it returns True
+        The result has the fits, the agreement of the runs of a rank, the core consistency of the best run,
+        and a suggested rank.
 
-        Raises SluiceError with the status "interrupted" or "time-limit" where a callback or `max_seconds` ended it.
+        output        folder for the results and sweep.json, from which the same call or the command resumes;
+                      None: a temporary folder
+        keep_all      keep the factors of all runs, not only of the best run per rank
+        consistency   compute the core consistency: "auto" (if it needs a few minutes at most), "always" or
+                      "never"
+        callback      called with a SweepRun after each completed run; the sweep ends if it returns True
+
+        Raises SluiceError with the status "interrupted" or "time-limit" if a callback or `max_seconds` ended
+        the sweep.
         """
         run = Run()
         each = options(c.CpdOptions)
@@ -299,11 +314,11 @@ class Tensor(Stored):
         known.max_seconds, known.cpd = max_seconds, ctypes.pointer(each)
         with tempfile.TemporaryDirectory(prefix="sluice-sweep-") as temporary:
             folder = temporary if output is None else os.fsdecode(output)
-            return make_sweep(run, self._open(), folder, list(ranks), known, callback,
-                              output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
+            return run_sweep(run, self._open(), folder, list(ranks), known, callback,
+                             output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
     def load(self, folder: PathLike) -> Result:
-        """The result that cpd, or the command, has written to a folder, memory-mapped; its fit is not known."""
+        """Loads a result that cpd or the command wrote to a folder, memory-mapped, without its fit."""
         return self._load(folder, True)
 
     def _load(self, folder: PathLike, mapped: bool) -> Result:
@@ -316,5 +331,5 @@ class Tensor(Stored):
 
 
 def open(path: PathLike) -> Tensor:
-    """Opens a store. Raises InputError where it is none, StorageError where it is damaged."""
+    """Opens a store. Raises InputError if it is not a store, StorageError if it is damaged."""
     return Tensor(path)
