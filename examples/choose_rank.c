@@ -1,5 +1,5 @@
 /*
- * Factorizes a store with several ranks, twice each, and tells which one to take.
+ * Factorizes a store twice with each of several ranks and prints the suggested rank.
  *
  *     cc choose_rank.c $(pkg-config --cflags --libs sluice) -o choose_rank
  *     ./choose_rank uber.slc uber.sweep 4 8 16
@@ -18,7 +18,7 @@ static int fail(const struct sluice_error *err)
     return EXIT_FAILURE;
 }
 
-static enum sluice_status print(const struct sluice_sweep *sweep, struct sluice_error *err)
+static enum sluice_status print_sweep(const struct sluice_sweep *sweep, struct sluice_error *err)
 {
     struct sluice_sweep_suggestion suggestion = {.struct_bytes = sizeof suggestion};
 
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     if (sluice_store_open(argv[1], &store, &err) != SLUICE_OK ||
         sluice_sweep_ranks(store, argv[2], (uint32_t)(argc - 3), ranks, &options, &sweep, &err) !=
             SLUICE_OK ||
-        print(sweep, &err) != SLUICE_OK) {
+        print_sweep(sweep, &err) != SLUICE_OK) {
         code = fail(&err);
     }
     sluice_sweep_destroy(sweep);

@@ -1,6 +1,6 @@
 /*
- * Tells the strongest rows of the heaviest component of a run, with names where its store has them,
- * and how far the model is from entries that it has not seen.
+ * Prints the top rows of the heaviest component of a run, with names if the store has them, and the
+ * error of the model on other nonzeros.
  *
  *     cc explain.c $(pkg-config --cflags --libs sluice) -o explain
  *     ./explain flights-4d.r16 held-out.tns
@@ -39,7 +39,7 @@ int main(int argc, char **argv)
     struct sluice_predict_report report = {.struct_bytes = sizeof report};
     struct sluice_top_options top = {.struct_bytes = sizeof top};
     struct sluice_model *model = NULL;
-    uint32_t heaviest = 0; /* cpd sorts components by falling weight */
+    uint32_t heaviest = 0; /* cpd sorts components by descending weight */
     int code = EXIT_SUCCESS;
 
     if (argc != 3) {
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
         sluice_predict_text(model, argv[2], NULL, NULL, &report, &err) != SLUICE_OK) {
         code = fail(&err);
     } else {
-        printf("%" PRIu64 " entries: RMSE %.6g, MAE %.6g\n", report.rows, report.rmse, report.mae);
+        printf("%" PRIu64 " nonzeros: RMSE %.6g, MAE %.6g\n", report.rows, report.rmse, report.mae);
     }
     sluice_model_destroy(model);
     return code;

@@ -1,5 +1,5 @@
 /*
- * Converts a text tensor, factorizes it, and prints the fit: libsluice in one page.
+ * Converts a text tensor, factorizes it, writes the factors, and prints the fit.
  *
  *     cc factorize.c $(pkg-config --cflags --libs sluice) -o factorize
  *     ./factorize uber.tns 16 factors

@@ -1,6 +1,6 @@
 /*
- * Converts a tensor and writes it in the form that the name of the output means, .npz for NumPy
- * say. Ctrl-C ends it soon: what is there afterwards is whole.
+ * Converts a tensor and exports it in the format given by the ending of the output, such as .npz
+ * for NumPy. Ctrl-C stops it promptly and leaves no incomplete output.
  *
  *     cc publish.c $(pkg-config --cflags --libs sluice) -o publish
  *     ./publish uber.tns.gz uber.slc uber.npz

@@ -1,5 +1,5 @@
 /*
- * Makes a store of a table, CSV or TSV, and tells what its modes are called and their first names.
+ * Converts a CSV or TSV table to a store and prints the title and first names of each mode.
  *
  *     cc read_table.c $(pkg-config --cflags --libs sluice) -o read_table
  *     ./read_table trips.csv "hour(pickup_time),origin,destination" trips.slc
@@ -21,9 +21,9 @@ static int fail(const struct sluice_error *err)
     return EXIT_FAILURE;
 }
 
-/* "origin (120): Berlin, Paris, .." */
+/* Prints a line such as "origin (120): Berlin, Paris, ..". */
 static enum sluice_status
-tell_mode(struct sluice_store *store, uint32_t mode, struct sluice_error *err)
+print_mode(struct sluice_store *store, uint32_t mode, struct sluice_error *err)
 {
     const uint64_t named = sluice_store_name_count(store, mode);
     const char *name = NULL;
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
         status = sluice_store_get_info(store, &info, &err);
     }
     for (uint32_t n = 0; status == SLUICE_OK && n < info.order; n++) {
-        status = tell_mode(store, n, &err);
+        status = print_mode(store, n, &err);
     }
     sluice_store_close(store);
     return status == SLUICE_OK ? EXIT_SUCCESS : fail(&err);

@@ -1,5 +1,5 @@
 /*
- * Sums a store over one mode, for a tensor of the others: a product with a vector of ones.
+ * Sums a tensor over one mode: multiplies it by a vector of ones.
  *
  *     cc sum_mode.c $(pkg-config --cflags --libs sluice) -o sum_mode
  *     ./sum_mode uber.slc 2 uber-without-hours.slc
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
         sluice_store_get_info(store, &info, &err) != SLUICE_OK) {
         code = fail(&err);
     } else if (mode > info.order || info.order < 2) {
-        fprintf(stderr, "sum_mode: a tensor of %" PRIu32 " modes has no mode %lu to be left out\n",
+        fprintf(stderr, "sum_mode: cannot sum a tensor of %" PRIu32 " modes over mode %lu\n",
                 info.order, mode);
         code = EXIT_FAILURE;
     } else if ((ones = (double *)malloc(info.dims[mode - 1] * sizeof *ones)) == NULL) {

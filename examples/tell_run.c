@@ -1,5 +1,5 @@
 /*
- * Factorizes a store, writes the factors with the record of the run, and a page that tells of it.
+ * Factorizes a store, and writes the factors, the record of the run, and a report.
  *
  *     cc tell_run.c $(pkg-config --cflags --libs sluice) -o tell_run
  *     ./tell_run uber.slc 16 uber.r16 report.html
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "tell_run: %s\n", text);
         code = EXIT_FAILURE;
     } else {
-        printf("fit %.6f, told of in %s\n", info.fit, argv[4]);
+        printf("fit %.6f, report in %s\n", info.fit, argv[4]);
     }
     sluice_model_destroy(model);
     sluice_store_close(store);

@@ -36,7 +36,7 @@ out=$($MESON_EXE_WRAPPER "$2" "$folder/tiny.tns.slc" 1 "$folder/sums.slc" 2>&1) 
 }
 out=$($MESON_EXE_WRAPPER "$3" "$folder/factors" "$folder/tiny.tns" 2>&1) &&
     [ "$(echo "$out" | grep -c '^mode [123]: ')" = 7 ] &&
-    echo "$out" | grep -q '^3 entries: RMSE [0-9.e-]*, MAE [0-9.e-]*$' &&
+    echo "$out" | grep -q '^3 nonzeros: RMSE [0-9.e-]*, MAE [0-9.e-]*$' &&
     echo "ok 5 - tells the error of a model" || {
     echo "not ok 5 - tells the error of a model"
     echo "$out" | sed 's/^/# /'
@@ -65,7 +65,7 @@ out=$($MESON_EXE_WRAPPER "$5" "$folder/tiny.tns.slc" "$folder/sweep" 1 2 2>&1) &
     echo "$out" | sed 's/^/# /'
 }
 out=$($MESON_EXE_WRAPPER "$6" "$folder/tiny.tns.slc" 2 "$folder/told" "$folder/page.html" 2>&1) &&
-    echo "$out" | grep -q '^fit [01]\.[0-9]*, told of in ' && [ -s "$folder/told/run.json" ] &&
+    echo "$out" | grep -q '^fit [01]\.[0-9]*, report in ' && [ -s "$folder/told/run.json" ] &&
     grep -q 'sluice cpd .*tiny.tns.slc --rank 2 ' "$folder/page.html" &&
     echo "ok 9 - writes the page of a run" || {
     echo "not ok 9 - writes the page of a run"
