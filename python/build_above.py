@@ -1,4 +1,4 @@
-"""PEP 517 build backend for `pip install ./python`: runs meson-python in the parent folder, the project root."""
+"""PEP 517 build backend for `pip install ./python`: runs meson-python in the project root."""
 
 import os
 

@@ -8,8 +8,8 @@ Factorize sparse tensors larger than memory while they stream from disk.
     r.fit, r.weights, r.factors
 
 Modes and indices count from 0. All computation is done by libsluice through its public C interface,
-without holding Python's global interpreter lock. The library is loaded from the path in SLUICE_LIBRARY,
-else from the wheel, else from the system.
+without holding Python's global interpreter lock. The library is loaded from the path in
+SLUICE_LIBRARY, else from the wheel, else from the system.
 """
 
 from ._convert import convert, generate

@@ -38,7 +38,7 @@ def _options(run: Run, shape: Optional[Sequence[int]], index_base: Optional[int]
 
 def _push(run: Run, output: PathLike, coords: Sequence[np.ndarray], values: np.ndarray, known: c.BuilderOptions,
           names: Dict[int, Sequence[Any]], titles: Sequence[str]) -> None:
-    """Builds a store from arrays, converted piece by piece; the library requests each name by a callback."""
+    """Builds a store from arrays, piece by piece; the library gets names by a callback."""
     held: list = [None]
 
     def name(_: Any, mode: int, index: int) -> Optional[int]:
@@ -148,31 +148,32 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     """
     Converts a tensor to a store and opens it. `source` is one of
 
-    a path           a file in any format that `sluice convert` recognizes. With `columns`, it is a CSV or
-                     TSV table, and each column is a mode: text as for --columns, "hour(when),origin", or
-                     a list of such items. The values are in the column `value_column` (or `value`, unless
-                     that is a type); without it, rows are counted. `delimiter`, `header` and `missing`
-                     ("error", "skip" or "name", for rows with empty fields) describe the table.
-                     `transform` applies to values: "abs,log1p". If the file is an .npy file with
-                     coordinates, `values` is the file with their values. `labels` has the names of a
-                     tensor's indices: a folder with mode-1-TITLE.map, .., or {mode: file}
-    an array         coordinates of shape order x nnz, or a list with one column per mode, counted from 0,
-                     with `values`. `labels` has names: {mode: [name, ..]}
+    a path           a file in any format that `sluice convert` recognizes. With `columns`, it is a
+                     CSV or TSV table, and each column is a mode: text as for --columns,
+                     "hour(when),origin", or a list of such items. The values are in the column
+                     `value_column` (or `value`, unless that is a type); without it, rows are
+                     counted. `delimiter`, `header` and `missing` ("error", "skip" or "name", for
+                     rows with empty fields) describe the table. `transform` applies to values:
+                     "abs,log1p". If the file is an .npy file with coordinates, `values` is the file
+                     with their values. `labels` has the names of a tensor's indices: a folder with
+                     mode-1-TITLE.map, .., or {mode: file}
+    an array         coordinates of shape order x nnz, or a list with one column per mode, counted
+                     from 0, with `values`. `labels` has names: {mode: [name, ..]}
     scipy.sparse     a matrix or array in any format, also with more than two modes (coo_array)
     pydata/sparse    an array in any format (COO, GCXS) with fill value 0
     pyttb            an sptensor
-    pandas           a data frame: `columns` (None: all but the values' column) are the modes. Integers are
-                     indices, categories are numbered in their order, and other values in sorted order.
-                     Values are in `value_column`; without it, rows are counted.
+    pandas           a data frame: `columns` (None: all but the values' column) are the modes.
+                     Integers are indices, categories are numbered in their order, and other values
+                     in sorted order. Values are in `value_column`; without it, rows are counted.
 
-    Names are kept in the store: see Tensor.labels. Duplicates are added up unless `duplicates` is "error",
-    "keep-first" or "keep-last". `memory` limits the memory of the process, arrays included. `fibers`
-    selects the mode, or (mode, bits), whose fibers are kept together; "auto" chooses one from the nonzeros.
-    `progress` is called regularly with the phase, the units done and the units in total (None: unknown).
-    Ctrl-C stops the call. A long conversion of a file resumes from its last commit when the same call is
-    made, unless `restart`; `checkpoint_interval` is the time between commits in seconds. `format` is the
-    format of a file, as for --format of the command. Data larger than memory is sorted in `temp_folder`,
-    with at most `max_temp` bytes.
+    Names are kept in the store: see Tensor.labels. Duplicates are added up unless `duplicates` is
+    "error", "keep-first" or "keep-last". `memory` limits the memory of the process, arrays
+    included. `fibers` selects the mode, or (mode, bits), whose fibers are kept together; "auto"
+    chooses one from the nonzeros. `progress` is called regularly with the phase, the units done and
+    the units in total (None: unknown). Ctrl-C stops the call. A long conversion of a file resumes
+    from its last commit when the same call is made, unless `restart`; `checkpoint_interval` is the
+    time between commits in seconds. `format` is the format of a file, as for --format of the
+    command. Data larger than memory is sorted in `temp_folder`, with at most `max_temp` bytes.
     """
     of_file = isinstance(source, (str, bytes, os.PathLike))
     of_frame = not of_file and hasattr(source, "columns") and hasattr(source, "to_numpy")
@@ -187,14 +188,14 @@ def convert(source: Any, output: PathLike, values: Optional[Any] = None, *, shap
     names = dict(labels) if isinstance(labels, dict) else {}
     if of_frame:
         coords, values, names, titles = _table(source, columns, value_column)
-    elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # SciPy, pydata/sparse, in any format and order
+    elif hasattr(source, "tocoo") or hasattr(source, "coords"):  # SciPy, pydata/sparse
         found = source.tocoo() if hasattr(source, "tocoo") else source
         if getattr(found, "fill_value", 0) != 0:
             raise UsageError(f"the array has the fill value {found.fill_value}; expected 0")
         # Matrices of SciPy before 1.13 only have rows and columns.
         coords = list(found.coords) if hasattr(found, "coords") else [found.row, found.col]
         values, shape = found.data, found.shape if shape is None else shape
-    elif hasattr(source, "subs") and hasattr(source, "vals"):  # pyttb; an empty sptensor has no columns
+    elif hasattr(source, "subs") and hasattr(source, "vals"):  # pyttb
         coords = [np.reshape(source.subs, (-1, len(source.shape)))[:, mode] for mode in range(len(source.shape))]
         coords = [column.astype(np.int64) if len(column) == 0 else column for column in coords]
         values, shape = np.reshape(source.vals, -1), source.shape if shape is None else shape
@@ -221,10 +222,12 @@ def generate(output: PathLike, shape: Sequence[int], nnz: int, *, seed: int = 0,
              fibers: Fibers = "auto", block_bytes: Any = None, threads: int = 0, memory: Any = None,
              temp_folder: Optional[PathLike] = None, max_temp: Any = None, overwrite: bool = False, progress: Optional[Progress] = None) -> Tensor:
     """
-    Generates a random tensor and opens its store. With `rank`, its values come from a planted model.
+    Generates a random tensor and opens its store.
 
-    `distribution` of the coordinates is "uniform", "zipf" or "zipf-shuffled" with the exponent `zipf`,
-    "best" (a full box) or "worst" (no index occurs twice).
+    With `rank`, the values come from a planted model.     `distribution` of the coordinates is
+                                                           "uniform", "zipf" or "zipf-shuffled" with
+                                                           the exponent
+    `zipf`, "best" (a full box) or "worst" (no index occurs twice).
     """
     if not os.fsdecode(output).rstrip("/").endswith(".slc"):
         raise UsageError(f"the name {output!s} must end in .slc")

@@ -12,9 +12,9 @@ class SluiceError(Exception):
     """
     An error of libsluice.
 
-    `status` is the name of its status code ("input", "budget", ..). `file`, `line`, `column`, `block`,
-    `offset` and `errno` locate the error, and `field` names the argument to change. Attributes
-    that do not apply have the value None.
+    `status` is the name of its status code ("input", "budget", ..). `file`, `line`, `column`,
+    `block`, `offset` and `errno` locate the error, and `field` names the argument to change.
+    Attributes that do not apply have the value None.
     """
 
     def __init__(self, text: str, status: str = "usage", file: Optional[str] = None, line: Optional[int] = None,
@@ -32,7 +32,7 @@ class SluiceError(Exception):
 
 
 class UsageError(SluiceError, ValueError):
-    """An argument is out of range or contradicts another, or a checkpoint belongs to another run."""
+    """An argument is invalid or contradicts another, or a checkpoint belongs to another run."""
 
 
 class InputError(SluiceError, ValueError):

@@ -104,7 +104,7 @@ def fault(status: int, err: Error) -> SluiceError:
 
 
 def call(name: str, *args: Any) -> None:
-    """Calls a function that returns a status and accepts an error struct last. Raises SluiceError."""
+    """Calls a function that returns a status; raises SluiceError if it fails."""
     err = Error(line=NOWHERE, column=NOWHERE, block=NOWHERE, offset=NOWHERE)
     status = getattr(LIB, name)(*args, byref(err))
     if status != 0:
@@ -115,8 +115,8 @@ class Run:
     """
     A long call of the library, which runs in its own thread while the caller's thread waits.
 
-    This way Ctrl-C is noticed immediately: it sets `stop`, which the library polls, and the call returns.
-    Callbacks run in the caller's thread.
+    This way Ctrl-C is noticed immediately: it sets `stop`, which the library polls, and the call
+    returns. Callbacks run in the caller's thread.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class Run:
         self._reported = 0.0
 
     def watch(self, known: Any, progress: Optional["Progress"] = None) -> None:
-        """Sets `stop` in these options, and `progress`, which is called at most ten times a second."""
+        """Sets `stop` and `progress` in options; calls progress at most ten times a second."""
         known.run.stop = ctypes.pointer(self.stop)
         if progress is None:
             return
@@ -145,7 +145,7 @@ class Run:
         self._held.append(known.run.progress)
 
     def ask(self, function: Callable[..., Any], *args: Any) -> bool:
-        """Runs a function in the caller's thread, from the library's thread; returns whether to stop."""
+        """Called by the library's thread: runs a function in the caller's; returns whether to stop."""
         answer: list = []
         done = threading.Event()
         self._tasks.put((function, args, answer, done))
@@ -181,7 +181,7 @@ class Run:
         return True
 
     def call(self, name: str, *args: Any) -> None:
-        """Calls a function; afterwards raises its error, or the exception of a callback or Ctrl-C."""
+        """Calls a function, then raises its error, or the exception of a callback or Ctrl-C."""
         end: list = []
         thread = threading.Thread(target=self._work, args=(name, args, end), name=name, daemon=True)
         thread.start()

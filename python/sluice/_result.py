@@ -31,7 +31,7 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a factor: its index, its value in the component, and the name of the index or None."""
+    """A row of a factor: its index, value in the component, and name (or None)."""
 
     index: int
     value: float
@@ -43,8 +43,8 @@ class Prediction:
     """
     Comparison of a model with the nonzeros of a text file.
 
-    `count` is their number and `index_base` their first index. If they have values: the model's error
-    (`rmse`, `mae`), the largest residual, and the norm of the values; otherwise None.
+    `count` is their number and `index_base` their first index. If they have values: the model's
+    error (`rmse`, `mae`), the largest residual, and the norm of the values; otherwise None.
     """
 
     count: int
@@ -81,7 +81,7 @@ class Iteration:
 
 class Result:
     """
-    A CP decomposition: the sum over r of weights[r] times the outer product of column r of all factors.
+    A CP decomposition: the sum over r of weights[r] times the outer product of all columns r.
 
     Columns of factors have 2-norm 1.
 
@@ -142,8 +142,8 @@ class Result:
         """
         Writes a report of the run and its results as one self-contained HTML file.
 
-        The report has at most `components` components, the heaviest first, with `rows` rows per mode. Names
-        come from `store` (None: the factorized store).
+        The report has at most `components` components, the heaviest first, with `rows` rows per
+        mode. Names come from `store` (None: the factorized store).
         """
         known = report_options(components, rows, store, overwrite, memory)
         if self.folder is not None:
@@ -182,8 +182,8 @@ class Result:
         """
         Computes the model's values at coordinates.
 
-        `coords` is an array with one row per mode, or a list with one column per mode; indices count from
-        0. The library holds a copy of the factors during the call.
+        `coords` is an array with one row per mode, or a list with one column per mode; indices
+        count from 0. The library holds a copy of the factors during the call.
         """
         columns = [np.asarray(column) for column in coords]
         if len(columns) != len(self.factors) or any(column.shape != columns[0].shape or column.ndim != 1
@@ -213,8 +213,8 @@ class Result:
         """
         Computes the model's error on the nonzeros of a text file in any text format.
 
-        `output` receives indices, values, the model's values and residuals: as CSV or .npy, depending on
-        its ending, else as text.
+        `output` receives indices, values, the model's values and residuals: as CSV or .npy,
+        depending on its ending, else as text.
         """
         run = Run()
         known = options(c.PredictTextOptions)
@@ -239,8 +239,8 @@ class Result:
         """
         Returns the top rows of a component: one list per mode (of `modes`), the largest first.
 
-        `component` counts from 0. `by` orders rows by "absolute" value or by "value". Names come from
-        `store` (None: the factorized store).
+        `component` counts from 0. `by` orders rows by "absolute" value or by "value". Names come
+        from `store` (None: the factorized store).
         """
         if by not in ("absolute", "value"):
             raise UsageError(f"by {by!r} is not one of absolute, value")
@@ -280,9 +280,10 @@ class Result:
         """
         Writes factors and weights for other programs.
 
-        form      "matlab": one .mat file; "ktensor": text for the Tensor Toolbox and pyttb; "splatt": text
-                  files whose names start with `output`; "csv": a folder of tables with index names;
-                  "npy": a folder; None: determined by the ending of `output`, .mat or .ktensor
+        form      "matlab": one .mat file; "ktensor": text for the Tensor Toolbox and pyttb;
+                  "splatt": text files whose names start with `output`; "csv": a folder of tables
+                  with index names; "npy": a folder; None: determined by the ending of `output`,
+                  .mat or .ktensor
         store     store with the index names; None: the factorized store
         """
         known = options(c.ModelExportOptions)

@@ -36,11 +36,11 @@ class StoreInfo:
     """
     Properties of a store.
 
-    `total_bytes` is the size of all files, `store_bytes` that of the layout for all modes. `fibers` is the
-    mode whose fibers are kept together and the bits of a fiber run, or None. `relabelled` modes are numbered
-    by frequency within the store; `named` modes have index names. The other attributes describe the input:
-    `entries` were read, including `duplicates` and `explicit_zeros`. `appended` lists the appended inputs
-    and their numbers of entries.
+    `total_bytes` is the size of all files, `store_bytes` that of the layout for all modes. `fibers`
+    is the mode whose fibers are kept together and the bits of a fiber run, or None. `relabelled`
+    modes are numbered by frequency within the store; `named` modes have index names. The other
+    attributes describe the input: `entries` were read, including `duplicates` and `explicit_zeros`.
+    `appended` lists the appended inputs and their numbers of entries.
     """
 
     shape: Tuple[int, ...]
@@ -73,7 +73,7 @@ class StoreInfo:
 
 
 class _Handle:
-    """The library's store. Running calls hold a reference, so it is destroyed after the last one."""
+    """The library's store, which is destroyed after the last call that uses it."""
 
     def __init__(self, path: PathLike) -> None:
         self._as_parameter_ = c_void_p()
@@ -163,7 +163,7 @@ class Stored:
         return None if name.value is None else name.value.decode(errors="replace")
 
     def labels(self, mode: int) -> Optional[np.ndarray]:
-        """Reads the names of all indices of a mode, "" for an index without a name; None if the mode has no names."""
+        """Reads the names of all indices of a mode ("" if missing); None if there are none."""
         count = LIB.sluice_store_name_count(self._open(), c_uint32(self._mode(mode)))
         if count == 0:
             return None
@@ -211,7 +211,7 @@ class Stored:
 
     def faults(self, *, fast: bool = False, most: int = 64, threads: int = 0, memory: Any = None,
                progress: Optional[Progress] = None) -> List[SluiceError]:
-        """Verifies the store like check, and returns at most `most` errors; [] if the store is valid."""
+        """Verifies the store; returns at most `most` errors, [] if the store is valid."""
         known = options(c.CheckOptions)
         known.fast, known.run.threads, known.run.memory_bytes, known.max_findings = fast, threads, size(memory), most
         found: List[SluiceError] = []
@@ -230,9 +230,9 @@ class Stored:
         """
         Exports the tensor for other programs and returns the number of nonzeros.
 
-        form        "tns": FROSTT text without loss of precision; "splatt-bin": SPLATT's .bin; "npz":
-                    pydata/sparse; "scipy": scipy.sparse; "matlab": a .mat file; None: determined by the
-                    ending of `output`, .bin, .npz or .mat, and text for any other
+        form        "tns": FROSTT text without loss of precision; "splatt-bin": SPLATT's .bin;
+                    "npz": pydata/sparse; "scipy": scipy.sparse; "matlab": a .mat file; None:
+                    determined by the ending of `output`, .bin, .npz or .mat, and text for any other
         index_base  first index in text
         """
         known = options(c.ExportOptions)
@@ -297,11 +297,12 @@ class Stored:
         """
         Adds the nonzeros of a file and reopens the store.
 
-        Returns False, without any change, if the same input was appended before, unless `again`. Modes grow
-        as needed, except for `fixed_modes`, in which an index beyond the mode size is an error. If the store
-        was made from a table, `source` can be another table with the same columns; `table` marks it as a
-        table if its name does not. `labels`, as for convert, has a line for every index after the append; existing
-        names are kept. If `source` is an .npy file with coordinates, `values` is the file with their values.
+        Returns False, without any change, if the same input was appended before, unless `again`.
+        Modes grow as needed, except for `fixed_modes`, in which an index beyond the mode size is an
+        error. If the store was made from a table, `source` can be another table with the same
+        columns; `table` marks it as a table if its name does not. `labels`, as for convert, has a
+        line for every index after the append; existing names are kept. If `source` is an .npy file
+        with coordinates, `values` is the file with their values.
         """
         known = options(c.AppendOptions)
         known.index_base = first_index(index_base)
@@ -328,9 +329,9 @@ class Stored:
         """
         Writes the nonzeros in ranges of modes to a new store and opens it.
 
-        `ranges` is {mode: range} or {mode: [range, range, ..]}, where a range is a Python slice without a
-        step, a range, or an index. Indices are renumbered unless `keep_indices`. `codec` and `relabel`
-        default to those of this store. `transform` applies to values: "abs,log1p".
+        `ranges` is {mode: range} or {mode: [range, range, ..]}, where a range is a Python slice
+        without a step, a range, or an index. Indices are renumbered unless `keep_indices`. `codec`
+        and `relabel` default to those of this store. `transform` applies to values: "abs,log1p".
         """
         run = Run()
         known = self._reshape(codec, relabel, transform, fibers, overwrite, threads, memory)

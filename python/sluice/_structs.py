@@ -14,7 +14,7 @@ LIMITS = {U32: (0, 2**32 - 1), U64: (0, 2**64 - 1)}
 
 
 def whole(kind: Any, name: str, value: Any) -> Any:
-    """Converts to an integer type of the library and checks the range, which ctypes would truncate."""
+    """Converts to an integer of the library; rejects values that ctypes would truncate."""
     low, high = LIMITS[kind]
     if not low <= index(value) <= high:
         raise UsageError(f"{name} {value} is not between {low} and {high}")

@@ -22,8 +22,8 @@ def _none_if_nan(number: float) -> Optional[float]:
 @dataclass(frozen=True)
 class SweepRun:
     """
-    A completed run. `match` is its factor match score with the best run of its rank. If `kept`, its factors
-    are in `folder`, a subfolder of the sweep's folder.
+    A completed run. `match` is its factor match score with the best run of its rank. If `kept`, its
+    factors are in `folder`, a subfolder of the sweep's folder.
     """
 
     rank: int
@@ -48,9 +48,9 @@ class SweepRank:
     """
     Summary of the runs of one rank.
 
-    `seed` and `fit` belong to the best run. `agreement` is the mean factor match score of the other runs
-    with it, and `consistency` its core consistency (CORCONDIA) in percent; if one is missing, `note` has the
-    reason.
+    `seed` and `fit` belong to the best run. `agreement` is the mean factor match score of the other
+    runs with it, and `consistency` its core consistency (CORCONDIA) in percent; if one is missing,
+    `note` has the reason.
     """
 
     rank: int
@@ -67,9 +67,9 @@ class Sweep:
     """
     A sweep over ranks and starts.
 
-    `ranks` are ascending. `rank` is the suggested rank or None, and `why` the reason. `best` is the best run
-    of the suggested rank, or else the run with the best fit. `folder` contains the sweep; None if it was
-    made without an output.
+    `ranks` are ascending. `rank` is the suggested rank or None, and `why` the reason. `best` is the
+    best run of the suggested rank, or else the run with the best fit. `folder` contains the sweep;
+    None if it was made without an output.
     """
 
     ranks: List[SweepRank]

@@ -32,29 +32,30 @@ class Tensor(Stored):
     """
     An open store. Modes count from 0. Common options of the methods:
 
-    memory          memory budget of the process, in bytes or as text such as "2GiB" or "50%"; None: 80 % of
-                    memory
+    memory          memory budget of the process, in bytes or as text such as "2GiB" or "50%"; None:
+                    80 % of memory
     threads         number of threads; 0: all processors
-    precision       "f64" or "f32", of factors and matrices; sums are f64 ("sums" in the record of a run)
+    precision       "f64" or "f32", of factors and matrices; sums are f64 ("sums" in the record of a
+                    run)
     io              "auto", "uring", "pread" or "mmap"
     deterministic   identical bits for any number of threads, I/O method and memory
     device          "cpu", "gpu", or "auto": a GPU if one supports the call
     device_memory   memory budget of each GPU, as `memory`; None: most of its free memory
     devices         list of GPU numbers, or number of CPU devices with `threads` threads each
-    split           how devices divide the work: "partitions" (of sorted layouts) or "nnz"; how CPU and GPU
-                    share it: "static=0.7", "adaptive" or "queue"
+    split           how devices divide the work: "partitions" (of sorted layouts) or "nnz"; how CPU
+                    and GPU share it: "static=0.7", "adaptive" or "queue"
     streams         number of streams per GPU; 0: automatic
     pin             bind threads to processors: "auto" (on several NUMA nodes), "never" or "always"
     schedule        order of blocks: "auto", "largest" (first) or "file"
     cache           keep blocks in memory between passes
     io_limit        maximum bytes read per second
-    progress        called regularly with the phase, the units done and the units in total (None: unknown);
-                    if it returns True, the call ends with SluiceError
-    fibers          for a store that is written: the mode, or (mode, bits), whose fibers are kept together;
-                    "none"; or "auto": chosen from the nonzeros
+    progress        called regularly with the phase, the units done and the units in total (None:
+                    unknown); if it returns True, the call ends with SluiceError
+    fibers          for a store that is written: the mode, or (mode, bits), whose fibers are kept
+                    together; "none"; or "auto": chosen from the nonzeros
 
-    Ctrl-C ends every call promptly with KeyboardInterrupt. It leaves no incomplete output except what the
-    same call resumes from.
+    Ctrl-C ends every call promptly with KeyboardInterrupt. It leaves no incomplete output except
+    what the same call resumes from.
     """
 
     def plan(self, rank: int, *, memory: Any = None, threads: int = 0, precision: str = "f64", io: str = "auto",
@@ -69,9 +70,9 @@ class Tensor(Stored):
         Raises BudgetError if the budget is too small.
 
         device_name   with device="gpu", plan for a GPU that this machine need not have: "a100",
-                      "a100-80gb", "h100", "h200", "b200" or "l40s", with device_memory or nine tenths of
-                      its memory. None: the GPU of this machine, or an h100 if there is none and
-                      device_memory is given
+                      "a100-80gb", "h100", "h200", "b200" or "l40s", with device_memory or nine
+                      tenths of its memory. None: the GPU of this machine, or an h100 if there is
+                      none and device_memory is given
         """
         known = options(c.CpdOptions if mode is None else c.MttkrpOptions)
         devices_asked = compute(known, Run(), memory, threads, precision, io, deterministic,
@@ -123,10 +124,11 @@ class Tensor(Stored):
             split: Optional[str] = None, streams: int = 0, block_bytes: Any = None, max_temp: Any = None,
             progress: Optional[Progress] = None) -> Union["Tensor", float]:
         """
-        Multiplies by a vector in one or more modes: {mode: vector}, or a list with None for the other modes.
+        Multiplies by vectors in one or more modes.
 
-        Writes the result to the store `output` and opens it. If no mode remains, returns a number instead,
-        and `output` must be None.
+        `vectors` is {mode: vector}, or a list with None for the other modes. Writes the result to
+        the store `output` and opens it. If no mode remains, returns a number instead, and `output`
+        must be None.
         """
         given = vectors if isinstance(vectors, dict) else {n: v for n, v in enumerate(vectors) if v is not None}
         held: List[Optional[np.ndarray]] = [None] * self.order
@@ -152,10 +154,10 @@ class Tensor(Stored):
             pin: str = "auto", io_limit: Any = None, device: str = "cpu", device_memory: Any = None,
             split: Optional[str] = None, streams: int = 0, progress: Optional[Progress] = None) -> Tuple[np.ndarray, np.ndarray]:
         """
-        Multiplies by a matrix of shape[mode] rows in one mode; writes the result to the folder `output`.
+        Multiplies by a matrix of shape[mode] rows in one mode.
 
-        Returns memory-mapped arrays (coords, rows): coords[f] has the indices of fiber f in the other modes,
-        and rows[f] its row of the result.
+        Writes the result to the folder `output`. Returns memory-mapped arrays (coords, rows):
+        coords[f] has the indices of fiber f in the other modes, and rows[f] its row of the result.
         """
         held = _matrix(matrix, self.shape[self._mode(mode)], "the matrix")
         run = Run()
@@ -183,15 +185,18 @@ class Tensor(Stored):
         """
         Computes a CP decomposition by alternating least squares.
 
-        init         a folder with mode-1.npy, .., or one matrix per mode; None: uniform random from `seed`
+        init         a folder with mode-1.npy, .., or one matrix per mode; None: uniform random from
+                     `seed`
         callback     called with an Iteration after each iteration; the run stops if it returns True
-        output       folder for mode-1.npy, .. and lambda.npy of a complete run; the result's factors are
-                     then memory-mapped from these files
-        checkpoint   folder for checkpoints, by default `output`. However the run ends, including Ctrl-C and
-                     kill -9, the same call or `sluice cpd --checkpoint` resumes from it, and a call resumes
-                     from a checkpoint of the command. It is removed when the run is complete.
-        holdout      fraction of the nonzeros to hold out, up to 0.5, selected by a hash of their indices and
-                     `holdout_seed`. The error on them is in each Iteration and in the result's `holdout`
+        output       folder for mode-1.npy, .. and lambda.npy of a complete run; the result's
+                     factors are then memory-mapped from these files
+        checkpoint   folder for checkpoints, by default `output`. However the run ends, including
+                     Ctrl-C and kill -9, the same call or `sluice cpd --checkpoint` resumes from it,
+                     and a call resumes from a checkpoint of the command. It is removed when the run
+                     is complete.
+        holdout      fraction of the nonzeros to hold out, up to 0.5, selected by a hash of their
+                     indices and `holdout_seed`. The error on them is in each Iteration and in the
+                     result's `holdout`
 
         Raises Interrupted on Ctrl-C, with the partial result.
         """
@@ -287,18 +292,19 @@ class Tensor(Stored):
         """
         Compares ranks: `runs` decompositions per rank, with the seeds `seed`, `seed` + 1, ..
 
-        The result has the fits, the agreement of the runs of a rank, the core consistency of the best run,
-        and a suggested rank.
+        The result has the fits, the agreement of the runs of a rank, the core consistency of the
+        best run, and a suggested rank.
 
-        output        folder for the results and sweep.json, from which the same call or the command resumes;
-                      None: a temporary folder
+        output        folder for the results and sweep.json, from which the same call or the command
+                      resumes; None: a temporary folder
         keep_all      keep the factors of all runs, not only of the best run per rank
-        consistency   compute the core consistency: "auto" (if it needs a few minutes at most), "always" or
-                      "never"
-        callback      called with a SweepRun after each completed run; the sweep ends if it returns True
+        consistency   compute the core consistency: "auto" (if it needs a few minutes at most),
+                      "always" or "never"
+        callback      called with a SweepRun after each completed run; the sweep ends if it returns
+                      True
 
-        Raises SluiceError with the status "interrupted" or "time-limit" if a callback or `max_seconds` ended
-        the sweep.
+        Raises SluiceError with the status "interrupted" or "time-limit" if a callback or
+        `max_seconds` ended the sweep.
         """
         run = Run()
         each = options(c.CpdOptions)
@@ -318,7 +324,7 @@ class Tensor(Stored):
                              output is not None, lambda name: self._load(os.path.join(folder, name), output is not None))
 
     def load(self, folder: PathLike) -> Result:
-        """Loads a result that cpd or the command wrote to a folder, memory-mapped, without its fit."""
+        """Loads a result of cpd or the command from a folder, memory-mapped, without its fit."""
         return self._load(folder, True)
 
     def _load(self, folder: PathLike, mapped: bool) -> Result:

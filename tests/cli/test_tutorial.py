@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""docs/TUTORIAL.md: every command in it, in its order, as it stands; the table is cut short but in the long form. And
-examples/demo, which packages have."""
+"""Runs every command of docs/TUTORIAL.md and README.md, in order and unchanged, and examples/demo. In the short form, the
+tutorial's table is truncated. tests/oracle/test_module.py runs the README's example of the Python module."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -14,9 +15,17 @@ from tap import FULL, SLUICE, SOURCE, Skip, check, load_json, run  # noqa: E402
 ROWS = 40000
 
 
-def commands():
-    with open(os.path.join(SOURCE, "docs", "TUTORIAL.md")) as file:
-        return re.findall(r"^```\n(.*?)^```$", file.read(), re.M | re.S)
+def code_blocks(*path):
+    """Returns the code blocks of a page as (language, text)."""
+    with open(os.path.join(SOURCE, *path)) as file:
+        return re.findall(r"^```(\w*)\n(.*?)^```$", file.read(), re.M | re.S)
+
+
+def run_in(folder, *command):
+    env = os.environ | {"PATH": os.path.dirname(SLUICE) + ":" + os.environ["PATH"]}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
+    check(done.returncode == 0, f"{command[-1]}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def followed(folder):
@@ -24,11 +33,8 @@ def followed(folder):
         raise Skip("there is no xz or no awk")
     os.symlink(os.path.join(SOURCE, "data"), os.path.join(folder, "data"))
     said = {}
-    for command in commands():
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True, text=True, check=False,
-                              env=os.environ | {"PATH": os.path.dirname(SLUICE) + ":" + os.environ["PATH"]})
-        check(done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-        said[command.split("\n")[0]] = done.stdout
+    for _, command in code_blocks("docs", "TUTORIAL.md"):
+        said[command.split("\n")[0]] = run_in(folder, "bash", "-o", "pipefail", "-c", command)
         table = os.path.join(folder, "flights.csv")
         if "> flights.csv" in command:
             with open(table) as file:
@@ -48,6 +54,25 @@ def followed(folder):
         check(os.path.getsize(os.path.join(folder, name)) > 1000, name)
 
 
+def readme(folder):
+    """Runs the commands of README.md except those that build, package or test sluice."""
+    os.symlink(os.path.join(SOURCE, "data"), os.path.join(folder, "data"))
+    with open(os.path.join(folder, "trips.csv"), "w") as file:
+        file.write("pickup_time,origin,destination,count\n")
+        file.writelines(f"2023-04-0{n % 9 + 1} {n % 24:02}:15,from {n % 7},to {n % 5},{n % 4 + 1}\n" for n in range(2000))
+    ran = 0
+    for language, block in code_blocks("README.md"):
+        if language == "python" and "flights-4d.r16" in block and importlib.util.find_spec("numpy"):
+            run_in(folder, sys.executable, "-c", block)
+        for line in block.splitlines():
+            command = line.removeprefix("build/tools/")
+            if language == "" and command.startswith("sluice "):
+                run_in(folder, "bash", "-c", command)
+                ran += 1
+    check(ran >= 10, f"{ran} commands")
+    check(os.path.getsize(os.path.join(folder, "trips.html")) > 1000, "no report")
+
+
 def demo(folder):
     """It makes what it tells of, and leaves nothing where it is not told to."""
     env = os.environ | {"SLUICE": SLUICE, "TMPDIR": folder}
@@ -60,6 +85,7 @@ def demo(folder):
 
 
 run([
-    ("every command", followed),
+    ("every command of the tutorial", followed),
+    ("every command of the README", readme),
     ("the demo", demo),
 ])

@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from tap import FULL, SOURCE, Skip, call, check, run, sluice as command  # noqa: E402
+from tap import FULL, SOURCE, Skip, call, check, run, sluice as command, source_text  # noqa: E402
 
 LIBRARY = os.environ["SLUICE_LIBRARY"]
 PACKAGE = os.path.join(SOURCE, "python")
@@ -616,6 +616,16 @@ def wheel_contents(folder):
     check(found == {"{libdir_shared}/libsluice.so.0", "{py_purelib}/sluice"}, found)
 
 
+def readme(folder):
+    """Runs the example of README.md, with fewer iterations and runs in the short form."""
+    block, = re.findall(r"^```python\n(import sluice\n.*?)^```$", source_text("README.md"), re.M | re.S)
+    if not FULL:
+        block = block.replace("iters=50", "iters=3").replace("runs=5", "runs=1, iters=3")
+    os.symlink(os.path.join(SOURCE, "data"), os.path.join(folder, "data"))
+    call(sys.executable, "-c", block, cwd=folder, env=os.environ | {"PYTHONPATH": PACKAGE})
+    check(os.path.getsize(os.path.join(folder, "flights.html")) > 1000, "no report")
+
+
 def wheel(folder):
     """pip builds the library and installs it with the module; neither knows of this build folder."""
     if not FULL:
@@ -661,6 +671,7 @@ run([
     ("exceptions say what and where", faults),
     ("pyttb comes to the same fit", pyttb),
     ("TensorLy takes results", tensorly),
+    ("the example of README.md", readme),
     ("a wheel has the module and the library", wheel_contents),
     ("pip builds and installs it", wheel),
 ])
