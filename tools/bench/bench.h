@@ -1,10 +1,10 @@
 /*
- * The benchmarks of `sluice bench`. Each is a command of its own table:
- * one file per benchmark, listed in tools/cmd/cmd_bench.c. A benchmark
+ * The benchmarks of `sluice bench`: one file and one command table per benchmark, listed in
+ * tools/cmd/cmd_bench.c. A benchmark
  *
- *   1. hands its steps to bench_run (run.h), which parses options and starts the record,
- *   2. measures by timing.h, beside every figure the ceiling measured in the same run,
- *   3. prints tables from the record, or with --json the record and nothing else.
+ *   1. passes its steps to bench_run (run.h), which parses options and creates the record,
+ *   2. measures with timing.h, and in the same run the ceiling of every figure,
+ *   3. prints tables from the record, or only the record with --json.
  */
 #ifndef SLC_TOOLS_BENCH_BENCH_H
 #define SLC_TOOLS_BENCH_BENCH_H

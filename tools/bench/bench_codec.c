@@ -1,13 +1,13 @@
 /*
- * sluice bench codec: what each codec makes of a store's nonzeros, and how fast: bits per nonzero
- * of coordinates and of values beside the bound, encode and decode rate per instruction set, on one
+ * sluice bench codec: size and speed of each codec on a store's nonzeros: bits per nonzero of
+ * coordinates, with their bound, and of values, encode and decode rate per instruction set, on one
  * core with everything in memory.
  *
- * The bound of the coordinates is log2(e cells / nnz) bits, cells the product of the lengths: what
- * it takes to tell which of all cells are occupied when nothing else is known about them.
- * Fewer sets have encoding loops than have decoding loops: a set without encodes with the portable
- * ones, as a machine that has nothing better does, and its row names them. Samples of codecs and
- * instruction sets are taken in turns.
+ * The bound of the coordinates is log2(e cells / nnz) bits, cells being the product of the mode
+ * sizes: the information needed to say which cells are occupied, without further knowledge.
+ * Fewer instruction sets have encoding loops than decoding loops. A set without them encodes with
+ * the portable loops, and its row names those. Samples of codecs and instruction sets are
+ * interleaved.
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/codec/codec_image.h"
@@ -32,13 +32,13 @@ static const char *const isa_choices[] = {"all",    "best", "portable", "avx2",
 
 static const struct option options[] = {
     {"nnz", OPTION_U64, offsetof(struct arguments, nnz_max), .value = "N", .fallback = "4000000",
-     .minimum = 1, .help = "nonzeros to take at most, in whole tiles spread over the store"},
+     .minimum = 1, .help = "nonzeros to sample at most, in whole tiles spread over the store"},
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "all",
      .choices = isa_choices,
      .help = "instruction set of encoders and decoders: all, best, portable, avx2, avx512 or neon"},
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
-     .help = "folder for the encoded samples, which are read back and removed; $TMPDIR or /tmp if "
-             "not given"},
+     .help = "folder for the encoded samples, which are removed at the end; without it, $TMPDIR or "
+             "/tmp"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -84,12 +84,12 @@ enum {
     SETS = sizeof instruction_sets / sizeof instruction_sets[0]
 };
 
-/* An instruction set that decoders have, and the one that encoders take on such a machine. */
+/* An instruction set with decoding loops, and the set that encoders use on such a machine. */
 struct codec_set {
     const char *decode, *encode;
 };
 
-/* What the parts of a run share. */
+/* State shared by the parts of a run. */
 struct codec_bench {
     const struct arguments *args;
     struct slc_store store;
@@ -102,14 +102,14 @@ struct codec_bench {
     struct bench_samples decode[CODECS][SETS];
 };
 
-/* Both directions back to the best of this machine. */
+/* Selects the best instruction set of this machine for both directions again. */
 static void release_sets(void)
 {
     (void)slc_encoder_force(NULL);
     (void)slc_decoder_force(NULL);
 }
 
-/* The sets that --isa names, best first. */
+/* Chooses the sets named by --isa, best first. */
 static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *err)
 {
     const char *isa = bench->args->isa;
@@ -127,10 +127,10 @@ static enum slc_status choose_sets(struct codec_bench *bench, struct slc_error *
     release_sets();
     return bench->set_count > 0
                ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not have it", isa);
+               : slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not support it", isa);
 }
 
-/* Encodes the sample by every codec, in a folder that exists meanwhile. */
+/* Encodes the sample with every codec, in a temporary folder. */
 static enum slc_status make_images(struct codec_bench *bench, struct slc_error *err)
 {
     char *folder;
@@ -144,7 +144,7 @@ static enum slc_status make_images(struct codec_bench *bench, struct slc_error *
     return status;
 }
 
-/* Encodes and decodes by one codec with one instruction set, timed where it `counts`. */
+/* Encodes and decodes once with one codec and instruction set; records the times if `counts`. */
 static enum slc_status measure_cell(
     struct codec_bench *bench, unsigned codec, unsigned set, bool counts, struct slc_error *err)
 {
@@ -163,7 +163,7 @@ static enum slc_status measure_cell(
     return SLC_OK;
 }
 
-/* One round: everything once. */
+/* Measures every codec and set once. */
 static enum slc_status measure_round(struct codec_bench *bench, bool counts, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -184,18 +184,18 @@ static double bound_bits(const struct slc_manifest *manifest)
     for (unsigned n = 0; n < manifest->order; n++) {
         bits += log2((double)manifest->dims[n]);
     }
-    /* A tensor may have every cell. */
+    /* The bound is negative if every cell is occupied. */
     return fmax(bits, 0);
 }
 
-/* What one thread reads per second from a set of that size. */
+/* Read rate of one thread from a set of `bytes` bytes. */
 static enum slc_status
 read_ceiling(struct codec_bench *bench, double bytes, double *rate, struct slc_error *err)
 {
     return bench_ceiling(&bench->ceilings, BENCH_READ, (uint64_t)bytes, 0, 1, rate, err);
 }
 
-/* Size of the sample by one codec. */
+/* Size of the sample with one codec. */
 static void record_size(const struct codec_bench *bench, unsigned codec, json_t *rows)
 {
     const struct bench_image *image = &bench->images[codec];
@@ -213,7 +213,7 @@ static void record_size(const struct codec_bench *bench, unsigned codec, json_t 
     bench_set_real(row, "bits_per_nnz", 8 * (double)image->data_bytes / nnz);
 }
 
-/* Adds to `row` the encode rate of one codec with one instruction set. */
+/* Adds to `row` the encode rate of one codec and instruction set. */
 static enum slc_status record_encode(
     struct codec_bench *bench, unsigned codec, unsigned set, json_t *row, struct slc_error *err)
 {
@@ -258,7 +258,7 @@ static enum slc_status record_decode(
     return SLC_OK;
 }
 
-/* Both rates of one codec with one instruction set: a row. */
+/* Adds a row with both rates of one codec and instruction set. */
 static enum slc_status record_rates(
     struct codec_bench *bench, unsigned codec, unsigned set, json_t *rows, struct slc_error *err)
 {
@@ -334,7 +334,7 @@ const struct command bench_codec = {
     .operands_max = 1,
     .options = options,
     .notes =
-        "One core, everything in memory. The ceilings are what one thread reads from a set as\n"
-        "large as what goes in; a decoder's output stays in the first-level cache.",
+        "One core, everything in memory. The ceilings are the read rate of one thread from a set\n"
+        "as large as the input; a decoder's output stays in the first-level cache.",
     .run = run,
 };

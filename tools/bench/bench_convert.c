@@ -1,11 +1,11 @@
 /*
- * sluice bench convert: where the time of a conversion goes. In turns, the input is read and parsed
- * and nothing kept (slc_convert_scan: the time below which no conversion can be), and converted to
- * a store in a temporary folder. The last store is then held in memory, and a conversion is also
- * told in MTTKRPs of all modes, as BLCO does (section 6.5).
+ * sluice bench convert: time of each phase of a conversion. Two runs are interleaved: the input is
+ * read and parsed without keeping anything (slc_convert_scan, the lower bound of a conversion), and
+ * it is converted to a store in a temporary folder. The last store is then held in memory to
+ * report the conversion in units of an MTTKRP of all modes, as BLCO does (section 6.5).
  *
- * Phases overlap and are summed over the threads that work on them, so they do not add up to the
- * whole; MB/s are what one thread moves. The folder and all in it are removed at the end.
+ * Phases overlap and are summed over their threads, so they do not add up to the whole; MB/s are
+ * per thread. The folder is removed at the end.
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
@@ -27,7 +27,7 @@ struct arguments {
     uint64_t rank;
     uint64_t memory;
     uint64_t threads;
-    struct build_options build; /* codec, fibers and relabel alone */
+    struct build_options build; /* only codec, fibers and relabel */
     const char *temp_dir;
     struct bench_options bench;
 };
@@ -40,7 +40,7 @@ static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
     BUILD_STORE_OPTION_ROWS(arguments),
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
-     .help = "folder for the store, which is removed at the end; $TMPDIR or /tmp if not given"},
+     .help = "folder for the store, which is removed at the end; without it, $TMPDIR or /tmp"},
     BENCH_OPTION_ROWS(arguments, "3"),
     {.name = NULL}};
 
@@ -52,15 +52,15 @@ static const struct bench_column columns[] = {{"phase", "phase", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* The first three are wall time, the others of threads. */
+/* The first three are wall times, the others sums over threads. */
 enum phase { SCAN, WHOLE, TEXT, READ, PARSE, SCATTER, SPILL, SORT, ENCODE, WRITE, PHASES };
 static const char *const phase_names[PHASES] = {"scan",    "convert", "text", "read",   "parse",
                                                 "scatter", "spill",   "sort", "encode", "write"};
 
 struct convert_bench {
     const struct arguments *args;
-    char *folder; /* temporary; NULL: none was made */
-    char *store;  /* within it */
+    char *folder; /* temporary, or NULL */
+    char *store;  /* path in `folder` */
     struct slc_convert_report report;
     struct bench_samples samples[PHASES];
     struct slc_session session;
@@ -74,7 +74,7 @@ static enum slc_status make_folder(struct convert_bench *bench, struct slc_error
     return slc_check_memory(bench->store != NULL, err, "for a path");
 }
 
-/* Scans and converts once, timed where it `counts`. */
+/* Scans and converts once; records the times if `counts`. */
 static enum slc_status measure_round(struct convert_bench *bench,
                                      const struct slc_convert_options *convert,
                                      bool counts,
@@ -124,7 +124,7 @@ convert_rounds(struct convert_bench *bench, const char *input, struct slc_error 
 
     SLC_TRY(build_fibers(&args->build, &convert.fibers, &convert.run, err));
     if (!slc_codec_parse(args->build.codec, &convert.codec)) {
-        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not known to this library",
+        return slc_fail(err, SLC_ERR_USAGE, "--codec %s is not supported by this library",
                         args->build.codec);
     }
     for (uint64_t i = 0; i < args->bench.warm_up + args->bench.repeats; i++) {
@@ -138,7 +138,7 @@ static double median_of(const struct convert_bench *bench, enum phase phase)
     return bench_samples_summary(&bench->samples[phase]).median;
 }
 
-/* What a phase moves; 0 where bytes mean nothing. */
+/* Bytes that a phase processes; 0 if the phase has no meaningful count. */
 static uint64_t phase_bytes(const struct slc_convert_report *report, enum phase phase)
 {
     switch (phase) {
@@ -182,7 +182,8 @@ static void record_phases(const struct convert_bench *bench, json_t *record)
     slc_json_set_count(record, "peak_memory_bytes", slc_memory_peak());
 }
 
-/* MTTKRPs of all modes of the store in memory; the conversion in them. */
+/* Measures an MTTKRP of every mode of the store in memory, and reports the conversion in units of
+   their sum. */
 static enum slc_status
 record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err)
 {
@@ -209,7 +210,7 @@ record_mttkrp(struct convert_bench *bench, json_t *record, struct slc_error *err
                      : slc_fail(err, SLC_ERR_MEMORY, "no memory for samples");
     }
     if (status == SLC_ERR_BUDGET) {
-        /* A conversion takes less than its store: its own figures hold all the same. */
+        /* A conversion needs less memory than its store: report its figures without these. */
         console_note("no MTTKRPs: %s", err->message);
         slc_error_clear(err);
         return SLC_OK;
@@ -230,7 +231,7 @@ measure(void *state, const char *input, json_t *record, struct slc_error *err)
 
     if (strcmp(input, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "standard input cannot be read again; bench convert wants a file");
+                        "standard input cannot be read again; bench convert needs a file");
     }
     SLC_TRY(make_folder(bench, err));
     SLC_TRY(convert_rounds(bench, input, err));
@@ -250,7 +251,7 @@ static void print_more(const json_t *record)
         printf("  %.1f MTTKRPs of all modes (%.3f ms each)\n",
                real_of(record, "all_modes_iterations"), real_of(record, "all_modes_ms"));
     }
-    printf("  memory of converting: %.1f MiB at most, budget %.1f MiB\n",
+    printf("  peak memory of the conversion: %.1f MiB, budget %.1f MiB\n",
            real_of(record, "peak_memory_bytes") / 0x1p20, real_of(record, "budget_bytes") / 0x1p20);
 }
 
@@ -276,7 +277,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_convert = {
     .name = "bench convert",
-    .summary = "phases of a conversion, beside reading and parsing alone",
+    .summary = "phases of a conversion, compared with reading and parsing alone",
     .example = "sluice bench convert flights-4d.tns --memory 1GiB",
     .operands = "IN",
     .operands_min = 1,

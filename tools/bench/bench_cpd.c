@@ -1,31 +1,31 @@
 /*
- * sluice bench cpd: where the time of a CP-ALS iteration goes.
+ * sluice bench cpd: time of each phase of a CP-ALS iteration.
  *
- * The decomposition is the one of `sluice cpd`, stopped by nothing but the number of iterations.
- * After each, the clocks of the stream (summed over its threads) and of the solver (of the calling
- * thread) are read; what they gained since the iteration before is split into phases that add up to
- * the iteration:
+ * The decomposition runs as in `sluice cpd` and stops only after the given number of iterations.
+ * After each iteration the clocks of the stream (summed over its threads) and of the solver (of the
+ * calling thread) are read. Their differences from the previous iteration are split into phases
+ * that add up to the iteration:
  *
  *   read wait  threads without data              } each divided by
  *   decode     checksums, unpacking              } the number of threads
  *   multiply   kernels, adding to the output     }
- *   uneven     passes' wall time beyond these: taking turns, the tail of a pass, starting threads
- *   outputs    outside passes: zeroing outputs, adding up private copies
+ *   uneven     remaining wall time of passes: taking turns, the end of a pass, starting threads
+ *   outputs    outside passes: clearing outputs, adding up private copies
  *   update     dense algebra of the rows: Gram matrix, solving, norms, inner product, in one sweep
  *   fit        from R x R matrices
- *   other      what is left
+ *   other      the remaining time
  *
- * On a GPU its own clock splits MTTKRPs; of several the means count:
+ * On a GPU, the device's clock splits the MTTKRPs; with several GPUs the means count:
  *
  *   kernels       at least one kernel computes
  *   block copies  blocks are copied, and no kernel computes
  *   idle          neither: reading, launching, waiting for other devices and the CPU
  *
- * An MTTKRP from copies per mode makes no pass: all of its time is multiplying. Making the copies
- * lies between two iterations and belongs to none: it has a row of its own, without a share.
+ * An MTTKRP from replicas makes no pass: all of its time is multiplying. The replicas are built
+ * between two iterations; that time has a row of its own, without a share.
  *
- * The dense share is that of update and fit. The ceilings are those of cpd_ceilings.h; phases that
- * are losses, or too short to have one, have none.
+ * The dense share counts update and fit. cpd_ceilings.h defines the ceilings; phases that are
+ * losses or too short have no ceiling.
  */
 #include "tools/bench/bench.h"
 #include "tools/bench/measure/run.h"
@@ -93,31 +93,31 @@ static const char *const phase_names[PHASES] = {"read wait", "decode",  "multipl
                                                 "outputs",   "kernels", "block copies", "idle",
                                                 "update",    "fit",     "other"};
 
-/* Whether iterations on the CPU, or on a GPU, have the phase. */
+/* Whether iterations on the CPU, or on a GPU if `device`, have the phase. */
 static bool has_phase(bool device, enum phase phase)
 {
     return phase >= PHASE_UPDATE || device == (phase >= PHASE_KERNELS);
 }
 
-/* What the callback of the decomposition gathers. */
+/* State of the decomposition's callback. */
 struct cpd_bench {
     const struct arguments *args;
     struct slc_session session;
     struct slc_cp_result result;
-    struct slc_stream_stats stats;  /* at the end of the iteration before */
-    struct slc_cp_times times;      /* the same of the solver */
-    struct slc_device_stats device; /* the same of a GPU */
-    uint64_t bytes_copied;          /* to it, in the iterations that count */
+    struct slc_stream_stats stats;  /* at the end of the previous iteration */
+    struct slc_cp_times times;      /* the same, of the solver */
+    struct slc_device_stats device; /* the same, of a GPU */
+    uint64_t bytes_copied;          /* to the GPU, in the measured iterations */
     json_t *phase_rows;
-    uint64_t bytes_read;             /* in the iterations that count */
-    bool from_copies;                /* what MTTKRPs are computed from by now */
-    unsigned iterations_from_copies; /* of those that count */
-    struct slc_error copies_fault;   /* why there are none where there should be */
+    uint64_t bytes_read;             /* in the measured iterations */
+    bool from_copies;                /* MTTKRPs are now computed from replicas */
+    unsigned iterations_from_copies; /* of the measured iterations */
+    struct slc_error copies_fault;   /* why replicas are missing */
     struct bench_samples iteration;
     struct bench_samples phases[PHASES];
 };
 
-/* Splits `mttkrp` seconds of MTTKRPs that were streamed. */
+/* Splits `mttkrp` seconds of streamed MTTKRPs. */
 static void split_streamed(const struct cpd_bench *bench,
                            const struct slc_stream_stats *stats,
                            double mttkrp,
@@ -134,7 +134,7 @@ static void split_streamed(const struct cpd_bench *bench,
     phases[PHASE_OUTPUTS] = mttkrp - pass;
 }
 
-/* The same on a GPU. */
+/* Splits `mttkrp` seconds of MTTKRPs on a GPU. */
 static void split_device(const struct cpd_bench *bench,
                          const struct slc_device_stats *stats,
                          double mttkrp,
@@ -143,22 +143,22 @@ static void split_device(const struct cpd_bench *bench,
     const double busy = stats->busy_seconds - bench->device.busy_seconds;
 
     phases[PHASE_KERNELS] = stats->compute_seconds - bench->device.compute_seconds;
-    /* Differences of rounded times: what is nothing may be a little below 0. */
+    /* A zero may be slightly negative: it is a difference of rounded times. */
     phases[PHASE_COPIES] = fmax(busy - phases[PHASE_KERNELS], 0);
     phases[PHASE_IDLE] = fmax(mttkrp - busy, 0);
 }
 
 /*
- * Whether an iteration counts. Not the one after copies were given up: what the stream did for them
- * cannot be told from what it did in the iteration.
+ * Whether an iteration is measured. The iteration after an abandoned build of replicas is not,
+ * because the stream's clocks do not separate the two.
  */
 static bool counts(const struct cpd_bench *bench, const struct slc_cp_iteration *iteration)
 {
     return iteration->iteration > bench->args->bench.warm_up && iteration->copies_fault == NULL;
 }
 
-/* Splits the iteration that has just ended. */
-static void take_iteration(void *context, const struct slc_cp_iteration *iteration)
+/* Splits the iteration that has just ended into phases. */
+static void record_iteration(void *context, const struct slc_cp_iteration *iteration)
 {
     struct cpd_bench *bench = context;
     const struct slc_cp_times *now = &bench->result.times;
@@ -209,7 +209,7 @@ static double sum_of(const struct bench_samples *samples)
     return sum;
 }
 
-/* The ceiling of a phase in seconds; NAN where there is none. */
+/* The ceiling of a phase in seconds; NAN if it has none. */
 static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase phase)
 {
     switch (phase) {
@@ -227,7 +227,7 @@ static double ceiling_of(const struct bench_cpd_ceilings *ceilings, enum phase p
     }
 }
 
-/* What making the copies took, and how many MTTKRPs were computed from them. */
+/* Time to build the replicas, and the number of MTTKRPs computed from them. */
 static void record_copies(const struct cpd_bench *bench,
                           const struct bench_cpd_ceilings *ceilings,
                           json_t *record)
@@ -256,7 +256,7 @@ static void record_copies(const struct cpd_bench *bench,
                        (uint64_t)bench->iterations_from_copies * order);
 }
 
-/* The phases of one number of threads; returns the share of dense algebra. */
+/* Records the phases for one number of threads; returns the share of dense algebra. */
 static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceilings *ceilings)
 {
     const bool device = bench->session.gpu != NULL;
@@ -284,7 +284,7 @@ static double record_phases(struct cpd_bench *bench, const struct bench_cpd_ceil
     return dense;
 }
 
-/* What a GPU did: null on the CPU. */
+/* Records the work of a GPU; null on the CPU. */
 static void record_device(const struct cpd_bench *bench, json_t *run)
 {
     const struct slc_plan *plan = &bench->session.plan;
@@ -304,7 +304,7 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     const struct bench_times iteration = bench_samples_summary(&bench->iteration);
     const double count = bench->iteration.count;
     double rows = 0, dense;
-    /* Those of an iteration as the ones that count are on average. */
+    /* Ceilings of an average measured iteration. */
     struct bench_cpd_ceilings ceilings = {0};
 
     SLC_TRY(bench_cpd_ceilings_measure(
@@ -329,7 +329,7 @@ static enum slc_status record_run(struct cpd_bench *bench, json_t *run, struct s
     return SLC_OK;
 }
 
-/* One decomposition. What it holds is closed by close_all, and before the next. */
+/* Runs one decomposition. Close its state with close_all, also before the next run. */
 static enum slc_status decompose(struct cpd_bench *bench,
                                  const struct session_options *wanted,
                                  json_t *run,
@@ -341,7 +341,7 @@ static enum slc_status decompose(struct cpd_bench *bench,
                                     .iterations =
                                         (unsigned)(args->bench.warm_up + args->bench.repeats),
                                     .deterministic = args->session.deterministic,
-                                    .iteration = take_iteration,
+                                    .iteration = record_iteration,
                                     .context = bench};
 
     SLC_TRY(session_plan(session, wanted, SLC_OP_CPD, 0, (uint32_t)args->rank, err));
@@ -360,7 +360,7 @@ static void close_all(void *state)
     session_close(&bench->session);
 }
 
-/* With one number of threads the record has its figures at its top, too. */
+/* With one number of threads, copies its figures to the top level of the record. */
 static void finish_runs(json_t *record, const json_t *runs)
 {
     const double first =
@@ -407,13 +407,12 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
 static void print_copies(const json_t *run)
 {
     printf("  %" JSON_INTEGER_FORMAT " threads: %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
-           " MTTKRPs from copies per mode\n",
+           " MTTKRPs from replicas\n",
            json_integer_value(json_object_get(run, "threads")),
            json_integer_value(json_object_get(run, "mttkrps_from_copies")),
            json_integer_value(json_object_get(run, "mttkrps")));
     if (json_object_get(run, "copies_fault") != NULL) {
-        printf("  copies were given up: %s\n",
-               json_string_value(json_object_get(run, "copies_fault")));
+        printf("  no replicas: %s\n", json_string_value(json_object_get(run, "copies_fault")));
     }
 }
 
@@ -445,7 +444,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_cpd = {
     .name = "bench cpd",
-    .summary = "where the time of a CP-ALS iteration goes",
+    .summary = "time of each phase of a CP-ALS iteration",
     .example = "sluice bench cpd flights-4d.slc --rank 16",
     .operands = "X.slc",
     .operands_min = 1,

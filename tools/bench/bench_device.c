@@ -1,7 +1,7 @@
 /*
- * sluice bench device: what a device moves, from its memory, from its cache, over the bus, by rows
- * at random places: the ceilings of whatever is computed on it. Then MTTKRPs of stores, from blocks
- * that are resident or streamed, and products from fibers in its memory.
+ * sluice bench device: the ceilings of a GPU: transfer rates of its memory, its cache and the bus,
+ * and of rows at random places. Then MTTKRPs of stores, from resident or streamed blocks, and
+ * products from fibers in its memory.
  */
 #include "base/memory/limits.h"
 #include "gpu/gpu.h"
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* Of the kernels of other programs (tools/bench/rivals/gpu/lists.h). */
+/* Arguments of the kernels of other programs (tools/bench/rivals/gpu/lists.h). */
 struct baseline_arguments {
     uint64_t coarsening, work_group, stash_rows, copies, index_bits, queues, block_nnz;
     struct option_counts devices;
@@ -46,7 +46,7 @@ static const struct option options[] = {
      .help = "columns of the factors, or of the matrix"},
     {"operation", OPTION_CHOICE, offsetof(struct arguments, operation), .value = "NAME",
      .fallback = "mttkrp", .choices = operation_choices,
-     .help = "what is computed from stores: mttkrp, ttv (f64), ttm, or products: both of these"},
+     .help = "operation on stores: mttkrp, ttv (f64), ttm, or products: ttv and ttm"},
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
      .fallback = "f64", .choices = precision_choices,
@@ -54,68 +54,67 @@ static const struct option options[] = {
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "sluice",
      .help =
-         "of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
+         "kernel of MTTKRP: sluice alone, or also one over a list of coordinates in the device's "
          "memory: blco-registers, blco-stash, blco (its choice of the two), blco-queues (blco, "
-         "streamed from the host), blco-code-registers, blco-code-stash, blco-code (the same "
-         "as the authors' program has them), amped, genten-a, genten-b, genten-c, atomic-fiber, "
-         "atomic-nonzero; all: each of them"},
+         "streamed from the host), blco-code-registers, blco-code-stash, blco-code (as in the "
+         "authors' program), amped, genten-a, genten-b, genten-c, atomic-fiber, atomic-nonzero; "
+         "all: each of them"},
     {"variant", OPTION_STRING, offsetof(struct arguments, variant), .value = "NAME",
      .fallback = "default",
-     .help = "also a variant of the MTTKRP of sluice, in f64: chunks-2, chunks-8 (runs of a chunk, "
-             "in place of 4), interleaved (chunks in turn, in place of neighbouring ones), "
-             "no-stash, full-sectors, shared-fields, transcoded (blocks that stay), transcoded-3 "
-             "(and three thread blocks of a multiprocessor); all: each of them"},
+     .help = "also a variant of the MTTKRP of sluice, in f64: chunks-2, chunks-8 (runs per chunk, "
+             "instead of 4), interleaved (chunks in turn instead of neighbouring ones), no-stash, "
+             "full-sectors, shared-fields, transcoded (resident blocks), transcoded-3 (the same "
+             "with three thread blocks per multiprocessor); all: each of them"},
     {"logical", OPTION_COUNTS, offsetof(struct arguments, logical), .value = "D[,D..]",
      .minimum = 1, .maximum = OPTION_COUNTS_MAX,
-     .help = "also divide the MTTKRP of sluice between D logical devices, all of them this device, "
-             "by partitions of sorted layouts (if the store has them) and by nonzeros"},
+     .help = "also divide the MTTKRP of sluice between D logical devices on this device, by "
+             "partitions of sorted layouts (if the store has them) and by nonzeros"},
     {"coarsening", OPTION_U64, offsetof(struct arguments, baselines.coarsening), .value = "N",
-     .fallback = "0", .maximum = 1024,
-     .help = "of BLCO: nonzeros of a thread; 0: 1, with a stash 2"},
+     .fallback = "0", .maximum = 1024, .help = "BLCO: nonzeros per thread; 0: 1, with a stash 2"},
     {"work-group", OPTION_U64, offsetof(struct arguments, baselines.work_group), .value = "N",
      .fallback = "0", .maximum = 512,
-     .help = "of BLCO: threads of a thread block, a multiple of 32; 0: 256"},
+     .help = "BLCO: threads per thread block, a multiple of 32; 0: 256"},
     {"stash-rows", OPTION_U64, offsetof(struct arguments, baselines.stash_rows), .value = "N",
      .fallback = "0", .maximum = 65536,
-     .help = "of BLCO: rows in shared memory, at most those that fit; 0: all of the mode, of "
+     .help = "BLCO: rows in shared memory, at most those that fit; 0: all rows of the mode, for "
              "blco-code 4"},
     {"copies", OPTION_U64, offsetof(struct arguments, baselines.copies), .value = "N",
      .fallback = "0", .maximum = 1024,
      .help =
-         "of BLCO: copies of the output with a stash; 0: one for each graphics processing cluster"},
+         "BLCO: copies of the output with a stash; 0: one for each graphics processing cluster"},
     {"index-bits", OPTION_U64, offsetof(struct arguments, baselines.index_bits), .value = "N",
      .fallback = "0", .maximum = 64,
-     .help = "of BLCO: bits of an index, the others are those of blocks; 0: 64"},
+     .help = "BLCO: bits of an index; the other bits are stored per block; 0: 64"},
     {"queues", OPTION_U64, offsetof(struct arguments, baselines.queues), .value = "N",
      .fallback = "0", .maximum = 8,
-     .help = "of blco-queues: streams with memory for one block each, 2 to 8; 0: 8"},
+     .help = "blco-queues: streams with memory for one block each, 2 to 8; 0: 8"},
     {"block-nnz", OPTION_U64, offsetof(struct arguments, baselines.block_nnz), .value = "N",
      .fallback = "0", .maximum = UINT64_C(1) << 32,
-     .help = "of BLCO: nonzeros of a block, at most; 0: 2^27, of blco-queues fewer if the device's "
+     .help = "BLCO: nonzeros of a block at most; 0: 2^27, for blco-queues fewer if the device's "
              "memory is too small"},
     {"devices", OPTION_COUNTS, offsetof(struct arguments, baselines.devices), .value = "N[,N..]",
      .maximum = 63,
-     .help = "of amped: also divide the work between the GPUs with these numbers (one may be named "
-             "several times)"},
+     .help = "amped: also divide the work between the GPUs with these numbers (a number may be "
+             "repeated)"},
     {"device-memory", OPTION_SIZE, offsetof(struct arguments, session.device_memory),
      .value = "SIZE",
      .help = "GPU memory for blocks and factors; baselines and products from fibers use more"},
     {"streams", OPTION_U64, offsetof(struct arguments, session.streams), .value = "S",
      .fallback = "0", .maximum = SLC_DEVICE_STREAMS,
-     .help = "slots that are copied to and computed at the same time; 0: chosen"},
+     .help = "slots that copy and compute concurrently; 0: chosen automatically"},
     {"no-cache", OPTION_FLAG, offsetof(struct arguments, session.no_cache),
      .help = "read and copy every block in every pass"},
     OPTION_ROW_MEMORY(arguments, session.memory),
     OPTION_ROW_THREADS(arguments, session.threads),
     {"ordinal", OPTION_U64, offsetof(struct arguments, ordinal), .value = "N", .fallback = "0",
      .maximum = 63,
-     .help = "number of the GPU whose ceilings, products from fibers and logical devices are "
-             "measured; MTTKRPs run on GPU 0"},
+     .help = "number of the GPU for ceilings, products from fibers and logical devices; MTTKRPs "
+             "run on GPU 0"},
     {"largest", OPTION_SIZE, offsetof(struct arguments, largest), .value = "SIZE",
      .fallback = "4GiB",
-     .help = "leave out larger working sets; without any working set peaks are left out too"},
+     .help = "largest working set; without any working set peaks are left out too"},
     {"moved", OPTION_SIZE, offsetof(struct arguments, moved), .value = "SIZE", .fallback = "8GiB",
-     .help = "bytes that a run of a ceiling moves at least"},
+     .help = "bytes that each run of a ceiling moves at least"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -166,9 +165,9 @@ struct device_bench {
 #define GIB (1024 * MIB)
 
 /*
- * Each ceiling's working sets. Reads sweep from what a multiprocessor's cache holds to what no
- * cache does; copies to the device have the sizes of a batch; rows are those of factors of rank 16,
- * 32 and 64 in f64, in a cache and beyond it.
+ * The working sets of each ceiling. Reads sweep from the cache of a multiprocessor to sizes beyond
+ * every cache; copies to the device have the sizes of a batch; rows are those of factors of rank
+ * 16, 32 and 64 in f64, in a cache and beyond it.
  */
 static const struct {
     enum slc_gpu_ceiling ceiling;
@@ -268,7 +267,7 @@ static enum slc_status measure_mttkrp(const struct arguments *args,
     return SLC_OK;
 }
 
-/* Products with vectors are f64: they are left out where the others are not. */
+/* Measures the products from fibers. Products with vectors exist in f64 only. */
 static enum slc_status measure_fibers(const struct arguments *args,
                                       const char *path,
                                       enum slc_value_type precision,
@@ -290,7 +289,7 @@ static enum slc_status measure_fibers(const struct arguments *args,
     return device_fibers_measure(&measured, rows, err);
 }
 
-/* A store in every precision asked for. */
+/* Measures a store in every requested precision. */
 static enum slc_status
 measure_store(const struct arguments *args, const char *path, json_t *rows, struct slc_error *err)
 {
@@ -368,7 +367,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_device = {
     .name = "bench device",
-    .summary = "what a GPU moves; MTTKRP, TTV and TTM on it beside other kernels",
+    .summary = "transfer rates of a GPU; MTTKRP, TTV and TTM against other kernels",
     .example = "sluice bench device flights-4d.slc --rank 32 --kernel all",
     .operands = "[X.slc ...]",
     .operands_min = 0,

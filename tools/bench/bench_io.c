@@ -1,10 +1,10 @@
 /*
- * sluice bench io: how fast a store streams when nothing is computed: per I/O method the rate of a
- * pass that reads and verifies every block and decodes none, against raw reads of the same file
- * with blocks as large and as many in flight, without and with a look at what arrived, and the
- * processor time that a gigabyte costs.
+ * sluice bench io: rate of streaming a store without computing. For each I/O method, the rate of a
+ * pass that reads and verifies every block without decoding, compared with raw reads of the same
+ * file with the same block size and number of reads in flight, with and without loading the data,
+ * and the processor time per gigabyte.
  *
- * All methods and the raw reads take turns, so that what disturbs the drive disturbs all of them.
+ * All methods and the raw reads are interleaved, so that a disturbance affects all of them.
  */
 #include "base/error/clock.h"
 #include "tools/bench/bench.h"
@@ -29,9 +29,9 @@ static const char *const io_choices[] = {"all", "uring", "pread", "mmap", NULL};
 static const struct option options[] = {
     OPTION_ROW_THREADS(arguments, threads),
     {"io", OPTION_CHOICE, offsetof(struct arguments, io), .value = "METHOD", .fallback = "all",
-     .choices = io_choices, .help = "how blocks are read: uring, pread, mmap, or all"},
+     .choices = io_choices, .help = "I/O method: uring, pread, mmap, or all"},
     {"slots", OPTION_U64, offsetof(struct arguments, slots), .value = "N", .fallback = "0",
-     .maximum = 256, .help = "reads in flight at most; 0: as many as a decomposition would have"},
+     .maximum = 256, .help = "reads in flight at most; 0: as many as a decomposition uses"},
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
 
@@ -49,13 +49,13 @@ static const struct bench_column columns[] = {{"method", "method", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* One way of reading: a method of the library, or raw (AUTO). */
+/* One measured method: an I/O method of the library, or raw (AUTO). */
 struct way {
     enum slc_io_kind kind;
-    bool looks; /* raw, and looks at what it reads */
+    bool loads_lines; /* raw reads that load every cache line */
     struct slc_session session;
     struct bench_samples samples;
-    double cpu_seconds; /* of all samples together */
+    double cpu_seconds; /* sum over all samples */
 };
 
 enum { RAW_WAYS = 2, WAYS = RAW_WAYS + 3 };
@@ -67,7 +67,7 @@ struct io_bench {
     struct way ways[WAYS]; /* the first RAW_WAYS are raw */
 };
 
-/* Processor time of all threads, the kernel's share included. */
+/* Processor time of all threads, user and system. */
 static double cpu_seconds(void)
 {
     struct rusage usage = {0};
@@ -77,7 +77,8 @@ static double cpu_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
-/* Opens the store for one method. A method this system refuses becomes a row with a note. */
+/* Opens the store for one method. A method that the system does not support gets a row with a
+   note. */
 static enum slc_status open_way(struct io_bench *bench,
                                 const char *path,
                                 enum slc_io_kind kind,
@@ -109,12 +110,13 @@ static enum slc_status open_way(struct io_bench *bench,
     return status;
 }
 
-/* Opens all that --io names, and the file for raw reads as the first of them reads it. */
+/* Opens every method of --io, and the file for raw reads with the block size of the first one. */
 static enum slc_status
 open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_error *err)
 {
     bench->ways[0] = (struct way){.kind = SLC_IO_AUTO, .session = {.stream = NULL}};
-    bench->ways[1] = (struct way){.kind = SLC_IO_AUTO, .looks = true, .session = {.stream = NULL}};
+    bench->ways[1] =
+        (struct way){.kind = SLC_IO_AUTO, .loads_lines = true, .session = {.stream = NULL}};
     bench->way_count = RAW_WAYS;
     for (enum slc_io_kind kind = SLC_IO_URING; kind <= SLC_IO_MMAP; kind++) {
         if (strcmp(bench->args->io, "all") == 0 ||
@@ -123,7 +125,7 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
         }
     }
     if (bench->way_count == RAW_WAYS) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "--io %s is refused on this system",
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "--io %s is not supported on this system",
                         bench->args->io);
     }
     const struct slc_plan *plan = &bench->ways[RAW_WAYS].session.plan;
@@ -131,14 +133,14 @@ open_all(struct io_bench *bench, const char *path, json_t *rows, struct slc_erro
                           plan->slot_bytes, plan->slot_count, &bench->raw, err);
 }
 
-/* One sweep by one way. */
+/* One sweep with one method; records the time if `counts`. */
 static enum slc_status
 measure_once(struct io_bench *bench, struct way *way, bool counts, struct slc_error *err)
 {
     const double cpu_before = cpu_seconds();
     const uint64_t start_ns = slc_clock_ns();
 
-    SLC_TRY(way->kind == SLC_IO_AUTO ? bench_raw_sweep(bench->raw, way->looks, err)
+    SLC_TRY(way->kind == SLC_IO_AUTO ? bench_raw_sweep(bench->raw, way->loads_lines, err)
                                      : bench_scan_pass(way->session.stream, err));
     if (counts) {
         bench_samples_add(&way->samples, slc_seconds_since(start_ns));
@@ -154,7 +156,7 @@ static void add_row(const struct io_bench *bench, const struct way *way, json_t 
     const struct bench_times read = bench_samples_summary(&bench->ways[1].samples);
     const double file_bytes = (double)bench_raw_file_bytes(bench->raw);
     const struct slc_plan *plan = &bench->ways[RAW_WAYS].session.plan;
-    const char *raw_name = way->looks ? "read" : "raw";
+    const char *raw_name = way->loads_lines ? "read" : "raw";
     double bytes = file_bytes;
     bool direct = bench_raw_direct(bench->raw);
     json_t *row = bench_add_row(rows);
@@ -230,7 +232,7 @@ const struct command bench_io = {
     .options = options,
     .notes =
         "A scan reads every block and verifies its checksum; nothing is decoded. Raw reads have\n"
-        "the same size and number in flight, past the page cache; read also looks at every\n"
-        "cache line of what arrived.",
+        "the same size and number in flight, past the page cache; read also loads every cache\n"
+        "line of the data.",
     .run = run,
 };

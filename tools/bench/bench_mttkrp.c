@@ -1,16 +1,16 @@
 /*
- * sluice bench mttkrp: MTTKRP in every mode over a store held in memory, for every combination of
- * rank, threads, precision, instruction set, layout, conflict strategy and baseline asked for.
+ * sluice bench mttkrp: MTTKRP in every mode over a store held in memory, for every requested
+ * combination of rank, threads, precision, instruction set, layout, conflict strategy and baseline.
  *
  * Figures per combination and mode:
  *   operations   N R nnz: per nonzero and column N - 1 multiplications and one addition
- *   model bytes  nnz ((N R + 3) v + 8 N), v bytes of an element: what a kernel over coordinates
- *                moves without a cache, N - 1 factor rows, one output row, the value and N 8-byte
- *                indices; GENTEN equation (3), with the terms its authors' code counts
- *   ceiling      model bytes per second against a gather of rows as long as the factors' from a set
- *                as large as factors and output together, and against memory (ceiling.h)
- * A share of the set's ceiling can exceed 1: a store's indices take a quarter of the model's or
- * less, and neighbours share rows.
+ *   model bytes  nnz ((N R + 3) v + 8 N), v bytes per element: the traffic of a kernel over
+ *                coordinates without a cache, N - 1 factor rows, one output row, the value and N
+ *                8-byte indices; GENTEN equation (3), with the terms that its authors' code counts
+ *   ceiling      model bytes per second against a gather of rows of the factors' size from a set as
+ *                large as factors and output together, and against memory (ceiling.h)
+ * A share of the set's ceiling can exceed 1: a store's indices take at most a quarter of the
+ * model's, and neighbours share rows.
  */
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
@@ -53,30 +53,30 @@ static const char *const kernel_choices[] = {
 static const char *const layout_choices[] = {"blco", "sorted", "all", NULL};
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several values make a sweep"),
     BENCH_OPTION_ROW_THREADS(arguments, threads),
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
      .fallback = "f64", .choices = precision_choices, .help = "type of factors: f64, f32 or all"},
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,
-     .help = "instruction set: best, portable, avx2, avx512, neon, or all this machine has"},
+     .help = "instruction set: best, portable, avx2, avx512, neon, or all sets of this machine"},
     {"conflict", OPTION_CHOICE, offsetof(struct arguments, conflict), .value = "WAY",
      .fallback = "auto", .choices = conflict_choices,
-     .help = "how additions to one output row are kept apart: owned (copies per mode), stream (the "
-             "plan's choice of the following), direct (one thread), private, locked, ordered, "
-             "columns; auto (owned where memory allows, else stream), or all"},
+     .help = "strategy that keeps additions to the same output row apart: owned (replicas), stream "
+             "(the plan's choice of the following), direct (one thread), private, locked, ordered, "
+             "columns; auto (owned if memory allows, otherwise stream), or all"},
     {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "sluice", .choices = kernel_choices,
      .help = "sluice (its own), or a baseline from a list of coordinates, after Phipps and Kolda, "
-             "SISC 2019: genten-a (each nonzero adds atomically), genten-b (in tiles, from "
+             "SISC 2019: genten-a (atomic additions per nonzero), genten-b (in tiles, from "
              "registers), genten-c (through a permutation per mode), genten (these three); from "
-             "each layout with whole fibers (sluice layout --fiber), atomic-fiber (what a fiber "
-             "shares once), atomic-nonzero (each nonzero), atomic (both); or all"},
+             "each layout with whole fibers (sluice layout --fiber), atomic-fiber (shared work "
+             "once per fiber), atomic-nonzero (each nonzero), atomic (both); or all"},
     {"layouts", OPTION_CHOICE, offsetof(struct arguments, layouts), .value = "WHICH",
      .fallback = "blco", .choices = layout_choices,
-     .help = "where sluice's own kernels read from: blco, as --conflict says; sorted, each mode "
-             "from the layout sorted by it; or all"},
+     .help = "layouts that sluice's own kernels read: blco, with the strategy of --conflict; "
+             "sorted, each mode from the layout sorted by it; or all"},
     {"check", OPTION_FLAG, offsetof(struct arguments, check),
      .help = "compare every result with naive loops over a list of coordinates"},
     OPTION_ROW_MEMORY(arguments, memory),
@@ -126,7 +126,7 @@ static const struct bench_column total_columns[] = {{"rank", "rank", 0, 0},
 static const struct bench_table tables[] = {
     {"rows", mode_columns, false}, {"totals", total_columns, false}, {NULL, NULL, false}};
 
-/* What the parts of a run share. */
+/* State shared by the parts of a run. */
 struct mttkrp_bench {
     const struct arguments *args;
     struct slc_session session;
@@ -137,7 +137,7 @@ struct mttkrp_bench {
     json_t *totals; /* one per combination */
 };
 
-/* The members that tell a combination. */
+/* The members that identify a combination. */
 static json_t *combination(const struct mttkrp_bench *bench,
                            const struct bench_mttkrp_variant *variant)
 {
@@ -187,7 +187,7 @@ set_model(struct mttkrp_bench *bench, json_t *row, double seconds, struct slc_er
     return SLC_OK;
 }
 
-/* How a mode's copy is sorted. */
+/* Records how the replica of a mode is sorted. */
 static void set_form(json_t *row, const struct slc_replica_form *form)
 {
     char modes[FORMAT_MODES_BYTES];
@@ -199,7 +199,7 @@ static void set_form(json_t *row, const struct slc_replica_form *form)
     slc_json_set_count(row, "tried", form->tried);
 }
 
-/* One row: a combination in one mode. */
+/* Adds a row for a combination in one mode. */
 static enum slc_status set_row(struct mttkrp_bench *bench,
                                const struct bench_mttkrp_variant *variant,
                                unsigned mode,
@@ -231,7 +231,7 @@ static enum slc_status set_row(struct mttkrp_bench *bench,
     return set_model(bench, row, times.median, err);
 }
 
-/* What a variant took, over the modes that were measured. */
+/* Times of a variant, summed over the measured modes. */
 struct variant_sum {
     unsigned modes;
     double seconds; /* of medians */
@@ -256,8 +256,8 @@ static struct variant_sum sum_modes(const struct mttkrp_bench *bench, unsigned v
 }
 
 /*
- * What sorting costs in MTTKRPs of all modes (GENTEN table 6c), and how many of them it takes until
- * the permuted visit has paid for it against the first baseline; null where it never will.
+ * Cost of sorting in MTTKRPs of all modes (GENTEN table 6c), and the number of MTTKRPs after which
+ * the permuted traversal has recovered it against the first baseline; null if it never does.
  */
 static void set_permuting(const struct mttkrp_bench *bench,
                           const struct bench_mttkrp_variant *variant,
@@ -281,7 +281,7 @@ static void set_permuting(const struct mttkrp_bench *bench,
     }
 }
 
-/* Adds what was measured of one variant to the record. */
+/* Adds the figures of one variant to the record. */
 static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, struct slc_error *err)
 {
     const struct bench_mttkrp_group *group = &bench->group;
@@ -297,7 +297,7 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
             status = set_row(bench, variant, n, &bench->cells[v][n], err);
         }
     }
-    /* A sum over some modes is none over all, and copies are made of all. */
+    /* The sum needs all modes, and replicas are built for all of them. */
     if (sum.modes < manifest->order) {
         slc_json_set(total, "all_modes_ms", json_null());
         return status;
@@ -317,7 +317,7 @@ static enum slc_status record_variant(struct mttkrp_bench *bench, unsigned v, st
     return status;
 }
 
-/* One group: all variants of a rank, a number of threads and a precision. */
+/* Measures all variants of one rank, number of threads and precision. */
 static enum slc_status measure_group(struct mttkrp_bench *bench,
                                      uint32_t rank,
                                      uint64_t threads,
@@ -388,7 +388,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
     group->mode_end = args->mode > 0 ? (unsigned)args->mode : manifest->order;
     SLC_TRY(measure_all(bench, err));
     if (json_array_size(bench->totals) == 1) {
-        /* The figure that scripts compare stands at the top where there is only one. */
+        /* A single combination also has its sum at the top level, for scripts. */
         (void)json_object_set(record, "all_modes_ms",
                               json_object_get(json_array_get(bench->totals, 0), "all_modes_ms"));
     }
@@ -421,7 +421,7 @@ const struct command bench_mttkrp = {
     .operands_max = 1,
     .options = options,
     .notes =
-        "Model bytes are GENTEN's: N R + 3 elements and N indices of 8 bytes a nonzero. Their\n"
+        "Model bytes per nonzero are GENTEN's: N R + 3 elements and N indices of 8 bytes. Their\n"
         "ceiling is a gather of such rows from a set as large as factors and output.",
     .run = run,
 };

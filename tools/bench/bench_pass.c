@@ -1,16 +1,16 @@
 /*
- * sluice bench pass: what streaming adds to an MTTKRP. Per rank and mode, the wall time of
+ * sluice bench pass: cost of streaming in an MTTKRP. Per rank and mode, the wall time of
  *
  *   raw      the file read by plain direct reads: the drive alone
- *   read     the same, and what was read is looked at: the drive for whoever uses its data
+ *   read     the same with a load from every cache line: the drive for a program that uses its data
  *   decode   every nonzero decoded from memory: the decoder alone
  *   memory   the MTTKRP with every block kept in memory
  *   drive    the same MTTKRP with every block read from the drive
  *
- * all in turns. A perfect stream takes max(raw, memory): over_bound tells how far it is from that,
- * and over_read from max(read, memory), which no stream is below where looking costs the drive.
- * Where the kernel is cheap, it can at best keep up with the slower of drive and decoder:
- * scan_share, and read_share with the drive for whoever uses its data.
+ * all interleaved. A perfect stream takes max(raw, memory). over_bound is the ratio to that, and
+ * over_read the ratio to max(read, memory), the bound if loading the data slows the drive. If
+ * the kernel is cheap, the slower of drive and decoder is the bound: scan_share, and read_share
+ * with the time of read.
  */
 #include "base/error/clock.h"
 #include "engine/stream/mttkrp.h"
@@ -35,7 +35,7 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several values make a sweep"),
     BENCH_OPTION_ROW_MODE(arguments, mode),
     OPTION_ROW_MEMORY(arguments, memory),
     OPTION_ROW_THREADS(arguments, threads),
@@ -62,7 +62,7 @@ static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NUL
 
 enum part { PART_RAW, PART_READ, PART_DECODE, PART_MEMORY, PART_DRIVE };
 enum { PARTS = 5 };
-/* Of the stream that has every block in memory: it reads each of them once. */
+/* Slots of the stream that keeps every block in memory: it reads each block once. */
 enum { SLOTS_IN_MEMORY = 2 };
 
 struct pass_bench {
@@ -72,10 +72,10 @@ struct pass_bench {
     struct bench_raw *raw;
     struct bench_factors factors;
     struct bench_samples samples[PARTS];
-    double wait_seconds; /* of the passes from the drive: workers without data */
+    double wait_seconds; /* of workers without data, in the passes from the drive */
 };
 
-/* The plan of an MTTKRP in this mode, with every block kept or none. */
+/* Plans an MTTKRP in this mode, with every block kept or none. */
 static enum slc_status plan_request(const struct pass_bench *bench,
                                     uint32_t rank,
                                     unsigned mode,
@@ -167,7 +167,7 @@ run_part(struct pass_bench *bench, enum part part, unsigned mode, struct slc_err
     return mttkrp_pass(bench, &bench->drive, mode, err);
 }
 
-/* All parts once. */
+/* Measures every part once. */
 static enum slc_status
 measure_round(struct pass_bench *bench, unsigned mode, bool counts, struct slc_error *err)
 {
@@ -218,7 +218,7 @@ static void add_row(const struct pass_bench *bench, uint32_t rank, unsigned mode
                    bench->wait_seconds / (drive * times[PART_DRIVE].samples * plan->threads));
 }
 
-/* One rank and mode: a row. */
+/* Adds a row for one rank and mode. */
 static enum slc_status measure_row(
     struct pass_bench *bench, uint32_t rank, unsigned mode, json_t *rows, struct slc_error *err)
 {
@@ -285,9 +285,9 @@ const struct command bench_pass = {
     .operands_max = 1,
     .options = options,
     .notes =
-        "read: raw, and every cache line looked at; over bound: drive / max(raw, memory); over\n"
+        "read: raw with a load from every cache line; over bound: drive / max(raw, memory); over\n"
         "read: drive / max(read, memory); of scan: max(raw, decode) / drive; of read:\n"
-        "max(read, decode) / drive; wait: the share of the threads' time in the pass from the\n"
-        "drive that had no data.",
+        "max(read, decode) / drive; wait: share of the threads' time spent waiting for data in\n"
+        "the pass from the drive.",
     .run = run,
 };

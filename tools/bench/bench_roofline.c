@@ -1,11 +1,11 @@
 /*
- * sluice bench roofline: what kernels attain on stores, under the roofs of this machine (roofs.h),
- * by kernel, rank and mode, as tables and as a picture; and with --bounds the same on tensors of
- * the same shape that use rows again as often as possible and never (below).
+ * sluice bench roofline: performance of kernels on stores under the roofs of this machine
+ * (roofs.h), by kernel, rank and mode, as tables and as a picture. With --bounds also on tensors of
+ * the same shape that reuse rows as often as possible and never (below).
  *
- * A row's own roof is that of the level that holds the rows it touches: nonzeros pass by, rows
- * come back. Of one tensor all kernels and ranks are measured on the store, then on the best and on
- * the worst case, and then told.
+ * The roof of a row is that of the level that holds the rows it uses, because nonzeros are read
+ * once and rows are reused. For each tensor, all kernels and ranks are measured on the store, then
+ * on the best and the worst case.
  */
 #include "base/memory/checked.h"
 #include "base/thread/team.h"
@@ -44,32 +44,32 @@ static const char *const device_choices[] = {"cpu", "gpu", NULL};
 static const char *const isa_choices[] = {"best", "portable", "avx2", "avx512", "neon", NULL};
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several make a sweep"),
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the factors; several values make a sweep"),
     OPTION_ROW_THREADS(arguments, threads),
     {"kernel", OPTION_STRING, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all",
-     .help = "mttkrp-copies (from copies per mode), mttkrp-stream (from the blocks as they are "
-             "stored), sptv (tensor times vector from fibers, at rank 1), ttm-fiber and "
-             "ttm-nonzero (tensor times matrix from blocks in the order of its fibers); of a GPU "
-             "mttkrp, sptv, ttm-fibers and ttm-nonzeros; or all"},
+     .help = "mttkrp-copies (from replicas), mttkrp-stream (from the blocks as stored), sptv "
+             "(tensor times vector from fibers, at rank 1), ttm-fiber and ttm-nonzero (tensor "
+             "times matrix from blocks in the order of its fibers); on a GPU mttkrp, sptv, "
+             "ttm-fibers and ttm-nonzeros; or all"},
     SESSION_OPTION_ROW_PRECISION(arguments, precision),
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "best",
      .choices = isa_choices,
      .help = "instruction set of kernels and roofs: best, portable, avx2, avx512 or neon"},
     {"device", OPTION_CHOICE, offsetof(struct arguments, device), .value = "WHICH",
      .fallback = "cpu", .choices = device_choices,
-     .help = "whose roofs and kernels are measured: cpu or gpu"},
+     .help = "device whose roofs and kernels are measured: cpu or gpu"},
     {"device-memory", OPTION_SIZE, offsetof(struct arguments, device_memory), .value = "SIZE",
-     .help = "of the GPU's memory that may be used: 512MiB, 4G; nine tenths of what is free if not "
+     .help = "GPU memory that may be used: 512MiB, 4G; without it, nine tenths of the free "
              "given"},
     {"bounds", OPTION_FLAG, offsetof(struct arguments, bounds),
      .help = "also measure tensors of the same shape that use rows again as often as possible, and "
              "never"},
     {"svg", OPTION_STRING, offsetof(struct arguments, svg), .value = "FILE",
-     .help = "picture of roofs and kernels, which replaces FILE"},
+     .help = "write a picture of roofs and kernels to FILE, replacing it"},
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
-     .help = "folder for the tensors of --bounds and stores sorted for TTM, which are removed; "
-             "$TMPDIR or /tmp if not given"},
+     .help = "folder for the tensors of --bounds and the stores sorted for TTM, which are removed "
+             "at the end; without it, $TMPDIR or /tmp"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
     BENCH_OPTION_ROWS(arguments, "5"),
@@ -115,30 +115,30 @@ static const struct bench_table tables[] = {{"peaks", peak_columns, false},
 /* ---- bounds */
 
 /*
- * Best and worst cases of a tensor (XPLAT, section 3): tensors of its order, its number of nonzeros
- * and its kind of values that use the rows of their matrices as often as possible, and only once
- * (convert/generate/generate.h). What a kernel attains on them bounds what it attains on the tensor
- * as far as using rows again goes.
+ * Best and worst cases of a tensor (XPLAT, section 3): tensors of the same order, number of
+ * nonzeros and kind of values that use each row as often as possible, or only once
+ * (convert/generate/generate.h). As far as the reuse of rows matters, the performance of a kernel
+ * on them bounds its performance on the tensor.
  */
 enum roofline_case { ROOFLINE_GIVEN, ROOFLINE_BEST, ROOFLINE_WORST };
 enum { ROOFLINE_CASES = 3 };
 
 struct roofline_bound {
     unsigned order;
-    uint64_t nnz; /* of the tensor, or as many as fit */
+    uint64_t nnz; /* of the tensor, or the number that fits */
     enum slc_value_type value_type;
     unsigned threads;
     uint64_t memory_bytes;
 };
 
 enum {
-    COPY_BYTES = 16,  /* a nonzero of a copy: its value, what its runs cost; offsets come on top */
-    STORE_BYTES = 24, /* a nonzero of a store: a key of 128 bits and a value, encoded or not */
+    COPY_BYTES = 16,  /* per nonzero of a replica: value and cost of runs, without offsets */
+    STORE_BYTES = 24, /* per nonzero of a store: a key of 128 bits and a value, encoded or not */
     BLOCK_BYTES = 4 << 20
 };
 
-/* What a nonzero of the worst case takes: its rows, an output and a private copy of that for each
-   thread, copies per mode (and the same again while they are sorted), the store itself. */
+/* Memory per nonzero of the worst case: its rows, an output and a private copy of the output for
+   each thread, replicas (and the same again while they are sorted), the store itself. */
 static uint64_t
 worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank, unsigned threads)
 {
@@ -151,9 +151,9 @@ worst_bytes_per_nnz(unsigned order, enum slc_value_type precision, uint32_t rank
 }
 
 /*
- * The bounds of a tensor to be computed with at `rank`: fewer nonzeros than it has where factors
- * and copies of the worst case, whose modes are as long as there are nonzeros, would exceed half of
- * the budget, or where keys of 128 bits do not tell its coordinates.
+ * Chooses the size of the bounds for MTTKRPs at `rank`. They have fewer nonzeros than the tensor if
+ * factors and replicas of the worst case, whose mode sizes equal the number of nonzeros, would
+ * exceed half of the budget, or if its coordinates need more than 128 bits.
  */
 static void bound_init(struct roofline_bound *bound,
                        const struct slc_manifest *manifest,
@@ -202,9 +202,9 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
     if (which == ROOFLINE_BEST) {
         uint64_t sides[SLC_MAX_ORDER];
 
-        /* No rows beside the box: they would only take room. */
+        /* No rows outside the box: they would only use memory. */
         slc_full_box_sides(bound->order, wanted.dims, bound->nnz, 0, sides);
-        /* The longest fibers are kept together, which a sample of a full box does not show. */
+        /* Keep the longest fibers together: the sample of a full box does not find them. */
         wanted.fibers = SLC_FIBERS_GIVEN;
         wanted.run = (struct slc_fiber_run){.bits = SLC_FIBER_BITS};
         for (unsigned n = 0; n < bound->order; n++) {
@@ -221,21 +221,21 @@ static enum slc_status bound_make(const struct roofline_bound *bound,
 typedef struct roofline_point roofline_points[OPTION_COUNTS_MAX][ROOFLINE_KERNELS_MAX]
                                              [SLC_MAX_ORDER];
 
-/* What the parts of a run share. */
+/* State shared by the parts of a run. */
 struct roofline_bench {
     const struct arguments *args;
     struct operands operands;
     struct slc_session session;
     struct bench_roofs roofs;
-    struct bench_roofs_device device; /* of a GPU */
+    struct bench_roofs_device device; /* the GPU */
     const struct roofline_kernel *kernels;
     unsigned kernel_count;
     unsigned threads;
     enum slc_value_type precision;
-    char *folder;            /* of the bounds; NULL: there are none */
+    char *folder;            /* of the bounds, or NULL */
     roofline_points *points; /* per case */
     json_t *tensors, *rows, *bounds, *left_out;
-    char name[256]; /* of the tensor that is measured */
+    char name[256]; /* of the tensor being measured */
 };
 
 static const char *const case_names[ROOFLINE_CASES] = {"given", "best", "worst"};
@@ -254,11 +254,11 @@ static enum slc_status check_kernel(const struct roofline_bench *bench, struct s
         }
     }
     return slc_fail(err, SLC_ERR_USAGE,
-                    "--kernel %s: there is no such kernel; see sluice bench roofline --help",
+                    "--kernel %s: unknown kernel; see sluice bench roofline --help",
                     bench->args->kernel);
 }
 
-/* Every kernel at every rank, on the open store. */
+/* Measures every kernel at every rank on the open store. */
 static enum slc_status
 measure_case(struct roofline_bench *bench, enum roofline_case which, struct slc_error *err)
 {
@@ -302,7 +302,7 @@ static uint32_t largest_rank(const struct arguments *args)
     return (uint32_t)largest;
 }
 
-/* Makes one bound, measures it and removes it; `tensor` gets what it is. */
+/* Makes one bound, measures it and removes it; `tensor` receives its description. */
 static enum slc_status measure_bound(struct roofline_bench *bench,
                                      const struct roofline_bound *bound,
                                      enum roofline_case which,
@@ -324,13 +324,13 @@ static enum slc_status measure_bound(struct roofline_bench *bench,
     return status;
 }
 
-/* Of the fastest run, as roofs are of the fastest sweep. */
+/* Rate of the fastest run, because roofs are those of the fastest sweep. */
 static double attained(const struct roofline_point *point)
 {
     return point->flop / point->times.min;
 }
 
-/* One point as a row of "rows" or "bounds". */
+/* Adds one point as a row of "rows" or "bounds". */
 static json_t *add_row(json_t *rows,
                        const struct roofline_job *job,
                        unsigned mode,
@@ -350,7 +350,7 @@ static json_t *add_row(json_t *rows,
     return row;
 }
 
-/* What the bounds attained beside a row of the store, and where that lies. */
+/* Compares a row of the store with the same rows of the bounds. */
 static void set_position(json_t *row,
                          const struct roofline_point *given,
                          const struct roofline_point *best,
@@ -366,7 +366,7 @@ static void set_position(json_t *row,
                                                : "between");
 }
 
-/* Tells all points of one tensor. */
+/* Adds the rows of all points of one tensor. */
 static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool bounded)
 {
     const struct arguments *args = bench->args;
@@ -399,7 +399,7 @@ static void add_tensor_rows(struct roofline_bench *bench, unsigned order, bool b
     }
 }
 
-/* One store: itself, then its bounds. */
+/* Measures one store, then its bounds. */
 static enum slc_status
 measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *err)
 {
@@ -419,8 +419,8 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
         bound_init(&bound, manifest, bench->precision, largest_rank(args), bench->threads,
                    args->memory);
         if (bound.nnz < manifest->nnz) {
-            console_note("%s: best and worst case have %llu of its %llu nonzeros: with more, the "
-                         "worst would not fit",
+            console_note("%s: best and worst case have %llu of its %llu nonzeros, because the "
+                         "worst case would not fit with more",
                          bench->name, (unsigned long long)bound.nnz,
                          (unsigned long long)manifest->nnz);
         }
@@ -434,7 +434,7 @@ measure_tensor(struct roofline_bench *bench, unsigned which, struct slc_error *e
     return SLC_OK;
 }
 
-/* The roofs over rows, when all are measured. */
+/* Adds each row's roof after all have been measured. */
 static void set_roofs(const struct roofline_bench *bench, json_t *rows)
 {
     size_t i;
@@ -456,7 +456,7 @@ static void set_roofs(const struct roofline_bench *bench, json_t *rows)
     }
 }
 
-/* Everything that can fail without a measurement, so that none is made in vain. */
+/* Checks everything that can fail without a measurement, before measuring. */
 static enum slc_status check_all(struct roofline_bench *bench, struct slc_error *err)
 {
     const struct arguments *args = bench->args;
@@ -476,7 +476,7 @@ static enum slc_status check_all(struct roofline_bench *bench, struct slc_error 
     return SLC_OK;
 }
 
-/* Looks for the device, if one is asked for, and chooses the kernels. */
+/* Opens the requested device and chooses the kernels. */
 static enum slc_status
 choose_device(struct roofline_bench *bench, json_t *record, struct slc_error *err)
 {
@@ -492,8 +492,8 @@ choose_device(struct roofline_bench *bench, json_t *record, struct slc_error *er
         return args->device_memory == 0
                    ? SLC_OK
                    : slc_fail(err, SLC_ERR_USAGE,
-                              "--device-memory is of GPUs, but none is asked for: add --device "
-                              "gpu, or leave it out");
+                              "--device-memory applies to GPUs only: add --device gpu, or remove "
+                              "it");
     }
     if (strcmp(args->isa, "best") != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
@@ -534,7 +534,7 @@ measure(void *state, const char *operand, json_t *record, struct slc_error *err)
     SLC_THEN(status, check_all(bench, err));
     bench->points = slc_calloc(ROOFLINE_CASES, sizeof *bench->points);
     SLC_TRY(status);
-    SLC_TRY(slc_check_memory(bench->points != NULL, err, "for what is measured"));
+    SLC_TRY(slc_check_memory(bench->points != NULL, err, "for the measurements"));
     SLC_TRY(measure_roofs(bench, err));
     slc_json_set_text(record, "instruction_set", bench->roofs.instruction_set);
     slc_json_set_text(record, "precision", args->precision);
@@ -581,7 +581,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_roofline = {
     .name = "bench roofline",
-    .summary = "kernels under the roofs of this machine, beside best and worst cases",
+    .summary = "kernels under the roofs of this machine, with best and worst cases",
     .example = "sluice bench roofline flights-4d.slc --rank 16 --bounds --svg roofs.svg",
     .operands = "X.slc ..",
     .operands_min = 1,
@@ -589,7 +589,7 @@ const struct command bench_roofline = {
     .options = options,
     .notes =
         "A roof is the highest rate of a kernel with a given number of operations per byte that\n"
-        "it loads or stores, if its rows are in a given level of memory. A GPU also has the roof\n"
+        "it loads or stores, if a given level of memory serves its rows. A GPU also has the roof\n"
         "of rows at random places of its memory.",
     .run = run,
 };

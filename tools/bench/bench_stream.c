@@ -1,8 +1,8 @@
 /*
- * sluice bench stream: what this machine moves per second, by level of memory: sequential reads,
- * copies and triads (McCalpin's STREAM), and gathers of rows in random order, which is what an
- * MTTKRP does. These are the ceilings of the other benchmarks; ceiling.h says how large the sets
- * of the levels are.
+ * sluice bench stream: bandwidth of this machine by level of memory: sequential reads, copies and
+ * triads (McCalpin's STREAM), and gathers of rows in random order, the access pattern of an MTTKRP.
+ * These are the ceilings of the other benchmarks; ceiling.h defines the size of the sets of each
+ * level.
  */
 #include "base/memory/limits.h"
 #include "base/thread/team.h"
@@ -33,7 +33,7 @@ static const struct option options[] = {
     {"row-bytes", OPTION_U64, offsetof(struct arguments, row_bytes), .value = "N",
      .fallback = "128", .minimum = 64, .maximum = SLC_MAX_RANK * 8,
      .help =
-         "bytes of a gathered row, a multiple of 64: a factor row of 16 columns in f64 has 128"},
+         "bytes of a gathered row, a multiple of 64; a factor row of 16 columns in f64 has 128"},
     {"isa", OPTION_CHOICE, offsetof(struct arguments, isa), .value = "SET", .fallback = "all",
      .choices = isa_choices, .help = "instruction set: all, best, portable, avx2, avx512 or neon"},
     BENCH_OPTION_ROW_MEMORY_SET(arguments, memory_set),
@@ -52,7 +52,7 @@ static const struct bench_column columns[] = {{"level", "level", 0, 0},
 
 static const struct bench_table tables[] = {{"rows", columns, false}, {NULL, NULL, false}};
 
-/* One row of the table: the four kinds of traffic on one set. */
+/* Adds a row: the four kinds of traffic on one set. */
 static enum slc_status measure_row(const struct arguments *args,
                                    unsigned level,
                                    unsigned threads,
@@ -94,7 +94,7 @@ static enum slc_status measure_row(const struct arguments *args,
     return status;
 }
 
-/* The sets that --isa names. */
+/* Chooses the sets named by --isa. */
 static enum slc_status choose_sets(const char *isa,
                                    const struct bench_bandwidth_set **sets,
                                    unsigned *count,
@@ -110,8 +110,9 @@ static enum slc_status choose_sets(const char *isa,
         sets[0] = bench_bandwidth_set(isa);
         return SLC_OK;
     }
-    return slc_fail(err, SLC_ERR_USAGE, "--isa %s: this machine does not have it; its best is %s",
-                    isa, sets[0]->name);
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "--isa %s: this machine does not support it; its best is %s", isa,
+                    sets[0]->name);
 }
 
 static enum slc_status
@@ -159,7 +160,7 @@ const struct command bench_stream = {
     .operands_max = 0,
     .options = options,
     .notes =
-        "One row per level, for one thread and for all, and per instruction set. Bytes read and\n"
-        "bytes written count; what a write first reads does not.",
+        "One row per level and instruction set, for one thread and for all. Bytes read and bytes\n"
+        "written count, but not the reads that a write causes.",
     .run = run,
 };

@@ -1,11 +1,11 @@
 /*
- * sluice bench ttm: tensor times matrix in memory, by rank and mode, in two forms, from
- * blocks as they are stored, beside a plain loop over coordinates in the same order.
+ * sluice bench ttm: tensor times matrix in memory, by rank and mode, by two kernels over encoded
+ * blocks, compared with a plain loop over coordinates in the same order.
  *
- * Figures per mode, rank and kernel (fiber, nonzero, loop), measured in turns:
- *   nnz_per_s, gflop_per_s   of the median; 2 R operations a nonzero
+ * Figures per mode, rank and kernel (fiber, nonzero, loop), measured interleaved:
+ *   nnz_per_s, gflop_per_s   of the median; 2 R operations per nonzero
  *   ratio                    time over that of the loop
- *   rows_gb_per_s            rows of the result, which a drive would have to take
+ *   rows_gb_per_s            rate at which a drive would have to accept the result
  */
 #include "base/error/clock.h"
 #include "base/memory/checked.h"
@@ -21,16 +21,16 @@
 
 #include <string.h>
 
-/* ---- the plain way: a loop over a list of coordinates in the order of fibers, every row of the
- * result in memory. Tiles begin rows of their own, so that threads share none. */
+/* ---- the baseline: a loop over a list of coordinates in the order of fibers, with the whole
+ * result in memory. Tiles start rows of their own, so threads share no row. */
 
 struct ttm_loop {
     unsigned threads;
     uint64_t nnz, tiles, fibers;
     uint32_t cols;
     const struct slc_matrix *matrix;
-    struct slc_buffer list; /* of nonzeros: values, indices, rows counted from those of the tile */
-    struct slc_buffer base; /* per tile and one more: its first row */
+    struct slc_buffer list; /* of nonzeros: values, indices, row numbers within the tile */
+    struct slc_buffer base; /* first row of each tile; tiles + 1 elements */
     struct slc_buffer rows; /* fibers x cols */
 };
 
@@ -54,7 +54,7 @@ struct listing {
     unsigned mode;
 };
 
-/* Whether two neighbours of a chunk are of different fibers. */
+/* Whether nonzeros i - 1 and i of a chunk belong to different fibers. */
 static bool differs(const struct slc_chunk_view *chunk, unsigned order, unsigned mode, uint32_t i)
 {
     uint32_t difference = 0;
@@ -100,12 +100,15 @@ list_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc
 }
 
 /*
- * Lists the nonzeros of a mode that has been started, in f64, where list and rows take no more than
- * `room` bytes; else, and where tiles or the mode do not suit it, *fits is false. Owns:
- * ttm_loop_destroy, which takes an all-zero struct.
+ * Lists the nonzeros of a started mode in f64. *fits is false if list and rows exceed
+ * `memory_bytes`, or if the tiles or the mode do not allow the loop. Owns: ttm_loop_destroy, which
+ * accepts an all-zero struct.
  */
-static enum slc_status ttm_loop_create(
-    struct ttm_loop *loop, struct ttm_mode *mode, uint64_t room, bool *fits, struct slc_error *err)
+static enum slc_status ttm_loop_create(struct ttm_loop *loop,
+                                       struct ttm_mode *mode,
+                                       uint64_t memory_bytes,
+                                       bool *fits,
+                                       struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(mode->order.reader);
     const uint64_t list_bytes = info->nnz * (sizeof(double) + 2 * sizeof(uint32_t));
@@ -118,7 +121,8 @@ static enum slc_status ttm_loop_create(
                               .cols = mode->matrix.cols,
                               .matrix = &mode->matrix};
     *fits = mode->matrix.type == SLC_F64 && mode->matrix.rows <= UINT32_MAX &&
-            info->tile_count == slc_div_up_u64(info->nnz, SLC_TILE_NNZ) && list_bytes <= room;
+            info->tile_count == slc_div_up_u64(info->nnz, SLC_TILE_NNZ) &&
+            list_bytes <= memory_bytes;
     if (!*fits) {
         return SLC_OK;
     }
@@ -131,7 +135,8 @@ static enum slc_status ttm_loop_create(
         base[t + 1] += base[t];
         loop->fibers = base[t + 1];
     }
-    *fits = status != SLC_OK || loop->fibers <= (room - list_bytes) / sizeof(double) / loop->cols;
+    *fits = status != SLC_OK ||
+            loop->fibers <= (memory_bytes - list_bytes) / sizeof(double) / loop->cols;
     SLC_TRY(status);
     if (*fits) {
         SLC_TRY(slc_buffer_create(&loop->rows, loop->fibers * loop->cols * sizeof(double),
@@ -148,7 +153,7 @@ static void ttm_loop_destroy(struct ttm_loop *loop)
     memset(loop, 0, sizeof *loop);
 }
 
-/* The tiles of one worker. */
+/* Multiplies the tiles of one worker. */
 static void multiply(void *context, unsigned worker, unsigned workers)
 {
     const struct ttm_loop *loop = context;
@@ -189,15 +194,15 @@ struct arguments {
 };
 
 static const struct option options[] = {
-    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the matrix; several make a sweep"),
+    BENCH_OPTION_ROW_RANKS(arguments, ranks, "columns of the matrix; several values make a sweep"),
     OPTION_ROW_THREADS(arguments, threads),
     BENCH_OPTION_ROW_MODE(arguments, mode),
     {"precision", OPTION_CHOICE, offsetof(struct arguments, precision), .value = "TYPE",
      .fallback = "f64", .choices = session_precision_choices,
-     .help = "of the matrix and of products: f64 or f32, which the loop has not"},
+     .help = "type of the matrix and of products: f64, or f32, which the loop does not support"},
     {"temp-dir", OPTION_STRING, offsetof(struct arguments, temp_dir), .value = "DIR",
-     .help =
-         "folder for stores sorted for a mode, which are removed; $TMPDIR or /tmp if not given"},
+     .help = "folder for the stores sorted for a mode, which are removed at the end; without it, "
+             "$TMPDIR or /tmp"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "5"),
     {.name = NULL}};
@@ -231,7 +236,7 @@ struct ttm_bench {
     json_t *rows;
 };
 
-/* The kernels of one rank in turns. */
+/* Measures the kernels of one rank, interleaved. */
 static enum slc_status measure_rank(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct bench_options *common = &bench->args->bench;
@@ -290,17 +295,18 @@ static void add_rows(struct ttm_bench *bench)
     }
 }
 
-/* The loop where memory leaves room for its list and rows. */
+/* Builds the loop if its list and rows fit in memory. */
 static enum slc_status make_loop(struct ttm_bench *bench, struct slc_error *err)
 {
     const struct slc_plan *plan = &bench->mode.plan;
     const uint64_t held = slc_memory_resident();
-    const uint64_t room = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
+    const uint64_t memory_bytes = plan->budget_bytes > held ? plan->budget_bytes - held : 0;
 
-    SLC_TRY(ttm_loop_create(&bench->loop, &bench->mode, room, &bench->looped, err));
+    SLC_TRY(ttm_loop_create(&bench->loop, &bench->mode, memory_bytes, &bench->looped, err));
     if (!bench->looped) {
-        console_note("mode %u, %u columns: no loop, which would hold all nonzeros and rows",
-                     bench->mode.options.mode + 1, bench->mode.matrix.cols);
+        console_note(
+            "mode %u, %u columns: no loop, because all nonzeros and rows exceed the budget",
+            bench->mode.options.mode + 1, bench->mode.matrix.cols);
     }
     return SLC_OK;
 }
@@ -338,7 +344,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
 
     SLC_TRY(bench_open_store(&bench->session, path, bench->args->memory, only, err));
     if (manifest->nnz == 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to be multiplied", path);
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to multiply", path);
     }
     bench_set_tensor(record, &bench->session.store);
     slc_json_set(record, "rows", bench->rows = json_array());
@@ -370,14 +376,13 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_ttm = {
     .name = "bench ttm",
-    .summary = "tensor times matrix in memory: every mode, beside a plain loop",
+    .summary = "tensor times matrix in memory: every mode, against a plain loop",
     .example = "sluice bench ttm flights-4d.slc --rank 1,16,100",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Rows are formed and given up, as if the drive took them in no time. A mode whose "
-             "fibers no\n"
-             "layout of the store keeps whole is measured from a temporary store.",
+    .notes = "Rows are formed and discarded, as if a drive accepted them in no time. A mode whose\n"
+             "fibers no layout of the store keeps whole is measured from a temporary store.",
     .run = run,
 };

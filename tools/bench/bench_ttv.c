@@ -1,6 +1,6 @@
 /*
- * sluice bench ttv: sparse tensor times vector in memory, in every mode, beside baselines and with
- * what makes it fast switched off one by one, as in SPTV section 6.2.
+ * sluice bench ttv: sparse tensor times vector in memory, in every mode, compared with baselines
+ * and with each optimization switched off, as in SPTV section 6.2.
  *
  * Figures per kernel, mode and number of threads:
  *   nnz_per_s        nonzeros per second
@@ -47,16 +47,16 @@ static const struct option options[] = {
     {"kernel", OPTION_CHOICE, offsetof(struct arguments, kernel), .value = "NAME",
      .fallback = "all", .choices = kernel_choices,
      .help =
-         "sluice (its own), switches (the same with each switch changed alone), baselines (beside "
-         "it loops over coordinates, CSR made each time, and runs from encoded tiles) or all"},
+         "sluice (its own), switches (the same with each switch changed alone), baselines (sluice, "
+         "loops over coordinates, CSR rebuilt each time, and runs from encoded tiles) or all"},
     {"keep-empty-fibers", OPTION_FLAG, offsetof(struct arguments, keep_empty),
-     .help = "hold fibers without nonzeros, too"},
+     .help = "also hold fibers without nonzeros"},
     {"keep-unused", OPTION_FLAG, offsetof(struct arguments, keep_unused),
-     .help = "hold the whole vector, however many of its indices occur"},
+     .help = "hold the whole vector, even if few of its indices occur"},
     {"schedule", OPTION_CHOICE, offsetof(struct arguments, schedule), .value = "ORDER",
      .fallback = "auto", .choices = schedule_choices,
-     .help = "order in which threads take blocks: auto (those of more than twice the mean largest "
-             "first), largest (first) or file"},
+     .help = "order in which threads process blocks: auto (those of more than twice the mean "
+             "first, largest first), largest (first) or file"},
     OPTION_ROW_MEMORY(arguments, memory),
     BENCH_OPTION_ROWS(arguments, "9"),
     {.name = NULL}};
@@ -91,7 +91,7 @@ static const struct bench_table tables[] = {
 /* A kernel in one mode. */
 struct cell {
     struct bench_samples samples, convert;
-    unsigned calls; /* timed together, for one sample */
+    unsigned calls; /* per sample */
     double error;
 };
 
@@ -147,7 +147,7 @@ static void choose_kernels(struct ttv_bench *bench)
                     schedule_of(bench->args->schedule)}};
 }
 
-/* Holds all blocks in memory, where their tiles keep runs of this mode. */
+/* Holds all blocks in memory, if their tiles keep runs of this mode. */
 static enum slc_status start_tiles(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
 {
     const struct slc_fiber_run *run = &slc_reader_info(bench->session.store.reader)->keys.run;
@@ -167,12 +167,12 @@ static enum slc_status start_tiles(struct ttv_bench *bench, unsigned threads, st
 }
 
 /*
- * Reading the clock takes 20 to 30 ns, as long as a product of a few nonzeros: short ones are
- * repeated until a sample takes this long, of which that is nothing.
+ * Reading the clock takes 20 to 30 ns, as long as a product of a few nonzeros. Short products are
+ * repeated until a sample takes this long, which makes the clock negligible.
  */
 #define SAMPLE_SECONDS 20e-6
 
-/* Runs a product so many times; *seconds: of each of them. */
+/* Runs a product `calls` times; *seconds: per call. */
 static enum slc_status run_calls(struct ttv_bench *bench,
                                  enum ttv_kernel kernel,
                                  unsigned threads,
@@ -191,8 +191,8 @@ static enum slc_status run_calls(struct ttv_bench *bench,
 }
 
 /*
- * After another run, so that every kernel finds in the caches what it left there itself. How many
- * calls make a sample is known from the first time.
+ * Measures a kernel right after another run of it, so that it finds its own data in the caches. The
+ * first measurement determines the number of calls per sample.
  */
 static enum slc_status measure_once(struct ttv_bench *bench,
                                     enum ttv_kernel kernel,
@@ -216,7 +216,8 @@ static enum slc_status measure_once(struct ttv_bench *bench,
     return SLC_OK;
 }
 
-/* Rounds of all kernels, each time one behind another: what follows a large one is slower. */
+/* Measures rounds of all kernels, each time in another order: a kernel is slower after a large
+   one. */
 static enum slc_status
 measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
 {
@@ -241,7 +242,7 @@ measure_rounds(struct ttv_bench *bench, unsigned threads, struct slc_error *err)
     return SLC_OK;
 }
 
-/* What a form holds, and what it moves beside what the machine could. */
+/* Records the size of a form, its traffic and the ceiling of that. */
 static enum slc_status set_form(struct ttv_bench *bench,
                                 enum ttv_kernel kernel,
                                 unsigned threads,
@@ -313,7 +314,7 @@ static enum slc_status set_row(struct ttv_bench *bench,
     return set_form(bench, kernel, threads, times.median, row, err);
 }
 
-/* One mode with every number of threads. */
+/* Measures one mode with every number of threads. */
 static enum slc_status measure_mode(struct ttv_bench *bench, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
@@ -354,12 +355,12 @@ static void set_totals(const struct ttv_bench *bench, json_t *totals)
 }
 
 /*
- * What the program and its libraries take beyond what is resident when the store is open, decoders
- * and stacks of its scan included: 10 MiB where that was measured.
+ * Memory of the program and its libraries beyond the resident memory when the store is open,
+ * including decoders and stacks of its scan: 10 MiB were measured.
  */
-#define BESIDE_BYTES (UINT64_C(16) << 20)
+#define EXTRA_BYTES (UINT64_C(16) << 20)
 
-/* Opens the store and holds its nonzeros; *left_bytes: what the budget leaves beside them. */
+/* Opens the store and loads its nonzeros; *left_bytes: the rest of the budget. */
 static enum slc_status
 load(struct ttv_bench *bench, const char *path, uint64_t *left_bytes, struct slc_error *err)
 {
@@ -368,17 +369,17 @@ load(struct ttv_bench *bench, const char *path, uint64_t *left_bytes, struct slc
     uint64_t need;
 
     SLC_TRY(bench_open_store(&bench->session, path, args->memory, args->mode, err));
-    if (!slc_add_u64(ttv_tensor_bytes(manifest), slc_memory_resident() + BESIDE_BYTES, &need)) {
+    if (!slc_add_u64(ttv_tensor_bytes(manifest), slc_memory_resident() + EXTRA_BYTES, &need)) {
         need = UINT64_MAX;
     }
     if (need > args->memory) {
         return slc_fail_budget(err, args->memory, need,
-                               "%" PRIu64 " nonzeros in memory, in the forms that are measured",
+                               "%" PRIu64 " nonzeros in memory, in the measured forms",
                                manifest->nnz);
     }
     *left_bytes = args->memory - need;
     if (manifest->nnz == 0) {
-        return slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to be multiplied", path);
+        return slc_fail(err, SLC_ERR_USAGE, "%s has no nonzeros to multiply", path);
     }
     return ttv_tensor_load(&bench->tensor, &bench->session.store, err);
 }
@@ -407,7 +408,7 @@ static enum slc_status measure(void *state, const char *path, json_t *record, st
         status = ttv_job_create(&bench->job, &bench->tensor, n, bench->wanted, &bench->switches,
                                 left_bytes, err);
         if (bench->job.dense_left_out) {
-            console_note("mode %u: %.3g fibers with the empty ones do not fit the budget", n + 1,
+            console_note("mode %u: %.3g fibers with the empty ones exceed the budget", n + 1,
                          bench->job.fibers.dense_count);
         }
         SLC_THEN(status, measure_mode(bench, err));
@@ -439,14 +440,13 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command bench_ttv = {
     .name = "bench ttv",
-    .summary = "tensor times vector in memory: every mode, beside COO and CSR",
+    .summary = "tensor times vector in memory: every mode, against COO and CSR",
     .example = "sluice bench ttv flights-4d.slc --threads 1,2",
     .operands = "X.slc",
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes =
-        "Ratios are times over that of kernel sluice in the same mode, measured in turns; means\n"
-        "over modes are geometric.",
+    .notes = "Ratios are times over that of kernel sluice in the same mode, measured interleaved;\n"
+             "means over modes are geometric.",
     .run = run,
 };

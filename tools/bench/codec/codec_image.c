@@ -1,4 +1,4 @@
-/* Samples of a store, and what codecs make of them; see codec_image.h. */
+/* Loads samples of a store and encodes and decodes them with each codec. */
 #include "tools/bench/codec/codec_image.h"
 
 #include "base/memory/checked.h"
@@ -10,17 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the loops over blocks and tiles share. */
+/* State shared by the loops over blocks and tiles. */
 struct loading {
     const struct slc_store *store;
     struct bench_sample *sample;
-    uint64_t tiles_kept; /* of the store, how many to keep */
+    uint64_t tiles_kept; /* number of tiles of the store to keep */
     struct slc_decoder *decoder;
     struct slc_buffer block;
     int file;
 };
 
-/* Copies decoded nonzeros behind those that the sample has. */
+/* Appends decoded nonzeros to the sample. */
 static void add_chunk(struct bench_sample *sample,
                       const struct slc_tile_view *tile,
                       struct slc_chunk_view *chunk)
@@ -60,8 +60,8 @@ add_tile(struct bench_sample *sample, struct slc_tile_view *tile, struct slc_err
     return SLC_OK;
 }
 
-/* Whether any tile of the block is to be kept, so that the others need not be read. */
-static bool wants_block(const struct loading *loading, const struct slc_block_entry *entry)
+/* Whether any tile of the block is kept; other blocks need not be read. */
+static bool keeps_block(const struct loading *loading, const struct slc_block_entry *entry)
 {
     const uint64_t count = slc_reader_info(loading->store->reader)->tile_count;
 
@@ -81,7 +81,7 @@ static enum slc_status load_block(struct loading *loading, uint64_t block, struc
     struct slc_block_view view;
 
     slc_reader_entry(reader, block, &entry);
-    if (!wants_block(loading, &entry)) {
+    if (!keeps_block(loading, &entry)) {
         return SLC_OK;
     }
     SLC_TRY(slc_file_read_at(loading->store->files, loading->file, slc_reader_path(reader),
@@ -99,7 +99,7 @@ static enum slc_status load_block(struct loading *loading, uint64_t block, struc
     return SLC_OK;
 }
 
-/* Takes the memory: tiles are never larger than SLC_TILE_NNZ, and no store has more than nnz. */
+/* Allocates the buffers: a tile has at most SLC_TILE_NNZ nonzeros and a store at most nnz. */
 static enum slc_status prepare(struct loading *loading, struct slc_error *err)
 {
     const struct slc_layout_info *info = slc_reader_info(loading->store->reader);
@@ -163,7 +163,7 @@ void bench_sample_destroy(struct bench_sample *sample)
 
 /* ---- encoded */
 
-/* Encodes every tile; appends it to `writer` unless NULL. */
+/* Encodes every tile; appends it to `writer` unless that is NULL. */
 static enum slc_status encode_tiles(struct bench_image *image,
                                     const struct bench_sample *sample,
                                     struct slc_writer *writer,
@@ -205,7 +205,7 @@ static enum slc_status write_file(struct bench_image *image,
     return slc_writer_finish(writer, &summary, err);
 }
 
-/* Reads all blocks of the file, one behind the other. */
+/* Reads all blocks of the file into consecutive memory. */
 static enum slc_status
 read_blocks(struct bench_image *image, const char *path, struct slc_error *err)
 {
@@ -293,7 +293,7 @@ enum slc_status bench_image_decode(struct bench_image *image, struct slc_error *
     for (uint64_t b = 0; b < blocks; b++) {
         struct slc_block_view view;
 
-        /* As a stream opens a cached block: its checksum held when it was read. */
+        /* Opened like a cached block: its checksum was verified when it was read. */
         SLC_TRY(slc_block_open(image->reader, b, at, true, &view, err));
         for (uint32_t i = 0; i < view.entry.tile_count; i++) {
             SLC_TRY(decode_tile(image, &view, i, err));

@@ -1,8 +1,7 @@
 /*
- * A sample of a store's tiles in memory, decoded to what an encoder takes: the common input of all
- * codecs; and the sample encoded by one codec, as the blocks of a block file in memory: what a
- * stream's cache holds. The file itself is written to a folder for temporary files and removed at
- * once.
+ * A sample of a store's tiles in memory, decoded to the input of an encoder, which is the same for
+ * all codecs; and the sample encoded by one codec, as the blocks of a block file in memory, like
+ * the cache of a stream. The file itself is written to a temporary folder and removed immediately.
  */
 #ifndef SLC_TOOLS_BENCH_CODEC_IMAGE_H
 #define SLC_TOOLS_BENCH_CODEC_IMAGE_H
@@ -25,8 +24,8 @@ struct bench_sample {
 
 /*
  * Reads the store and keeps about `nnz_max` nonzeros in whole tiles spread over the store, at least
- * one tile where it has any. Memory: 24 bytes a nonzero kept, and a block.
- * Owns: bench_sample_destroy, which takes an all-zero struct, also after an error.
+ * one tile if the store has any. Memory: 24 bytes per kept nonzero, and a block.
+ * Owns: bench_sample_destroy, which accepts an all-zero struct, also after an error.
  * Errors: SLC_ERR_IO, SLC_ERR_DAMAGED, SLC_ERR_MEMORY.
  */
 enum slc_status bench_sample_load(const struct slc_store *store,
@@ -41,13 +40,13 @@ struct bench_image {
     struct slc_decoder *decoder;
     struct slc_reader *reader;
     struct slc_buffer blocks;
-    uint64_t index_bytes; /* of all tiles, what the coordinates take */
-    uint64_t data_bytes;  /* of all tiles: coordinates and values */
+    uint64_t index_bytes; /* coordinates of all tiles */
+    uint64_t data_bytes;  /* coordinates and values of all tiles */
 };
 
 /*
- * Encodes the sample. `folder` has to exist.
- * Owns: bench_image_destroy, which takes an all-zero struct, also after an error.
+ * Encodes the sample. `folder` must exist.
+ * Owns: bench_image_destroy, which accepts an all-zero struct, also after an error.
  * Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
  */
 enum slc_status bench_image_make(const struct bench_sample *sample,
@@ -57,12 +56,13 @@ enum slc_status bench_image_make(const struct bench_sample *sample,
                                  struct slc_error *err) SLC_NODISCARD;
 void bench_image_destroy(struct bench_image *image);
 
-/* Encodes every tile of the sample once more and forgets it: what is timed. */
+/* Encodes every tile of the sample again and discards the result: the timed operation. */
 enum slc_status bench_image_encode(struct bench_image *image,
                                    const struct bench_sample *sample,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Decodes every tile, chunk by chunk as kernels ask for them. */
+/* Decodes every tile chunk by chunk, as kernels request them. */
+
 enum slc_status bench_image_decode(struct bench_image *image, struct slc_error *err) SLC_NODISCARD;
 
 #endif

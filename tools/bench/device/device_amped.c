@@ -1,4 +1,4 @@
-/* AMPED on several devices; see device.h. */
+/* AMPED's MTTKRP on several devices: dividing the list, computing, and exchanging rows. */
 #include "tools/bench/device/device.h"
 
 #include "base/error/clock.h"
@@ -16,12 +16,12 @@
 #include <string.h>
 
 /*
- * Partitions of a device, at most. The paper has as many rows in a partition as there are devices;
- * long modes have more here, because each partition is a copy of its own in the exchange.
+ * Partitions per device at most. In the paper a partition has as many rows as there are devices;
+ * large modes have more here, because each partition is a separate copy in the exchange.
  */
 enum { PARTITIONS_EACH = 256 };
 
-/* What a device computes of the mode at hand. */
+/* The part of the current mode that a device computes. */
 struct share {
     struct slc_buffer coords, values, spans;
     uint64_t nnz, span_count;
@@ -29,7 +29,7 @@ struct share {
     struct slc_gpu_lists_run run;
     struct bench_samples busy;
     double *sums;           /* of slc_update_sums: R x R, R and R */
-    enum slc_status status; /* of the phase at hand */
+    enum slc_status status; /* of the current phase */
     struct slc_error fault;
 };
 
@@ -89,7 +89,7 @@ static enum slc_status open_devices(struct amped *amped, struct slc_error *err)
     struct session_options options = of->session;
 
     SLC_TRY(session_open(&amped->session, of->path, options.memory, err));
-    /* A layout that every store has, and no memory for its blocks. */
+    /* The layout that every store has, and no memory for its blocks. */
     options.split = "nnz";
     options.no_cache = true;
     options.devices = of->devices;
@@ -115,7 +115,7 @@ static void drop_shares(struct amped *amped)
 
 /* ---- dividing */
 
-/* Partitions of the rows of a mode: nonzeros and owner of each. */
+/* Partitions of the rows of a mode, with their numbers of nonzeros and owners. */
 struct division {
     uint64_t rows, rows_each, count;
     struct slc_buffer weights, owners;
@@ -162,7 +162,7 @@ static enum slc_status create_share(const struct amped *amped,
                              SLC_PAGES_SMALL, err);
 }
 
-/* The nonzeros of each device, in the list's order. */
+/* Copies the nonzeros of each device, in the order of the list. */
 static void divide_nonzeros(struct amped *amped, const struct division *division)
 {
     const uint32_t *coords = amped->list->coords.data, *owners = division->owners.data;
@@ -182,7 +182,7 @@ static void divide_nonzeros(struct amped *amped, const struct division *division
     }
 }
 
-/* The rows of each device: partitions that touch are one span. */
+/* Sets the rows of each device; adjacent partitions form one span. */
 static void divide_rows(struct amped *amped, const struct division *division)
 {
     const uint32_t *owners = division->owners.data;
@@ -246,7 +246,7 @@ static void compute_device(void *context, unsigned d, unsigned count)
         slc_gpu_lists_mttkrp(share->lists, amped->kernel, amped->mode, &share->run, &share->fault);
 }
 
-/* The factor of the mode becomes the output: of this device's rows, which is all it has. */
+/* Stores the device's rows of the output in the factor of the mode. */
 static void keep_output(void *context, unsigned d, unsigned count)
 {
     struct amped *amped = context;
@@ -261,7 +261,7 @@ static void keep_output(void *context, unsigned d, unsigned count)
         device->ops->algebra.update(device, amped->mode, &amped->solver, &sums, &share->fault);
 }
 
-/* Runs a phase on a thread for each device; the first fault counts. */
+/* Runs a phase on one thread per device; returns the first error. */
 static enum slc_status run_phase(struct amped *amped, slc_team_fn *phase, struct slc_error *err)
 {
     for (unsigned d = 0; d < amped->count; d++) {
@@ -277,7 +277,7 @@ static enum slc_status run_phase(struct amped *amped, slc_team_fn *phase, struct
     return status;
 }
 
-/* One device after the other. */
+/* Measures the devices one after the other. */
 static enum slc_status
 measure_each(struct amped *amped, bool counts, double *longest, struct slc_error *err)
 {
@@ -312,7 +312,7 @@ static enum slc_status exchange(struct amped *amped, double *seconds, struct slc
     return status;
 }
 
-/* All devices at the same time, and the ring. */
+/* Measures all devices at the same time, and the ring. */
 static enum slc_status
 measure_together(struct amped *amped, double *whole, double *exchanged, struct slc_error *err)
 {
@@ -326,7 +326,7 @@ measure_together(struct amped *amped, double *whole, double *exchanged, struct s
     return SLC_OK;
 }
 
-/* What every device has after the exchange; it then gets the factor back. */
+/* Compares the factor on every device after the exchange, then restores it. */
 static enum slc_status compare_factors(struct amped *amped,
                                        const struct slc_matrix *wanted,
                                        double *differs,
@@ -365,7 +365,7 @@ static void set_devices(const struct amped *amped, double divide_seconds, json_t
     device_mttkrp_set_form(row, "amped", amped->mode, build, &amped->share[0].run);
 }
 
-/* Measures a mode and fills in its row. */
+/* Measures a mode and sets its row. */
 static enum slc_status measure_mode(struct amped *amped,
                                     unsigned mode,
                                     const struct slc_matrix *wanted,

@@ -1,10 +1,10 @@
 /*
- * Products from fibers on a device; see device.h.
+ * Products from fibers on a device.
  *
- * What a row tells is the device's time of one product, everything in its memory, and beside it the
- * rate of the bytes that a product has to move: to be compared with what the device reads at most
- * (`read` of the same benchmark). The result of every product is compared with sums that one thread
- * of the CPU adds up in the order of the list.
+ * A row has the device's time of one product with everything in its memory, and the rate of the
+ * bytes that a product has to move, to compare with the device's read rate (`read` of the same
+ * benchmark). The result of every product is compared with sums that one CPU thread adds up in the
+ * order of the list.
  */
 #include "tools/bench/device/device.h"
 
@@ -19,14 +19,14 @@
 #include <string.h>
 
 enum {
-    MATRIX_SEED = 11, /* of the random matrices; any number */
-    /* Fibers that are held for each nonzero, empty ones too, at most: of more a product reads
-     * little else, and they would take most of the memory and of the time. */
+    MATRIX_SEED = 11, /* of the random matrices; arbitrary */
+    /* Largest number of fibers per nonzero, with empty ones, that is measured: with more, a product
+     * reads little else, and they would use most of the memory and the time. */
     EMPTY_MOST = 16
 };
 
-/* Takes nonzeros in the order of the mode's permutation, into buffers that take the list's place.
- */
+/* Copies the nonzeros in the order of the mode's permutation into new buffers, which replace the
+   list's. */
 static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_error *err)
 {
     const uint64_t nnz = coo->shape.nnz, order = coo->shape.order;
@@ -55,7 +55,7 @@ static enum slc_status reorder(struct slc_coo *coo, unsigned mode, struct slc_er
     return SLC_OK;
 }
 
-/* By one coordinate after the other, the least significant one first: each sort is stable. */
+/* Sorts by one coordinate after the other, the least significant first: each sort is stable. */
 static enum slc_status
 sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error *err)
 {
@@ -71,7 +71,7 @@ sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error
     return SLC_OK;
 }
 
-/* A mode's list, sorted, and what is multiplied with it. */
+/* The sorted list of a mode, and its factors. */
 struct sorted {
     const struct device_fibers *of;
     const struct slc_coo *coo;
@@ -101,8 +101,8 @@ static double value_at(const struct slc_coo *coo, uint64_t i)
                                 : ((const double *)coo->values.data)[i];
 }
 
-/* The number of nonzero i's fiber among all there could be, as tools/bench/rivals/gpu/fibers.h
- * counts them. */
+/* The number of nonzero i's fiber among all fibers, empty ones included, as counted by
+ * tools/bench/rivals/gpu/fibers.h. */
 static uint64_t dense_number(const struct sorted *sorted, uint64_t i)
 {
     const struct slc_tensor_shape *shape = &sorted->coo->shape;
@@ -121,7 +121,7 @@ static double square(double x)
     return x * x;
 }
 
-/* Norms, squared: of what rows differ by, and of those of the CPU. */
+/* Squared norms: of the difference of the rows, and of the CPU's rows. */
 struct distance {
     double apart, norm;
 };
@@ -137,8 +137,9 @@ compare_row(struct distance *distance, const struct sorted *sorted, uint64_t row
 }
 
 /*
- * The result beside the CPU's, relative in norm. What stands in rows of empty fibers, which have to
- * be 0, is told from the squares of all rows and of those that have nonzeros.
+ * The distance of the result from the CPU's, relative in norm. The rows of empty fibers, which must
+ * be 0, are checked by the difference of two sums of squares: over all rows, and over the rows with
+ * nonzeros.
  */
 static double difference(const struct sorted *sorted, double *sums)
 {
@@ -200,7 +201,7 @@ static json_t *add_row(const struct sorted *sorted, const char *name)
     return row;
 }
 
-/* One product; a row that says why where there cannot be one. */
+/* Measures one product and adds its row, or a row with the reason why it is not available. */
 static enum slc_status measure_product(struct sorted *sorted,
                                        enum slc_gpu_fiber_product product,
                                        const char *name,
@@ -237,7 +238,7 @@ static enum slc_status measure_product(struct sorted *sorted,
     return status;
 }
 
-/* Products with one matrix, whose result then has a row for each fiber. */
+/* Measures products with one matrix; the result then has a row per fiber. */
 static enum slc_status measure_products(struct sorted *sorted,
                                         enum slc_value_type type,
                                         uint32_t cols,
@@ -280,7 +281,7 @@ static enum slc_status make_list(struct sorted *sorted, bool keep_empty, struct 
     return slc_gpu_fiber_list_create(&source, &sorted->list, err);
 }
 
-/* The list with empty fibers. SLC_ERR_UNSUPPORTED where they are too many. */
+/* Creates the list with empty fibers. SLC_ERR_UNSUPPORTED if there are too many. */
 static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *err)
 {
     const struct slc_tensor_shape *shape = &sorted->coo->shape;
@@ -291,13 +292,13 @@ static enum slc_status make_empty_list(struct sorted *sorted, struct slc_error *
     }
     if (fibers > EMPTY_MOST * (double)shape->nnz) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%.3g fibers, empty ones too, are more than %d for each nonzero", fibers,
+                        "%.3g fibers, including empty ones, are more than %d per nonzero", fibers,
                         EMPTY_MOST);
     }
     return make_list(sorted, true, err);
 }
 
-/* Our product with a vector where empty fibers are there, too. */
+/* Measures sluice's product with a vector over all fibers, including empty ones. */
 static enum slc_status measure_empty(struct sorted *sorted, struct slc_error *err)
 {
     struct slc_error refused = SLC_ERROR_INIT;

@@ -1,6 +1,6 @@
 /*
- * Several devices; see device.h. Each has its own copy of the factors and its own slots, and
- * a part of the memory of the device that it is.
+ * sluice's MTTKRP on several devices. Each has its own copy of the factors and its own slots.
+ * Logical devices on one GPU divide its memory.
  */
 #include "tools/bench/device/device.h"
 
@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* One group at one way of dividing. */
+/* One group of devices with one division of the work. */
 struct group {
     const struct device_mttkrp *of;
     unsigned count;
@@ -68,7 +68,7 @@ static double compute_seconds(const struct group *group, unsigned device)
     return stats.compute_seconds;
 }
 
-/* What each device computed in one MTTKRP, and the longest of these. */
+/* Computes one MTTKRP; samples the time of each device and the longest of them. */
 static enum slc_status run_once(struct group *group,
                                 unsigned mode,
                                 double seconds[SLC_MAX_DEVICES],

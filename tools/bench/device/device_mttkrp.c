@@ -1,8 +1,8 @@
 /*
- * MTTKRP on a device; see device.h.
+ * MTTKRP on a device.
  *
  * A row has the device's time, by its own events, and the time of the whole call, in which blocks
- * are read, checked and copied. Every output is compared with sluice's of the same mode.
+ * are read, checked and copied. Every output is compared with sluice's output of the same mode.
  */
 #include "tools/bench/device/device.h"
 
@@ -106,10 +106,10 @@ void device_mttkrp_set_form(json_t *row,
                             double seconds,
                             const struct slc_gpu_lists_run *run)
 {
-    /* By the beginning of a kernel's name; the first that fits. */
+    /* The first entry whose name is a prefix of the kernel's. */
     static const struct {
         const char *kernels, *form;
-        bool each_mode; /* the form is of one mode */
+        bool each_mode; /* the form is specific to a mode */
     } forms[] = {{"blco-queues", "blco-queues", false},
                  {"blco", "blco", false},
                  {"amped", "partitions", true},
@@ -142,12 +142,12 @@ device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error
 
 /* ---- measuring */
 
-/* Both sides at one rank. */
+/* State of the kernels of sluice and of the baselines at one rank. */
 struct sides {
     const struct device_mttkrp *of;
     struct slc_session session;
     struct bench_factors factors;
-    struct slc_coo coo; /* empty if no baseline is asked for */
+    struct slc_coo coo; /* empty without a baseline */
     struct slc_gpu_lists *lists;
     struct slc_matrix wanted[SLC_MAX_ORDER]; /* sluice's outputs */
     json_t *rows;
@@ -211,7 +211,7 @@ static json_t *add_row(const struct sides *sides, unsigned mode, const char *ker
                                  sides->rows);
 }
 
-/* sluice's own, whose output is the device's then. */
+/* Measures sluice's kernel and leaves its output on the device. */
 static enum slc_status
 measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error *err)
 {
@@ -236,7 +236,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
         }
     }
     device_mttkrp_set_times(row, sides->session.store.manifest.nnz, &samples, &whole);
-    /* Of the last call: the first ones fill the caches of the host and the device. */
+    /* From the last call, because the first ones fill the caches of the host and the device. */
     slc_json_set_count(row, "read_bytes", read_after.bytes_read - read_before.bytes_read);
     slc_json_set(row, "direct", json_boolean(read_after.direct));
     slc_json_set_count(row, "copied_bytes", after.block_bytes - before.block_bytes);
@@ -252,7 +252,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
     return SLC_OK;
 }
 
-/* By the default variant, into sides->wanted. */
+/* Measures the default variant and reads its output into sides->wanted. */
 static enum slc_status measure_own(struct sides *sides, unsigned mode, struct slc_error *err)
 {
     struct slc_device *device = sides->session.gpu;
@@ -267,7 +267,7 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     return device->ops->memory.output_read(device, &sides->wanted[mode], err);
 }
 
-/* What a call of a baseline copied. */
+/* Records the bytes and time of the copies in a call of a baseline. */
 static void set_copies(const struct sides *sides, json_t *row, const struct slc_gpu_lists_run *run)
 {
     if (run->streamed) {
@@ -280,7 +280,7 @@ static void set_copies(const struct sides *sides, json_t *row, const struct slc_
     }
 }
 
-/* All modes by another variant, which the device computes by when this returns. */
+/* Measures all modes with another variant, which stays selected on the device. */
 static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
 {
     const struct device_mttkrp *of = sides->of;
@@ -306,13 +306,14 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
         bench_set_real(row, "differs", device_mttkrp_difference(&sides->wanted[n], &got));
         if (strncmp(slc_gpu_variant_name(variant), "transcoded", strlen("transcoded")) == 0 &&
             json_integer_value(json_object_get(row, "copied_bytes")) > 0) {
-            slc_json_set_text(row, "note", "blocks that are not resident: by the default variant");
+            slc_json_set_text(row, "note",
+                              "the default variant computes the blocks that are not resident");
         }
     }
     return SLC_OK;
 }
 
-/* The variants that were asked for, and then the default again. */
+/* Measures the requested variants, then selects the default again. */
 static enum slc_status measure_variants(struct sides *sides, struct slc_error *err)
 {
     const char *wanted = sides->of->variant;
@@ -357,7 +358,8 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     return status;
 }
 
-/* AMPED on several devices, which may be the one that all else was measured on: that is given back.
+/* Measures AMPED on several devices. The session's device, which may be one of them, is closed
+ * first.
  */
 static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
 {
@@ -377,14 +379,14 @@ static enum slc_status check_names(const struct device_mttkrp *of, struct slc_er
     }
     if (!known) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--variant %s: there is no such variant; see sluice bench device --help",
+                        "--variant %s: unknown variant; see sluice bench device --help",
                         of->variant);
     }
     if (strcmp(of->kernel, "sluice") == 0 || any_baseline(of)) {
         return SLC_OK;
     }
     return slc_fail(err, SLC_ERR_USAGE,
-                    "--kernel %s: there is no such kernel; see sluice bench "
+                    "--kernel %s: unknown kernel; see sluice bench "
                     "device --help",
                     of->kernel);
 }

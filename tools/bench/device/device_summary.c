@@ -1,4 +1,4 @@
-/* The summary of `bench device`; see device_summary.h. */
+/* Computes the summary of `bench device` from the rows of its record. */
 #include "tools/bench/device/device_summary.h"
 
 #include "base/memory/limits.h"
@@ -14,10 +14,10 @@ enum { SUM_BYTES = 8 };
 struct group {
     const json_t *row[SLC_MAX_ORDER];
     unsigned count;
-    unsigned order; /* of the tensor; 0: the rows do not name its dimensions */
+    unsigned order; /* of the tensor; 0: the rows have no dimensions */
 };
 
-/* What rows of one group have in common. */
+/* The keys in which the rows of a group agree. */
 static const char *const group_keys[] = {"tensor",  "precision", "rank",   "kernel",
                                          "variant", "split",     "devices"};
 enum { GROUP_KEYS = sizeof group_keys / sizeof group_keys[0] };
@@ -69,7 +69,7 @@ double device_model_flop(unsigned order, uint32_t rank)
     return (double)order * rank;
 }
 
-/* NAN: the member is missing or null. */
+/* NAN if the member is missing or null. */
 static double number_of(const json_t *object, const char *name)
 {
     const json_t *member = json_object_get(object, name);
@@ -84,7 +84,7 @@ static bool is_text(const json_t *object, const char *name, const char *text)
     return there != NULL && strcmp(there, text) == 0;
 }
 
-/* The row size that was measured and is nearest to `row_bytes` as a ratio. */
+/* The measured row size with the smallest ratio to `row_bytes`. */
 static double nearest_row_bytes(const json_t *ceilings, double row_bytes)
 {
     double nearest = NAN;
@@ -131,7 +131,7 @@ double device_rows_ceiling(const json_t *ceilings, double row_bytes, double work
     return below_rate + (above_rate - below_rate) * log(working_bytes / below) / log(above / below);
 }
 
-/* Whether rows agree in the keys of groups but for the one named `but`; NULL: in all. */
+/* Whether two rows agree in all keys of groups except the one named `but`; NULL: in all. */
 static bool agree(const json_t *a, const json_t *b, const char *but)
 {
     for (unsigned k = 0; k < GROUP_KEYS; k++) {
@@ -146,13 +146,13 @@ static bool agree(const json_t *a, const json_t *b, const char *but)
     return true;
 }
 
-/* A row of an MTTKRP that has a time: products from fibers name no dimensions. */
+/* Whether a row is an MTTKRP with a time: products from fibers have no dimensions. */
 static bool counts(const json_t *row)
 {
     return json_is_array(json_object_get(row, "dims")) && number_of(row, "median_ms") > 0;
 }
 
-/* The rows of the same group as `like`; of a mode that comes twice the first. */
+/* The rows of the same group as `like`; the first row of a mode counts. */
 static struct group find_group(const json_t *rows, const json_t *like)
 {
     struct group group = {.order = (unsigned)json_array_size(json_object_get(like, "dims"))};
@@ -174,7 +174,7 @@ static struct group find_group(const json_t *rows, const json_t *like)
     return group;
 }
 
-/* Whether no row before it belongs to the same group. */
+/* Whether `row` is the first of its group. */
 static bool begins_group(const json_t *rows, const json_t *row)
 {
     size_t i;
@@ -192,8 +192,8 @@ static bool begins_group(const json_t *rows, const json_t *row)
     return true;
 }
 
-/* The numbers that the rows of a group have of a member, without those that lack it but for the
-   sum, which is NAN then. */
+/* Sum, smallest and largest value of a member over the rows of a group. The sum is NAN if a row
+   lacks the member; the other two ignore such rows. */
 struct range {
     double sum, least, most;
 };
@@ -223,7 +223,7 @@ static double all_modes_ms(const struct group *group)
     return group->count == group->order ? sum_of(group, "median_ms") : NAN;
 }
 
-/* A kernel on one device, on the same tensor at the same rank and precision. */
+/* The group of a kernel on one device, on the same tensor at the same rank and precision. */
 static struct group find_alone(const json_t *rows, const json_t *like, const char *kernel)
 {
     const json_t *found = NULL;
@@ -268,8 +268,8 @@ static double value_bytes(const json_t *row)
 }
 
 /*
- * What rows at random places attain: of each mode from a working set as large as its factor, one
- * access to each for every nonzero.
+ * Ceiling by rows at random places: for each mode a working set as large as its factor, with one
+ * access to each factor per nonzero.
  */
 static double rows_ceiling(const struct group *group, const json_t *ceilings)
 {
@@ -305,7 +305,7 @@ static void set_rates(json_t *object, const struct group *group, const json_t *c
     bench_set_real(object, "ceiling_share", model / ceiling);
 }
 
-/* The part of the shorter of copies and kernels during which the other ran as well. */
+/* The part of the shorter of copies and kernels that overlapped with the other. */
 static double overlap_share(const struct group *group)
 {
     const double copy = sum_of(group, "copy_ms"), kernel = sum_of(group, "kernel_ms");
@@ -317,7 +317,7 @@ static double overlap_share(const struct group *group)
     return isnan(overlap) || shorter <= 0 ? NAN : fmax(overlap, 0) / shorter;
 }
 
-/* With copies, and of kernels alone; nothing if no block was copied. */
+/* Sets the rates with copies, and relative to the kernels alone; nothing if no block was copied. */
 static void set_streaming(json_t *object, const struct group *group)
 {
     const double whole = sum_of(group, "whole_ms");
@@ -331,7 +331,7 @@ static void set_streaming(json_t *object, const struct group *group)
     bench_set_real(object, "overlap_share", overlap_share(group));
 }
 
-/* A form that several modes share was built once. */
+/* Time to build the forms; a form shared by several modes was built once. */
 static double build_ms(const struct group *group)
 {
     double sum = NAN;
@@ -360,7 +360,7 @@ static void set_form(json_t *object, const struct group *group)
     bench_set_real(object, "form_bytes_per_nnz", range_of(group, "form_bytes_per_nnz").most);
 }
 
-/* AMPED's overhead among devices: how far their times over all modes differ, of the sum of them. */
+/* AMPED's imbalance: the spread of the devices' times over all modes, relative to their sum. */
 static double device_spread(const struct group *group)
 {
     const size_t devices = json_array_size(json_object_get(group->row[0], "device_ms"));
@@ -380,8 +380,8 @@ static double device_spread(const struct group *group)
     return (most - least) / total;
 }
 
-/* Of several devices; `alone` is the same kernel on one. The exchange of rows counts, if it was
- * measured. */
+/* Sets scaling and spread of several devices; `alone` is the same kernel on one device. The
+ * exchange of rows counts, if it was measured. */
 static void set_devices(json_t *object, const struct group *group, const struct group *alone)
 {
     const double exchange = sum_of(group, "exchange_ms");
@@ -391,7 +391,7 @@ static void set_devices(json_t *object, const struct group *group, const struct 
     bench_set_real(object, "device_spread", device_spread(group));
 }
 
-/* An object with the members of `like` that tell groups, but for the one named `but`. */
+/* Adds an object with the members of `like` that identify groups, except the one named `but`. */
 static json_t *add_group(json_t *list, const json_t *like, const char *but)
 {
     json_t *object = bench_add_row(list);
@@ -433,8 +433,8 @@ static void summarize_group(json_t *summary,
     }
 }
 
-/* Geometric means, without missing numbers, over the rows of the summary like `like` on all
-   tensors, and the lowest ratio among them. */
+/* Adds the geometric means, without missing numbers, over the summary rows that agree with `like`
+   on all tensors, and the lowest ratio among them. */
 static void add_means(json_t *means, const json_t *summary, const json_t *like)
 {
     json_t *object = add_group(means, like, "tensor");

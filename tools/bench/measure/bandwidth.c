@@ -1,13 +1,13 @@
 /*
- * The loops of every instruction set this build knows; see bandwidth.h. Compiled on its own, with
- * contraction of products and sums, which the rest of the command does without.
+ * The loops of every instruction set of this build. Compiled separately, with contraction of
+ * products and sums, which the rest of the command is compiled without.
  */
 #include "tools/bench/measure/bandwidth.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Rows of less than a cache line, word by word: wider loads would read beyond them. */
+/* Gathers rows of less than a cache line word by word: wider loads would read beyond them. */
 static uint64_t gather_words(
     const void *rows, uint64_t row_bytes, const uint32_t *index, uint64_t count, bool prefetch)
 {
@@ -26,7 +26,7 @@ static uint64_t gather_words(
     return mixed;
 }
 
-/* All sums in registers: a loop over them would keep them in memory. */
+/* Unrolls fully so that all sums stay in registers. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define UNROLL _Pragma("GCC unroll 16")
 #else

@@ -1,11 +1,11 @@
 /*
- * The loops of one instruction set: SET_NAME, VECTOR_BYTES, SUMS, TARGET and PEAK_TARGET (function
- * attributes of loops that move and that compute) are defined by the file that includes this, once
- * per set. Vectors are gcc's and clang's own, so the same text serves every architecture.
+ * The loops of one instruction set. The including file defines SET_NAME, VECTOR_BYTES, SUMS, TARGET
+ * and PEAK_TARGET (function attributes of the loops that transfer and that compute), once per set.
+ * Vectors are those of gcc and clang, so the same text serves every architecture.
  *
- * SUMS is the number of independent vectors of a peak: a fused multiply and add takes four cycles
- * and up to four start in each, and with the two constants all of them have to fit the registers.
- * They begin with different numbers, so that no compiler finds them to be one.
+ * SUMS is the number of independent vectors of a peak: a fused multiply-add takes four cycles and
+ * up to four start in each, and all vectors and the two constants must fit the registers. They
+ * start with different numbers, so that no compiler merges them.
  */
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -16,7 +16,7 @@
 typedef uint64_t NAMED(word_vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
 typedef double NAMED(real_vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
 
-/* Eight vectors at a time: enough independent loads that none waits for another. */
+/* Eight vectors at a time: enough independent loads to hide their latency. */
 TARGET static uint64_t NAMED(read_bytes)(const void *from, uint64_t bytes)
 {
     const NAMED(word_vector) *at = from;
@@ -37,7 +37,7 @@ TARGET static uint64_t NAMED(read_bytes)(const void *from, uint64_t bytes)
     return mixed;
 }
 
-/* The barrier keeps compilers from calling memcpy, which has other ideas about large copies. */
+/* The barrier keeps compilers from calling memcpy, which treats large copies differently. */
 TARGET static void NAMED(copy_bytes)(void *to, const void *from, uint64_t bytes)
 {
     const NAMED(word_vector) *in = from;
@@ -90,7 +90,7 @@ TARGET static inline __attribute__((always_inline)) uint64_t NAMED(gather_vector
     return mixed;
 }
 
-/* The common widths with a constant, so that the loop over a row disappears. */
+/* Specializes the common widths with a constant, which removes the loop over a row. */
 TARGET static uint64_t NAMED(gather_rows)(
     const void *rows, uint64_t row_bytes, const uint32_t *index, uint64_t count, bool prefetch)
 {

@@ -1,11 +1,11 @@
-/* Random factors; see factors.h. */
+/* Creates the random factors of a benchmark. */
 #include "tools/bench/measure/factors.h"
 
 #include "base/memory/checked.h"
 #include "base/random.h"
 #include "base/thread/team.h"
 
-/* Rows that one step of filling a factor takes. */
+/* Rows filled by one step. */
 enum { FILL_ROWS = 4096 };
 
 struct fill {

@@ -7,12 +7,13 @@
 
 struct bench_factors {
     struct slc_matrix factors[SLC_MAX_ORDER];
-    struct slc_matrix output; /* of the longest mode; the others use its beginning */
+    struct slc_matrix output; /* of the largest mode; smaller modes use its beginning */
 };
 
 /*
- * Makes them for the modes of `manifest`, filled by `threads` threads. Owns: bench_factors_destroy,
- * also after an error. Needs: all-zero. Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Creates factors for the modes of `manifest`, filled by `threads` threads. Owns:
+ * bench_factors_destroy, also after an error. Needs: all-zero. Errors: SLC_ERR_MEMORY,
+ * SLC_ERR_SYSTEM.
  */
 enum slc_status bench_factors_create(struct bench_factors *factors,
                                      const struct slc_manifest *manifest,
@@ -22,8 +23,8 @@ enum slc_status bench_factors_create(struct bench_factors *factors,
                                      struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The job of one mode; conflict strategy and workers are the caller's to set. `output` becomes the
- * view that job->output points to.
+ * The job of one mode; the caller sets conflict strategy and workers. `output` becomes the view
+ * that job->output points to.
  */
 struct slc_mttkrp_job bench_factors_job(const struct bench_factors *factors,
                                         const struct slc_manifest *manifest,

@@ -1,7 +1,7 @@
 /*
- * Raw reads; see raw_read.h. One thread per read in flight, each with a buffer of its own, takes
- * the next block of the file until none is left: nothing of the library that is measured is in it
- * but its memory, in huge pages like the slots of a ring.
+ * Raw reads. One thread per read in flight, each with its own buffer, reads the next block of the
+ * file until none is left. Of the measured library only its memory is used, in huge pages like the
+ * slots of a ring.
  */
 #include "tools/bench/measure/raw_read.h"
 
@@ -25,7 +25,7 @@ struct bench_raw {
     struct slc_buffer memory;  /* a block per read in flight */
     atomic_uint_fast64_t next; /* offset of the next block */
     atomic_int failed;         /* errno of a read, or 0 */
-    bool look;                 /* at what the sweep reads */
+    bool load_lines;           /* load every cache line read */
 };
 
 static enum slc_status open_file(struct bench_raw *raw, struct slc_error *err)
@@ -71,14 +71,15 @@ enum slc_status bench_raw_open(const char *path,
 }
 
 /* Loads a byte of every cache line. */
-static void look_at(const char *memory, uint64_t bytes)
+static void load_cache_lines(const char *memory, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes; at += 64) {
         (void)*(const volatile char *)(memory + at);
     }
 }
 
-/* Reads one block; the last one of the file may be shorter. False when the sweep is over. */
+/* Reads one block; the last one of the file may be shorter. Returns false at the end of the sweep.
+ */
 static bool read_block(struct bench_raw *raw, char *memory)
 {
     const uint64_t at = atomic_fetch_add(&raw->next, raw->block_bytes);
@@ -100,8 +101,8 @@ static bool read_block(struct bench_raw *raw, char *memory)
         }
         done += (uint64_t)got;
     }
-    if (raw->look) {
-        look_at(memory, done);
+    if (raw->load_lines) {
+        load_cache_lines(memory, done);
     }
     return true;
 }
@@ -116,14 +117,15 @@ static void read_blocks(void *context, unsigned worker, unsigned workers)
     }
 }
 
-enum slc_status bench_raw_sweep(struct bench_raw *raw, bool look, struct slc_error *err)
+enum slc_status bench_raw_sweep(struct bench_raw *raw, bool load_lines, struct slc_error *err)
 {
-    raw->look = look;
+    raw->load_lines = load_lines;
     atomic_store(&raw->next, 0);
     atomic_store(&raw->failed, 0);
     enum slc_status status = slc_team_run(raw->depth, read_blocks, raw, err);
     if (!raw->direct) {
-        /* Or the next sweep would measure the page cache. Advice: a refusal shows in the rate. */
+        /* Otherwise the next sweep measures the page cache. It is advice: if ignored, the rate
+           shows it. */
         (void)posix_fadvise(raw->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
     SLC_TRY(status);

@@ -1,4 +1,4 @@
-/* Passes, and stores in memory; see resident.h. */
+/* Passes that only read or decode, and stores held in memory. */
 #include "tools/bench/measure/resident.h"
 
 #include "base/memory/checked.h"
@@ -90,18 +90,18 @@ enum slc_status bench_list_pass(const struct slc_session *session,
 
 /* ---- stores in memory */
 
-/* What is planned together. */
+/* Requests that are planned together. */
 struct wanted {
     const struct slc_layouts *layouts;
     const struct slc_plan_request *request;
-    const struct slc_plan_request *beside; /* NULL: nothing */
+    const struct slc_plan_request *extra; /* or NULL */
 };
 
-/* Plans with this budget. Errors: SLC_ERR_BUDGET, also where not every block can be kept. */
+/* Plans with this budget. Errors: SLC_ERR_BUDGET, also if not every block can be kept. */
 static enum slc_status try_budget(const struct wanted *wanted,
                                   uint64_t budget_bytes,
                                   struct slc_plan *plan,
-                                  struct slc_plan *beside,
+                                  struct slc_plan *extra,
                                   struct slc_error *err)
 {
     struct slc_plan_request request = *wanted->request;
@@ -111,24 +111,24 @@ static enum slc_status try_budget(const struct wanted *wanted,
     if (plan->iteration_read_bytes > 0) {
         return slc_fail(err, SLC_ERR_BUDGET, "the store does not fit the budget");
     }
-    if (wanted->beside != NULL) {
-        request = *wanted->beside;
+    if (wanted->extra != NULL) {
+        request = *wanted->extra;
         request.memory_bytes = budget_bytes;
         request.resident_bytes = plan->total_bytes;
-        SLC_TRY(slc_plan_make(wanted->layouts, &request, beside, err));
+        SLC_TRY(slc_plan_make(wanted->layouts, &request, extra, err));
     }
     return SLC_OK;
 }
 
-/* The least budget that serves, in whole MiB as messages name it; UINT64_MAX: there is none. */
+/* The smallest sufficient budget, in whole MiB as in messages; UINT64_MAX: none. */
 static uint64_t least_budget(const struct wanted *wanted, uint64_t refused_bytes)
 {
     const uint64_t mib = UINT64_C(1) << 20;
-    struct slc_plan plan, beside;
+    struct slc_plan plan, extra;
     uint64_t low = refused_bytes / mib;
     uint64_t high = low + 1;
 
-    while (try_budget(wanted, high * mib, &plan, &beside, NULL) != SLC_OK) {
+    while (try_budget(wanted, high * mib, &plan, &extra, NULL) != SLC_OK) {
         if (high > UINT64_MAX / mib / 2) {
             return UINT64_MAX;
         }
@@ -138,7 +138,7 @@ static uint64_t least_budget(const struct wanted *wanted, uint64_t refused_bytes
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
 
-        if (try_budget(wanted, middle * mib, &plan, &beside, NULL) == SLC_OK) {
+        if (try_budget(wanted, middle * mib, &plan, &extra, NULL) == SLC_OK) {
             high = middle;
         } else {
             low = middle;
@@ -149,15 +149,15 @@ static uint64_t least_budget(const struct wanted *wanted, uint64_t refused_bytes
 
 enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
                                     const struct slc_plan_request *request,
-                                    const struct slc_plan_request *beside,
+                                    const struct slc_plan_request *extra,
                                     struct slc_plan *plan,
-                                    struct slc_plan *beside_plan,
+                                    struct slc_plan *extra_plan,
                                     struct slc_error *err)
 {
-    const struct wanted wanted = {layouts, request, beside};
+    const struct wanted wanted = {layouts, request, extra};
     struct slc_error fault = SLC_ERROR_INIT;
     const enum slc_status status =
-        try_budget(&wanted, request->memory_bytes, plan, beside_plan, &fault);
+        try_budget(&wanted, request->memory_bytes, plan, extra_plan, &fault);
 
     if (status == SLC_OK) {
         return SLC_OK;
@@ -168,10 +168,10 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
         return slc_fail_budget(
             err, request->memory_bytes, need,
             "rank %" PRIu32 " with %u threads and all %" PRIu64
-            " MiB of blocks in memory%s, as this benchmark has them,",
+            " MiB of blocks in memory%s, which this benchmark holds,",
             request->rank, plan->threads,
             slc_div_up_u64(slc_reader_info(layouts->reader[0])->file_bytes, UINT64_C(1) << 20),
-            request->copies == SLC_COPIES_ALWAYS ? ", with copies per mode" : "");
+            request->copies == SLC_COPIES_ALWAYS ? ", with replicas" : "");
     }
     slc_error_pass(err, &fault);
     return status;

@@ -1,4 +1,4 @@
-/* Records, tables and the frame of a benchmark; see run.h. */
+/* Runs a benchmark: its record, its tables and its temporary folder. */
 #include "tools/bench/measure/run.h"
 
 #include "base/device.h"
@@ -70,8 +70,8 @@ static const char *short_name(const struct command *command)
 }
 
 /*
- * Starts a record: "schema" ("sluice-bench-1"), "bench" (the name of the subcommand), "options",
- * "versions", "machine". Owns: json_decref. Errors: SLC_ERR_MEMORY.
+ * Creates a record with "schema" ("sluice-bench-1"), "bench" (the name of the subcommand),
+ * "options", "versions" and "machine". Owns: json_decref. Errors: SLC_ERR_MEMORY.
  */
 static enum slc_status start_record(const struct command *command,
                                     const void *values,
@@ -101,16 +101,16 @@ static enum slc_status print_record(const json_t *record, struct slc_error *err)
 
 /* ---- temporary folders */
 
-/* Not what the caller frees: a signal may come while it does. */
+/* A copy of the path, because a signal may arrive while the caller frees its own. */
 static char watched[4096];
 
 static void remove_folder(const char *path)
 {
     struct slc_error err = SLC_ERROR_INIT;
 
-    /* The figures hold all the same. */
+    /* The figures are valid even if the folder remains. */
     if (slc_folder_remove(slc_files_system(), path, &err) != SLC_OK) {
-        console_note("%s is left: %s", path, err.message);
+        console_note("%s was not removed: %s", path, err.message);
     }
 }
 
@@ -194,10 +194,10 @@ static void format_cell(const json_t *row, const struct bench_column *column, ch
     }
 }
 
-/* What the printing of a table keeps about a column: width 0 leaves it out. */
+/* Shape of a printed column; width 0 omits the column. */
 struct column_shape {
     size_t width;
-    bool left; /* some cell is a text */
+    bool left; /* aligned left, because some cell is a text */
 };
 
 static struct column_shape shape_of(const json_t *rows, const struct bench_column *column)

@@ -1,6 +1,6 @@
 /*
- * Repeated timing: warm-up runs that do not count, then samples of which smallest, median and
- * largest are told. The median is the figure; the other two say how quiet the machine was.
+ * Repeated timing: warm-up runs that are not recorded, then samples with their smallest, median and
+ * largest value. The median is the figure; the other two show the noise of the machine.
  */
 #ifndef SLC_TOOLS_BENCH_TIMING_H
 #define SLC_TOOLS_BENCH_TIMING_H
@@ -13,15 +13,15 @@
 enum { BENCH_REPEATS_MAX = 1000 };
 
 /*
- * A sample of a ceiling takes as long at least: the start of a team and the clock are less than a
- * hundredth of it, and the shorter it is, the more seldom is a busy moment in all of them.
+ * Minimum time of a sample of a ceiling: starting a team and reading the clock are less than a
+ * hundredth of it. The shorter it is, the less likely a disturbance affects every sample.
  */
 #define BENCH_SAMPLE_NS UINT64_C(4000000)
 
-/* By what the work of a sample that took `elapsed_ns`, which was too short, is to be multiplied. */
+/* Factor for the work of a sample that was too short, having taken `elapsed_ns`. */
 uint64_t bench_sample_growth(uint64_t elapsed_ns);
 
-/* Wall times of one thing. */
+/* Wall times of repeated runs. */
 struct bench_samples {
     unsigned count;
     double seconds[BENCH_REPEATS_MAX];
@@ -32,7 +32,7 @@ struct bench_times {
     double min, median, max; /* seconds; 0 without samples */
 };
 
-/* Samples beyond BENCH_REPEATS_MAX are dropped: option tables do not let them be asked for. */
+/* Drops samples beyond BENCH_REPEATS_MAX, which option tables do not allow. */
 void bench_samples_add(struct bench_samples *samples, double seconds);
 
 /* The median of an even number of samples is the mean of the middle two. */

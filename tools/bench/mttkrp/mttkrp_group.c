@@ -1,4 +1,4 @@
-/* MTTKRPs over a store in memory; see mttkrp_group.h. */
+/* Measures a group of MTTKRP variants over a store in memory. */
 #include "tools/bench/mttkrp/mttkrp_group.h"
 
 #include "base/error/clock.h"
@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Decoders and kernels of one instruction set; portable decoding where it has none of its own. */
+/* Selects decoders and kernels of one instruction set; decoding is portable if the set has none. */
 static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
 {
     if (!slc_cpu_force_instruction_set(name)) {
@@ -23,7 +23,7 @@ static enum slc_status force_instruction_set(const char *name, struct slc_error 
     return SLC_OK;
 }
 
-/* Where a variant of sluice's own kernels reads from. */
+/* The stream and the layout that a variant of sluice's own kernels reads. */
 struct source {
     struct slc_stream *stream;
     const struct slc_plan *plan;
@@ -38,7 +38,7 @@ static struct source source_of(const struct mttkrp_held *run,
     return (struct source){run->session->stream, &run->session->plan};
 }
 
-/* Whether the plan, and what is held beside it, left room for the scratch of this job. */
+/* Whether the scratch of this job fits the budget that the plan and other held data leave. */
 static bool scratch_fits(const struct mttkrp_held *run,
                          const struct slc_plan *plan,
                          const struct slc_mttkrp_job *job,
@@ -50,7 +50,7 @@ static bool scratch_fits(const struct mttkrp_held *run,
     return *needed_bytes <= plan->scratch_bytes + left;
 }
 
-/* The strategy of a job: the variant's, or as in a decomposition the plan's, tried once. */
+/* Sets the strategy of a job: the variant's, or as in a decomposition the plan's, tried once. */
 static void set_strategy(const struct slc_plan *plan,
                          const struct bench_mttkrp_variant *variant,
                          struct slc_mttkrp_job *job,
@@ -67,7 +67,7 @@ static void set_strategy(const struct slc_plan *plan,
     job->rival = cell->choice.rival;
 }
 
-/* Adds a sample: its time, and what decoding took in it. */
+/* Adds a sample: its time, and the part spent on decoding. */
 static void add_sample(double seconds, double decode_seconds, struct bench_mttkrp_cell *cell)
 {
     bench_samples_add(&cell->samples, seconds);
@@ -84,7 +84,7 @@ static double decoded_seconds(const struct slc_stream *stream)
     return stats.decode_seconds;
 }
 
-/* One MTTKRP by a baseline, which decodes nothing. */
+/* Runs one MTTKRP with a baseline, which does not decode. */
 static enum slc_status measure_listed(const struct mttkrp_held *run,
                                       const struct bench_mttkrp_variant *variant,
                                       struct slc_mttkrp_job *job,
@@ -108,7 +108,7 @@ add_fiber_tile(void *context, unsigned worker, struct slc_tile_view *tile, struc
     return slc_fiber_mttkrp_tile(context, tile, err);
 }
 
-/* One MTTKRP by a baseline over whole fibers. */
+/* Runs one MTTKRP with a baseline over whole fibers. */
 static enum slc_status measure_fibers(const struct mttkrp_held *run,
                                       const struct bench_mttkrp_variant *variant,
                                       struct slc_mttkrp_job *job,
@@ -133,7 +133,7 @@ static enum slc_status measure_fibers(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* One MTTKRP of sluice's own, timed into its cell where it `counts`. */
+/* Runs one MTTKRP with sluice's own kernels; records its time if `counts`. */
 static enum slc_status measure_own(const struct mttkrp_held *run,
                                    const struct bench_mttkrp_variant *variant,
                                    struct slc_mttkrp_job *job,
@@ -171,7 +171,7 @@ static enum slc_status measure_own(const struct mttkrp_held *run,
     return SLC_OK;
 }
 
-/* One MTTKRP of one variant, which counts after the rounds that warm up. */
+/* Runs one MTTKRP of one variant; records its time after the warm-up rounds. */
 static enum slc_status measure_once(const struct mttkrp_held *run,
                                     const struct bench_mttkrp_variant *variant,
                                     unsigned mode,
@@ -228,7 +228,7 @@ static bool needs_file_order(const struct bench_mttkrp_group *group)
     return false;
 }
 
-/* What the variants want of copies per mode. */
+/* Whether the variants need replicas. */
 static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
 {
     enum slc_copies wanted = SLC_COPIES_NEVER;
@@ -246,7 +246,7 @@ static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
     return wanted;
 }
 
-/* Makes copies where the plan has them, and resolves the variants that depend on it. */
+/* Builds the replicas that the plan includes, and resolves the variants that depend on them. */
 static enum slc_status make_copies(struct slc_session *session,
                                    struct bench_mttkrp_group *group,
                                    const struct slc_matrix *factors,
@@ -280,7 +280,7 @@ static enum slc_status make_copies(struct slc_session *session,
     return SLC_OK;
 }
 
-/* With a session that is started. */
+/* Measures with a started session. */
 static enum slc_status measure_held(struct mttkrp_held *held,
                                     struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                     struct slc_error *err)
@@ -302,7 +302,7 @@ enum slc_status bench_mttkrp_measure(struct slc_session *session,
                                      struct bench_mttkrp_cell (*cells)[SLC_MAX_ORDER],
                                      struct slc_error *err)
 {
-    /* The plan of a CP-ALS: what a decomposition would hold beside the store. */
+    /* The plan of a CP-ALS: the memory of a decomposition in addition to the store. */
     const struct slc_plan_request request = {
         .operation = SLC_OP_CPD,
         .rank = group->rank,

@@ -1,4 +1,4 @@
-/* What MTTKRPs are computed from and compared with; see mttkrp_held.h. */
+/* Loads the inputs of MTTKRPs and their reference results. */
 #include "tools/bench/mttkrp/mttkrp_held.h"
 
 #include "base/error/clock.h"
@@ -13,12 +13,12 @@
 #include <stdio.h>
 
 /*
- * For plans that are asked what they would hold: the budget is the session's, and is compared with
- * what all of them come to.
+ * Budget of plans that only determine memory needs: the sum of all plans is compared with the
+ * session's budget.
  */
 #define ANY_BYTES (UINT64_MAX / 2)
 
-/* Counts `bytes` more for `what` as held beside the store, where the budget has room for them. */
+/* Counts `bytes` of `what` in addition to the store, if the budget allows. */
 static enum slc_status
 hold(struct mttkrp_held *held, uint64_t bytes, const char *what, struct slc_error *err)
 {
@@ -28,10 +28,10 @@ hold(struct mttkrp_held *held, uint64_t bytes, const char *what, struct slc_erro
     if (!slc_add_u64(*sum, bytes, sum)) {
         *sum = UINT64_MAX;
     }
-    return *sum <= budget
-               ? SLC_OK
-               : slc_fail_budget(err, budget, *sum, "%s (%" PRIu64 " MiB), beside the store", what,
-                                 slc_div_up_u64(bytes, UINT64_C(1) << 20));
+    return *sum <= budget ? SLC_OK
+                          : slc_fail_budget(err, budget, *sum,
+                                            "%s (%" PRIu64 " MiB), in addition to the store", what,
+                                            slc_div_up_u64(bytes, UINT64_C(1) << 20));
 }
 
 /* ---- layouts */
@@ -46,12 +46,12 @@ bool mttkrp_has_fibers(const struct slc_store *store, unsigned mode)
 {
     const struct slc_key_layout *keys = &slc_reader_info(store->reader)->keys;
 
-    /* Where a mode has one index any order keeps its fibers, but then tiles have other runs. */
+    /* If a mode has one index, every order keeps its fibers, but tiles then have other runs. */
     return mttkrp_fiber_layout(store, mode) == SLC_LAYOUT_FIBER ||
            (keys->run.bits > 0 && keys->run.mode == mode && slc_key_layout_fibers(keys, mode));
 }
 
-/* What the side holds that the session has not counted: its own layouts, and more scratch. */
+/* Memory of the side that the session has not counted: its own layouts, and more scratch. */
 static uint64_t side_bytes(const struct slc_plan *plan, const struct slc_plan *session_plan)
 {
     const uint64_t scratch =
@@ -63,7 +63,7 @@ static uint64_t side_bytes(const struct slc_plan *plan, const struct slc_plan *s
            plan->cache_bytes + scratch;
 }
 
-/* Plans a side whose layouts are open, opens its stream and reads all blocks that it will need. */
+/* Plans a side whose layouts are open, opens its stream and reads all blocks that it needs. */
 static enum slc_status start_side(struct mttkrp_held *held,
                                   struct mttkrp_side *side,
                                   const struct slc_plan_request *request,
@@ -104,7 +104,7 @@ static enum slc_status open_sorted(struct mttkrp_held *held, struct slc_error *e
 
 static enum slc_status open_fibers(struct mttkrp_held *held, unsigned mode, struct slc_error *err)
 {
-    /* Nothing but decoding is planned: of rank 1, so that next to nothing is. */
+    /* Only decoding is needed: plan at rank 1 to keep everything else small. */
     const struct slc_plan_request request = {.operation = SLC_OP_MTTKRP,
                                              .rank = 1,
                                              .precision = held->group->precision,
@@ -156,9 +156,9 @@ static enum slc_status load_list(struct mttkrp_held *held, bool permuted, struct
     return permuted ? permute(held, err) : SLC_OK;
 }
 
-/* ---- what results are compared with */
+/* ---- reference results */
 
-/* Doubles that the products and magnitudes of the group's modes take; false beyond 64 bits. */
+/* Number of doubles in the products and magnitudes of the group's modes; false beyond 64 bits. */
 static bool count_elements(const struct slc_manifest *manifest,
                            const struct bench_mttkrp_group *group,
                            uint64_t *elements)
@@ -185,10 +185,10 @@ hold_reference(struct mttkrp_held *held, uint64_t *elements, struct slc_error *e
         !slc_add_u64(list, *elements * sizeof(double), &bytes)) {
         bytes = UINT64_MAX;
     }
-    return hold(held, bytes, "what --check compares with", err);
+    return hold(held, bytes, "the reference results of --check", err);
 }
 
-/* The products by the naive loops. */
+/* Computes the products by naive loops. */
 static enum slc_status compute_reference(struct mttkrp_held *held, struct slc_error *err)
 {
     const struct bench_mttkrp_group *group = held->group;
@@ -238,7 +238,7 @@ mttkrp_held_error(const struct mttkrp_held *held, unsigned mode, const struct sl
     return error;
 }
 
-/* ---- all of it */
+/* ---- opening and closing */
 
 enum slc_status mttkrp_held_open(struct mttkrp_held *held, struct slc_error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * What the MTTKRPs of a group are computed from and compared with, beside the layout `blco` that a
- * session streams: other layouts in memory, encoded, each with a plan and a stream of its own, so
- * that variants over any of them can take turns; a list of coordinates for the baselines of
+ * The inputs and reference results of a group's MTTKRPs, other than the layout `blco` that a
+ * session streams: other layouts in memory, encoded, each with its own plan and stream, so that
+ * variants over them can be interleaved; a list of coordinates for the baselines of
  * tools/bench/rivals/cpu/coo.h; and the results of the naive loops of cpu/reference/reference.h.
  */
 #ifndef SLC_TOOLS_BENCH_MTTKRP_HELD_H
@@ -15,7 +15,7 @@
 struct mttkrp_side {
     struct slc_layouts layouts;
     struct slc_plan plan;
-    struct slc_stream *stream; /* NULL: it is not open */
+    struct slc_stream *stream; /* NULL: not open */
 };
 
 struct mttkrp_held {
@@ -25,33 +25,34 @@ struct mttkrp_held {
     struct mttkrp_side sorted;
     struct mttkrp_side fibers[SLC_MAX_ORDER]; /* by the fibers' mode */
     struct slc_coo list;                      /* empty unless a variant computes from it */
-    /* Of group->check: the store's nonzeros, and the products of the group's modes, in `memory`. */
+    /* With group->check: the store's nonzeros, and the products of the group's modes in `memory`.
+     */
     struct ttv_tensor tensor;
     struct slc_buffer memory;
     double *want[SLC_MAX_ORDER], *magnitude[SLC_MAX_ORDER];
 };
 
 /*
- * Whether the store keeps whole fibers of a mode, in a layout of their own or in `blco`; and which
- * of the two.
+ * Whether the store keeps whole fibers of a mode, in a layout of their own or in `blco`; and the
+ * kind of that layout.
  */
 bool mttkrp_has_fibers(const struct slc_store *store, unsigned mode);
 enum slc_layout_kind mttkrp_fiber_layout(const struct slc_store *store, unsigned mode);
 
 /*
- * Reads into memory what the group's variants want, within what the session's plan leaves of the
- * budget, and counts it in group->held_bytes. The permutations of a list, of the group's modes, are
- * made group->repeats times: group->permute_seconds is the median of the sum over modes.
- * Needs: a session that is started, its factors, the group; all else zero. Owns: mttkrp_held_close,
- * also after an error. Errors: SLC_ERR_BUDGET, naming the smallest one; SLC_ERR_USAGE for a layout
- * that the store does not have, naming how to make it; those of opening, reading and decoding.
+ * Reads the inputs of the group's variants into memory, within the budget that the session's plan
+ * leaves, and counts them in group->held_bytes. Builds the permutations of a list for the group's
+ * modes group->repeats times; group->permute_seconds is the median of the sum over modes.
+ * Needs: a started session, its factors, the group; the rest zero. Owns: mttkrp_held_close, also
+ * after an error. Errors: SLC_ERR_BUDGET, naming the smallest sufficient budget; SLC_ERR_USAGE for
+ * a missing layout, naming how to create it; those of opening, reading and decoding.
  */
 enum slc_status mttkrp_held_open(struct mttkrp_held *held, struct slc_error *err) SLC_NODISCARD;
 void mttkrp_held_close(struct mttkrp_held *held);
 
 /*
- * The largest difference of an element from the naive loops' over the same sum of magnitudes;
- * infinite where something stands in an element to which nothing belongs, or no number.
+ * The largest difference of an element from the naive loops', over the same sum of magnitudes;
+ * infinite if an element without contributions is not zero, or is not a number.
  */
 double
 mttkrp_held_error(const struct mttkrp_held *held, unsigned mode, const struct slc_matrix *output);

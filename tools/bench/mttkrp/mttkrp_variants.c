@@ -1,4 +1,4 @@
-/* Which variants are measured; see mttkrp_group.h. */
+/* Selects the variants to measure from the options, and names them. */
 #include "tools/bench/mttkrp/mttkrp_group.h"
 
 #include "cpu/cpu.h"
@@ -42,19 +42,19 @@ static void add_variant(struct bench_mttkrp_group *group, struct bench_mttkrp_va
     group->variants[group->variant_count++] = variant;
 }
 
-/* Whether an option says this, or all. */
-static bool says(const char *option, const char *name)
+/* Whether an option names `name`, or all. */
+static bool selects(const char *option, const char *name)
 {
     return strcmp(option, name) == 0 || strcmp(option, "all") == 0;
 }
 
-/* The baselines over a list that --kernel names, for one instruction set. */
+/* Adds the baselines over a list that --kernel names, for one instruction set. */
 static void add_listed(const struct bench_mttkrp_wanted *wanted,
                        const char *instruction_set,
                        struct bench_mttkrp_group *group)
 {
     for (enum slc_coo_kernel kernel = SLC_COO_EACH; kernel < SLC_COO_KERNELS; kernel++) {
-        if (says(wanted->kernel, "genten") ||
+        if (selects(wanted->kernel, "genten") ||
             strcmp(wanted->kernel, slc_coo_kernel_name(kernel)) == 0) {
             add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
                                                              .listed = true,
@@ -63,7 +63,7 @@ static void add_listed(const struct bench_mttkrp_wanted *wanted,
     }
 }
 
-/* The baselines over whole fibers, of each mode that the store keeps whole. */
+/* Adds the baselines over whole fibers, for each mode whose fibers the store keeps whole. */
 static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
                                   const struct slc_store *store,
                                   const char *instruction_set,
@@ -73,7 +73,7 @@ static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
     bool any = strcmp(wanted->kernel, "all") == 0;
 
     for (enum slc_fiber_form form = 0; form < SLC_FIBER_FORMS; form++) {
-        if (!says(wanted->kernel, "atomic") &&
+        if (!selects(wanted->kernel, "atomic") &&
             strcmp(wanted->kernel, slc_fiber_form_name(form)) != 0) {
             continue;
         }
@@ -89,14 +89,14 @@ static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
     }
     if (!any && strncmp(wanted->kernel, "atomic", strlen("atomic")) == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "--kernel %s: the store keeps whole fibers of no mode: add such layouts "
+                        "--kernel %s: the store keeps no mode's fibers whole: add such layouts "
                         "(sluice layout %s --fiber all)",
                         wanted->kernel, store->path);
     }
     return SLC_OK;
 }
 
-/* The strategies that --conflict names, for one instruction set, over `blco`. */
+/* Adds the strategies that --conflict names, over `blco`, for one instruction set. */
 static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
                                       const char *instruction_set,
                                       struct bench_mttkrp_group *group,
@@ -113,19 +113,19 @@ static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
     for (enum slc_conflict c = SLC_CONFLICT_AUTO; c <= SLC_CONFLICT_REPLICA; c++) {
         const struct bench_mttkrp_variant variant = {
             .instruction_set = instruction_set, .conflict = c, .optional = all};
-        /* One thread adds directly; private copies and a share of the columns are for more. */
+        /* One thread adds directly; private copies and divided columns need several. */
         const bool sensible = group->threads == 1
                                   ? c != SLC_CONFLICT_PRIVATE && c != SLC_CONFLICT_COLUMNS
                                   : c != SLC_CONFLICT_DIRECT;
 
-        /* Owned rows follow from a layout: they are no choice. */
+        /* Owned rows follow from a layout and are not an option. */
         if (c == SLC_CONFLICT_ROWS ||
-            !says(wanted->conflict, bench_mttkrp_conflict_name(&variant))) {
+            !selects(wanted->conflict, bench_mttkrp_conflict_name(&variant))) {
             continue;
         }
         if (c == SLC_CONFLICT_DIRECT && !all && !sensible) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "--conflict direct is for one thread, but --threads asks for %u",
+                            "--conflict direct needs one thread, but --threads is %u",
                             group->threads);
         }
         if (!all || sensible) {
@@ -135,17 +135,17 @@ static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
     return SLC_OK;
 }
 
-/* What the options name, for one instruction set. */
+/* Adds the variants of all options for one instruction set. */
 static enum slc_status add_variants(const struct bench_mttkrp_wanted *wanted,
                                     const struct slc_store *store,
                                     const char *instruction_set,
                                     struct bench_mttkrp_group *group,
                                     struct slc_error *err)
 {
-    if (says(wanted->kernel, "sluice") && says(wanted->layouts, "blco")) {
+    if (selects(wanted->kernel, "sluice") && selects(wanted->layouts, "blco")) {
         SLC_TRY(add_strategies(wanted, instruction_set, group, err));
     }
-    if (says(wanted->kernel, "sluice") && says(wanted->layouts, "sorted")) {
+    if (selects(wanted->kernel, "sluice") && selects(wanted->layouts, "sorted")) {
         add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
                                                          .sorted = true});
     }
@@ -169,7 +169,7 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,
             strcmp(wanted->isa, "best") == 0 ? slc_cpu_instruction_set() : wanted->isa, group, err);
     }
     for (unsigned i = 0; i < available; i++) {
-        /* A compiler may know the loops of a set and not the kernels. */
+        /* A compiler may support the loops of a set but not its kernels. */
         if (slc_cpu_force_instruction_set(sets[i]->name)) {
             (void)slc_cpu_force_instruction_set(NULL);
             SLC_TRY(add_variants(wanted, store, sets[i]->name, group, err));

@@ -1,4 +1,4 @@
-/* See ttm_mode.h. */
+/* Holds the blocks of a mode in memory and multiplies them by matrices. */
 #include "tools/bench/product/ttm_mode.h"
 
 #include "base/memory/memory.h"
@@ -51,7 +51,7 @@ static enum slc_status make_matrix(struct ttm_mode *mode, uint32_t cols, struct 
     return SLC_OK;
 }
 
-/* All blocks in the cache, or an error. */
+/* Plans with all blocks in the cache, or fails. */
 static enum slc_status make_plan(struct ttm_mode *mode, uint32_t cols, struct slc_error *err)
 {
     const struct slc_layouts layouts = slc_layouts_one(mode->order.reader);

@@ -1,7 +1,7 @@
 /*
- * A mode of a store whose nonzeros lie in memory, encoded, fiber by fiber, to be multiplied by
- * matrices again and again: what `sluice ttm` does without the drive. Rows are formed as there, in
- * room for a tile where memory allows, and then given up.
+ * A mode of a store whose encoded nonzeros are in memory, fiber by fiber, for repeated
+ * multiplication by matrices: `sluice ttm` without the drive. Rows are formed in a buffer of a
+ * tile's rows if memory allows, and then discarded.
  */
 #ifndef SLC_TOOLS_BENCH_TTM_MODE_H
 #define SLC_TOOLS_BENCH_TTM_MODE_H
@@ -17,21 +17,21 @@ struct ttm_mode_options {
     unsigned threads;
     enum slc_value_type precision;
     uint64_t memory_bytes;
-    const char *temp_dir; /* for a store that is sorted for the mode; NULL: as bench_temp_folder */
+    const char *temp_dir; /* for a store sorted for the mode; NULL: as bench_temp_folder */
 };
 
 struct ttm_mode {
     struct ttm_mode_options options;
     char *folder;
     struct slc_fiber_order order;
-    /* Of one matrix. */
+    /* State for one matrix. */
     struct slc_plan plan;
     struct slc_stream *stream;
     struct slc_matrix matrix;
     struct slc_ttm_job job;
     struct slc_ttm_output outputs[SLC_MAX_THREADS];
-    uint64_t counts[SLC_MAX_THREADS]; /* of the fibers in the last pass */
-    uint64_t fibers; /* that tiles have nonzeros of; one over a border counts twice */
+    uint64_t counts[SLC_MAX_THREADS]; /* fibers per thread in the last pass */
+    uint64_t fibers; /* nonempty fibers of all tiles; a fiber across a border counts twice */
 };
 
 /* Opens the layout, or sorts one. Owns: ttm_mode_close, also after an error. */
@@ -42,14 +42,14 @@ enum slc_status ttm_mode_open(struct ttm_mode *mode,
 void ttm_mode_close(struct ttm_mode *mode);
 
 /*
- * Reads all blocks into memory and makes a matrix of `cols` columns. Owns: ttm_mode_stop, also
- * after an error. Errors: SLC_ERR_BUDGET where not all blocks can be kept.
+ * Reads all blocks into memory and creates a matrix of `cols` columns. Owns: ttm_mode_stop, also
+ * after an error. Errors: SLC_ERR_BUDGET if not all blocks can be kept.
  */
 enum slc_status
 ttm_mode_start(struct ttm_mode *mode, uint32_t cols, struct slc_error *err) SLC_NODISCARD;
 void ttm_mode_stop(struct ttm_mode *mode);
 
-/* One product; mode->fibers counts its fibers. */
+/* Computes one product and sets mode->fibers. */
 enum slc_status
 ttm_mode_run(struct ttm_mode *mode, enum slc_ttm_form form, struct slc_error *err) SLC_NODISCARD;
 

@@ -1,6 +1,6 @@
 /*
- * The kernels of `bench ttv`; see ttv_kernels.h. First SpTV as others compute it: all know the
- * numbers of the nonempty fibers, so that none of them searches for where a sum belongs.
+ * The kernels of `bench ttv`. First the baselines: all are given the numbers of the nonempty
+ * fibers, so that none searches for the position of a sum.
  */
 #include "tools/bench/product/ttv_kernels.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    /* Nonzeros that a thread takes at a time. */
+    /* Nonzeros that a thread processes at a time. */
     PIECE_NNZ = 32768,
     PIECE_ROWS = 8192
 };
@@ -50,8 +50,8 @@ static void atomic_piece(void *context, uint64_t begin, uint64_t end, unsigned w
 }
 
 /*
- * Nonzero by nonzero, in the order of the store: one list for every mode. Several threads add
- * atomically. Errors: SLC_ERR_SYSTEM.
+ * COO: nonzero by nonzero in the order of the store, from one list for every mode. Several threads
+ * add atomically. Errors: SLC_ERR_SYSTEM.
  */
 static enum slc_status multiply_coo(const struct ttv_fibers *fibers,
                                     const double *vector,
@@ -71,7 +71,7 @@ static enum slc_status multiply_coo(const struct ttv_fibers *fibers,
     return SLC_OK;
 }
 
-/* A piece begins and ends where a fiber does. */
+/* Multiplies a piece that starts and ends at fiber boundaries. */
 static void sorted_piece(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct product *product = context;
@@ -91,7 +91,7 @@ static void sorted_piece(void *context, uint64_t begin, uint64_t end, unsigned w
     }
 }
 
-/* The same over the list sorted by fibers: threads take pieces of whole fibers and share no sum. */
+/* COO sorted by fibers: threads process pieces of whole fibers and share no sum. */
 static enum slc_status multiply_sorted(const struct ttv_fibers *fibers,
                                        const double *vector,
                                        double *sums,
@@ -143,7 +143,7 @@ static void convert(struct ttv_csr *csr, const struct ttv_fibers *fibers)
         csr->index[to] = fibers->index[i];
         csr->values[to] = fibers->values[i];
     }
-    /* Each entry has moved to where the next row begins. */
+    /* Each entry now has the start of the next row. */
     memmove(csr->begin + 1, csr->begin, fibers->count * sizeof *csr->begin);
     csr->begin[0] = 0;
 }
@@ -165,8 +165,8 @@ static void csr_rows(void *context, uint64_t begin, uint64_t end, unsigned worke
 }
 
 /*
- * Converts the list to CSR by counting, with one thread, and multiplies, with all.
- * *convert_seconds: of the first part. Errors: SLC_ERR_SYSTEM.
+ * CSR: converts the list by counting, with one thread, and multiplies with all threads.
+ * *convert_seconds: time of the conversion. Errors: SLC_ERR_SYSTEM.
  */
 static enum slc_status multiply_csr(struct ttv_csr *csr,
                                     const struct ttv_fibers *fibers,
@@ -202,7 +202,7 @@ static bool is_form(enum ttv_kernel kernel)
     return kernel <= TTV_FILE_ORDER;
 }
 
-/* The switches of a kernel: one is other than those of the options. */
+/* The switches of a kernel: those of the options with one changed. */
 static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_switches *given)
 {
     struct ttv_switches switches = *given;
@@ -218,7 +218,7 @@ static struct ttv_switches switches_of(enum ttv_kernel kernel, const struct ttv_
     return switches;
 }
 
-/* Empty fibers for those kernels that keep them, if there is memory. */
+/* Builds empty fibers for the kernels that keep them, if memory allows. */
 static enum slc_status make_dense(struct ttv_job *job,
                                   const bool wanted[TTV_KERNELS],
                                   const struct ttv_switches *given,
@@ -329,7 +329,7 @@ void ttv_job_destroy(struct ttv_job *job)
     memset(job, 0, sizeof *job);
 }
 
-/* The dot products of a tile's runs; sums go nowhere, which is in favour of this kernel. */
+/* Computes the dot products of a tile's runs. Discarding the sums favours this kernel. */
 static enum slc_status
 dot_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct slc_error *err)
 {

@@ -9,20 +9,20 @@
 
 /* Memory of a matrix in CSR form, a row per fiber. */
 struct ttv_csr {
-    uint64_t *begin; /* fibers + 1 */
+    uint64_t *begin; /* fibers + 1 elements */
     uint32_t *index;
     double *values;
     struct slc_buffer memory;
 };
 
 enum ttv_kernel {
-    TTV_SLUICE,      /* tools/bench/rivals/cpu/sptv.h, as the options want it */
-    TTV_EMPTY,       /* the same with empty fibers */
+    TTV_SLUICE,      /* tools/bench/rivals/cpu/sptv.h, with the switches of the options */
+    TTV_EMPTY,       /* .. with empty fibers */
     TTV_KEEP_UNUSED, /* .. with the whole vector */
     TTV_DROP_UNUSED, /* .. with a vector of the indices that occur */
     TTV_LARGEST,     /* .. with all blocks largest first */
     TTV_FILE_ORDER,  /* .. with blocks in the order of the file */
-    TTV_TILES,       /* runs straight from encoded tiles, of their own mode alone */
+    TTV_TILES,       /* runs directly from encoded tiles, only for the mode of the runs */
     TTV_COO,
     TTV_COO_SORTED,
     TTV_CSR,
@@ -30,34 +30,34 @@ enum ttv_kernel {
 };
 const char *ttv_kernel_name(enum ttv_kernel kernel);
 
-/* What switches of a form are on in kernel TTV_SLUICE. */
+/* The switches of kernel TTV_SLUICE. */
 struct ttv_switches {
     bool keep_empty;
     struct slc_sptv_options options;
 };
 
-/* One mode, ready to be multiplied. */
+/* One mode, prepared for multiplication. */
 struct ttv_job {
     struct ttv_fibers fibers;
     double *vector; /* random */
-    double *sums;   /* of every fiber that a kernel knows */
+    double *sums;   /* of every fiber of a kernel */
     double *want, *magnitude;
     struct slc_buffer memory; /* of these four */
     bool has[TTV_KERNELS];
     struct slc_sptv form[TTV_FILE_ORDER + 1];
-    bool dense_form[TTV_FILE_ORDER + 1]; /* its sums are those of all fibers */
+    bool dense_form[TTV_FILE_ORDER + 1]; /* the form has the sums of all fibers */
     double build_seconds[TTV_FILE_ORDER + 1];
-    struct slc_buffer dense; /* of the source with empty fibers */
+    struct slc_buffer dense; /* memory of dense_source */
     struct slc_sptv_source dense_source;
-    bool dense_left_out; /* the budget has no room for empty fibers */
+    bool dense_left_out; /* empty fibers exceed the budget */
     struct ttv_csr csr;
     struct slc_session *session; /* TTV_TILES: all blocks are in memory */
 };
 
 /*
- * Finds the fibers and makes what the wanted kernels compute from. Where empty fibers do not fit
- * into memory_bytes those kernels are left out. Owns: ttv_job_destroy, which takes an all-zero
- * struct. Errors: those of memory.
+ * Finds the fibers and builds the inputs of the wanted kernels. Leaves out kernels whose empty
+ * fibers exceed memory_bytes. Owns: ttv_job_destroy, which accepts an all-zero struct. Errors:
+ * those of memory.
  */
 enum slc_status ttv_job_create(struct ttv_job *job,
                                const struct ttv_tensor *tensor,
@@ -68,7 +68,7 @@ enum slc_status ttv_job_create(struct ttv_job *job,
                                struct slc_error *err) SLC_NODISCARD;
 void ttv_job_destroy(struct ttv_job *job);
 
-/* One product; *convert_seconds: of TTV_CSR, what of it was conversion. */
+/* Computes one product; *convert_seconds: for TTV_CSR the time of the conversion. */
 enum slc_status ttv_job_run(struct ttv_job *job,
                             enum ttv_kernel kernel,
                             unsigned workers,
@@ -76,12 +76,12 @@ enum slc_status ttv_job_run(struct ttv_job *job,
                             struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The largest error of the sums that the last run left, relative to the sums of magnitudes; 0 for
- * TTV_TILES, which keeps none.
+ * The largest error of the last run's sums, relative to the sums of magnitudes; 0 for TTV_TILES,
+ * which keeps none.
  */
 double ttv_job_error(const struct ttv_job *job, enum ttv_kernel kernel);
 
-/* Bytes that a product moves at least once; 0 where that is not told. */
+/* Bytes that a product moves at least once; 0 if unknown. */
 uint64_t ttv_job_moved_bytes(const struct ttv_job *job, enum ttv_kernel kernel);
 
 /* The form of a kernel of tools/bench/rivals/cpu/sptv.h, or NULL. */

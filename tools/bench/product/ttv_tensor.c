@@ -1,4 +1,4 @@
-/* See ttv_tensor.h. Fibers are found by sorting nonzeros by the keys of their other modes. */
+/* Loads a tensor and finds its fibers by sorting nonzeros by the keys of their other modes. */
 #include "tools/bench/product/ttv_tensor.h"
 
 #include "base/key.h"
@@ -15,7 +15,7 @@ struct item {
     uint64_t at;
 };
 
-/* A fiber and where it stands among all. */
+/* A fiber and its number among all fibers. */
 struct dense_item {
     uint64_t at;
     uint64_t fiber;
@@ -23,9 +23,9 @@ struct dense_item {
 
 uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest)
 {
-    /* Coordinates and value; while sorting an item; the list, the sorted list and its fibers. Sums
-     * of every fiber, and forms of them all, which are held at once: 1.3 times as much again were
-     * measured where nearly every fiber has one nonzero. */
+    /* Coordinates and value; an item while sorting; the list, the sorted list and its fibers; sums
+     * of every fiber, and the forms, which are all held at once. 1.3 times the latter were measured
+     * when nearly every fiber has one nonzero. */
     const uint64_t each = manifest->order * 8 + 8 + sizeof(struct item) + 8 + 16 + 16;
     uint64_t bytes;
 
@@ -33,7 +33,7 @@ uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest)
 }
 
 static enum slc_status
-take_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
+add_rows(void *context, unsigned worker, struct slc_scan_rows *rows, struct slc_error *err)
 {
     struct ttv_tensor *tensor = context;
 
@@ -63,7 +63,7 @@ ttv_tensor_load(struct ttv_tensor *tensor, const struct slc_store *store, struct
     }
     tensor->values = (double *)(void *)at;
     /* One worker delivers rows in the order of the store. */
-    return slc_store_scan(store, 1, NULL, take_rows, tensor, err);
+    return slc_store_scan(store, 1, NULL, add_rows, tensor, err);
 }
 
 void ttv_tensor_destroy(struct ttv_tensor *tensor)
@@ -94,7 +94,7 @@ static int compare_dense(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* Nonzeros sorted by fiber; those of one fiber in the order of the store, and so by index. */
+/* Sorts nonzeros by fiber; those of one fiber stay in the order of the store, that is, by index. */
 static enum slc_status sort_nonzeros(const struct ttv_tensor *tensor,
                                      unsigned mode,
                                      struct item *items,
@@ -142,7 +142,7 @@ static uint64_t dense_number(const struct ttv_tensor *tensor, unsigned mode, uin
     return number;
 }
 
-static enum slc_status take_memory(struct ttv_fibers *fibers, struct slc_error *err)
+static enum slc_status create_buffers(struct ttv_fibers *fibers, struct slc_error *err)
 {
     const uint64_t count = fibers->nnz + 2;
 
@@ -197,13 +197,13 @@ enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
     if (tensor->nnz > UINT32_MAX || fibers->length > UINT64_C(1) << 31) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
                         "%" PRIu64 " nonzeros with a mode of %" PRIu64
-                        ": in memory 2^32 - 1 and 2^31 are possible",
+                        ": the limits in memory are 2^32 - 1 and 2^31",
                         tensor->nnz, fibers->length);
     }
     for (unsigned m = 0; m < tensor->order; m++) {
         fibers->dense_count *= m == mode ? 1 : (double)tensor->dims[m];
     }
-    enum slc_status status = take_memory(fibers, err);
+    enum slc_status status = create_buffers(fibers, err);
     SLC_THEN(status, slc_buffer_create(&items, (tensor->nnz + 1) * sizeof(struct item),
                                        SLC_PAGES_SMALL, err));
     SLC_THEN(status, sort_nonzeros(tensor, mode, items.data, err));
@@ -220,7 +220,7 @@ void ttv_fibers_destroy(struct ttv_fibers *fibers)
     memset(fibers, 0, sizeof *fibers);
 }
 
-/* Fibers by their numbers among all. */
+/* Sorts fibers by their numbers among all fibers. */
 static enum slc_status
 sort_dense(const struct ttv_fibers *fibers, struct dense_item **items, struct slc_error *err)
 {
@@ -239,7 +239,7 @@ enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
                                  struct slc_sptv_source *source,
                                  struct slc_error *err)
 {
-    /* Where a fiber begins, its sum, its place in the form; and the nonzeros once more. */
+    /* Per fiber: its start, its sum and its position in the form; per nonzero: the data twice. */
     const double need = fibers->dense_count * (8 + 8 + 2) + (double)fibers->nnz * (12 + 12);
     const uint64_t count = fibers->dense_count < 0x1p60 ? (uint64_t)fibers->dense_count : 0;
     struct dense_item *items = NULL;
@@ -247,7 +247,7 @@ enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
 
     if (!(need <= (double)memory_bytes)) {
         return slc_fail(err, SLC_ERR_BUDGET,
-                        "%.3g fibers, empty ones too, would take %.3g MiB, and the budget leaves "
+                        "%.3g fibers, including empty ones, need %.3g MiB, and the budget leaves "
                         "%" PRIu64 " MiB",
                         fibers->dense_count, need / (1 << 20), memory_bytes >> 20);
     }

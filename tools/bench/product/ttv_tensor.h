@@ -1,5 +1,4 @@
-/* A tensor in memory for `bench ttv`, and its fibers of one mode, in the forms that are measured.
- */
+/* A tensor in memory for `bench ttv`, and the fibers of one mode in the forms of its kernels. */
 #ifndef SLC_TOOLS_BENCH_TTV_TENSOR_H
 #define SLC_TOOLS_BENCH_TTV_TENSOR_H
 
@@ -20,10 +19,10 @@ struct ttv_tensor {
     struct slc_buffer memory;
 };
 
-/* What a tensor and its fibers of one mode take, with everything that is measured on them. */
+/* Memory of a tensor and its fibers of one mode, with all forms that are measured. */
 uint64_t ttv_tensor_bytes(const struct slc_manifest *manifest);
 
-/* Owns: ttv_tensor_destroy, which takes an all-zero struct. Errors: those of reading. */
+/* Owns: ttv_tensor_destroy, which accepts an all-zero struct. Errors: those of reading. */
 enum slc_status ttv_tensor_load(struct ttv_tensor *tensor,
                                 const struct slc_store *store,
                                 struct slc_error *err) SLC_NODISCARD;
@@ -32,24 +31,24 @@ void ttv_tensor_destroy(struct ttv_tensor *tensor);
 /* The nonempty fibers of a mode, numbered in the order of their keys. */
 struct ttv_fibers {
     unsigned mode;
-    uint64_t length; /* of the mode */
+    uint64_t length; /* mode size */
     uint64_t nnz, count;
     double dense_count; /* with the empty ones */
 
-    /* Per nonzero, in the order of the store: a list of coordinates with its fibers numbered. */
+    /* Per nonzero, in the order of the store: list of coordinates with fiber numbers. */
     uint32_t *row, *index;
-    const double *values; /* those of the tensor */
+    const double *values; /* of the tensor */
 
-    /* Fiber by fiber. */
-    uint64_t *begin; /* count + 1 */
+    /* In the order of fibers. */
+    uint64_t *begin; /* count + 1 elements */
     uint32_t *sorted_row, *sorted_index;
     double *sorted_values;
-    uint64_t *dense_at; /* per fiber: its number among all, in lexicographic order */
+    uint64_t *dense_at; /* per fiber: its number among all fibers, in lexicographic order */
 
     struct slc_buffer memory;
 };
 
-/* Owns: ttv_fibers_destroy, which takes an all-zero struct. Errors: SLC_ERR_MEMORY;
+/* Owns: ttv_fibers_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY;
  * SLC_ERR_UNSUPPORTED beyond 2^32 nonzeros or a mode of 2^31. */
 enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
                                   const struct ttv_tensor *tensor,
@@ -58,10 +57,10 @@ enum slc_status ttv_fibers_create(struct ttv_fibers *fibers,
 void ttv_fibers_destroy(struct ttv_fibers *fibers);
 
 /*
- * The same nonzeros with all fibers, empty ones too, in lexicographic order: what
- * tools/bench/rivals/cpu/sptv.h makes its form of. *place: of each nonempty fiber, its number.
- * Owns: slc_buffer_destroy of `memory`. Errors: SLC_ERR_BUDGET where that would take more than
- * memory_bytes; SLC_ERR_MEMORY.
+ * The same nonzeros with all fibers, including empty ones, in lexicographic order: the input of
+ * tools/bench/rivals/cpu/sptv.h. *place: the number of each nonempty fiber.
+ * Owns: slc_buffer_destroy of `memory`. Errors: SLC_ERR_BUDGET if more than memory_bytes are
+ * needed; SLC_ERR_MEMORY.
  */
 enum slc_status ttv_fibers_dense(const struct ttv_fibers *fibers,
                                  uint64_t memory_bytes,

@@ -1,4 +1,4 @@
-/* Measures and remembers ceilings; see ceiling.h. */
+/* Measures ceilings and caches them. */
 #include "tools/bench/roofline/ceiling.h"
 
 #include "base/error/clock.h"
@@ -14,24 +14,24 @@
 #include <string.h>
 
 /*
- * Samples of a ceiling: the fastest counts, and a busy moment spoils one or two. Who measures few
- * samples of what stands under it has two for each.
+ * Samples of a ceiling: the fastest counts, and a disturbance affects one or two. A benchmark with
+ * few repeats measures two samples for each repeat.
  */
 enum { CEILING_SAMPLES = 2, CEILING_SAMPLES_MAX = 4 };
 
-/* Less than this the first caches hold, of which other rows tell. */
-#define ASKED_LEAST (UINT64_C(1) << 20)
+/* Smaller sets fit the first caches, which have rows of their own. */
+#define MEMORY_SET_MIN (UINT64_C(1) << 20)
 
-/* What the threads of one measurement share. */
+/* State shared by the threads of one measurement. */
 struct sweep {
     struct bench_traffic traffic;
     bool prefetch;
     char *set;
     uint32_t *index;
     uint64_t rows;                  /* GATHER: entries of index per thread */
-    uint64_t part;                  /* else: bytes of one thread's part */
-    uint64_t rounds;                /* sweeps in one sample */
-    uint64_t sink[SLC_MAX_THREADS]; /* what reading has given: it must be used */
+    uint64_t part;                  /* otherwise: bytes of one thread's part */
+    uint64_t rounds;                /* sweeps per sample */
+    uint64_t sink[SLC_MAX_THREADS]; /* results of reads, which must be used */
 };
 
 uint64_t bench_memory_set_bytes(uint64_t asked)
@@ -40,7 +40,7 @@ uint64_t bench_memory_set_bytes(uint64_t asked)
     const uint64_t beyond_cache = 4 * slc_cache_bytes(SLC_CACHE_LEVELS);
 
     if (asked > 0) {
-        return slc_max_u64(asked, ASKED_LEAST);
+        return slc_max_u64(asked, MEMORY_SET_MIN);
     }
     return slc_min_u64(slc_max_u64(beyond_cache, least), slc_memory_total() / 4);
 }
@@ -54,7 +54,7 @@ const char *bench_level_name(unsigned level)
 
 uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set_bytes)
 {
-    /* Room for the three arrays of a triad. */
+    /* The three arrays of a triad. */
     const uint64_t least = UINT64_C(3) * BENCH_SWEEP_BYTES * threads;
     uint64_t bytes = slc_cache_bytes(level) / 2;
 
@@ -114,13 +114,13 @@ static void run_rounds(void *context, unsigned worker, unsigned workers)
                                    sweep->rows, sweep->prefetch);
             break;
         }
-        /* Each round has to read again. */
+        /* Forces each round to read again. */
         __asm__ volatile("" ::: "memory");
     }
     sweep->sink[worker] = mixed;
 }
 
-/* Each thread writes its own part first, so that its pages come from near it. */
+/* Each thread writes its own part first, so that its pages are allocated nearby. */
 static void touch(void *context, unsigned worker, unsigned workers)
 {
     struct sweep *sweep = context;
@@ -129,7 +129,7 @@ static void touch(void *context, unsigned worker, unsigned workers)
     memset(sweep->set + worker * sweep->part, 0, sweep->part);
 }
 
-/* Every row once in random order (Fisher and Yates), thread by thread. */
+/* Shuffles the rows of each thread (Fisher and Yates). */
 static void shuffle(void *context, unsigned worker, unsigned workers)
 {
     struct sweep *sweep = context;
@@ -177,7 +177,7 @@ static enum slc_status time_sample(struct sweep *sweep, uint64_t *elapsed_ns, st
     return SLC_OK;
 }
 
-/* Finds how many rounds make a sample, the last of which warms up, then takes samples. */
+/* Finds the number of rounds per sample, which also warms up, then measures the samples. */
 static enum slc_status measure(struct sweep *sweep,
                                unsigned warm_up,
                                unsigned repeats,
@@ -252,7 +252,7 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               double *bytes_per_second,
                               struct slc_error *err)
 {
-    /* Three pages a thread at least: the arrays of a triad. */
+    /* At least three pages per thread: the arrays of a triad. */
     uint64_t rounded = slc_max_u64(UINT64_C(16384) * threads, row_bytes);
     const uint64_t memory_set = bench_memory_set_bytes(ceilings->memory_set_bytes);
     struct bench_traffic traffic = {.access = access, .row_bytes = row_bytes, .threads = threads};

@@ -1,6 +1,6 @@
 /*
- * Ceilings: what this machine moves per second from a working set of a given size, measured when
- * asked for and remembered, so that every figure stands beside a ceiling of the same run.
+ * Ceilings: the bandwidth of this machine for a working set of a given size, measured on demand and
+ * cached, so that every figure is reported with a ceiling of the same run.
  */
 #ifndef SLC_TOOLS_BENCH_CEILING_H
 #define SLC_TOOLS_BENCH_CEILING_H
@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 enum bench_access {
-    BENCH_READ,  /* each thread sweeps its part */
+    BENCH_READ,  /* each thread reads its part */
     BENCH_COPY,  /* one half to the other; bytes read and bytes written count */
-    BENCH_TRIAD, /* two thirds to the third; as above */
-    BENCH_GATHER /* every thread reads rows all over the set, in random order */
+    BENCH_TRIAD, /* two thirds to the third; bytes count as for a copy */
+    BENCH_GATHER /* every thread reads rows of the whole set, in random order */
 };
 enum { BENCH_ACCESSES = 4 };
 
@@ -24,15 +24,15 @@ struct bench_traffic {
     uint64_t set_bytes; /* of all threads together */
     uint64_t row_bytes; /* GATHER: 8, 16, 32, or a multiple of 64 */
     unsigned threads;
-    const struct bench_bandwidth_set *loops; /* NULL: the best of this machine */
+    const struct bench_bandwidth_set *loops; /* NULL: the best set of this machine */
 };
 
 /*
  * Measures one kind of traffic: `repeats` samples of at least BENCH_SAMPLE_NS each, after `warm_up`
- * others and one by which their length was found. *bytes_per_second are of the median sample in
- * `median` and of the fastest in `best`. A gather is measured with and without prefetching, and the
- * faster of the two counts. Memory: the set, and for a gather 4 bytes per row. Errors:
- * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * runs and one run that determines the work of a sample. `median` is the rate of the median sample,
+ * `best` of the fastest. A gather is measured with and without prefetching, and the faster of the
+ * two counts. Memory: the set, and for a gather 4 bytes per row. Errors: SLC_ERR_MEMORY,
+ * SLC_ERR_SYSTEM.
  */
 struct bench_rate {
     double median, best; /* bytes per second */
@@ -43,11 +43,11 @@ enum slc_status bench_traffic_measure(const struct bench_traffic *traffic,
                                       struct bench_rate *rate,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Remembers ceilings. Starts all-zero; owns nothing. */
+/* Caches ceilings. Initially all-zero; owns nothing. */
 enum { BENCH_CEILINGS_MAX = 64 };
 struct bench_ceilings {
-    unsigned repeats; /* samples of what stands under them: few make few of a ceiling; 0: many */
-    uint64_t memory_set_bytes; /* as bench_memory_set_bytes takes it */
+    unsigned repeats; /* of the benchmark, which limit the samples of a ceiling; 0: no limit */
+    uint64_t memory_set_bytes; /* argument of bench_memory_set_bytes */
     unsigned count;
     struct {
         struct bench_traffic traffic;
@@ -57,8 +57,8 @@ struct bench_ceilings {
 
 /*
  * The ceiling of a working set of `set_bytes` bytes for `threads` threads: the fastest of a few
- * samples with the best loops. The size is rounded up to a power of two, and down to what
- * bench_memory_set_bytes says, beyond which every set lies in memory.
+ * samples with the best loops. The size is rounded up to a power of two, and limited to
+ * bench_memory_set_bytes, because every larger set is in memory.
  */
 enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               enum bench_access access,
@@ -68,15 +68,15 @@ enum slc_status bench_ceiling(struct bench_ceilings *ceilings,
                               double *bytes_per_second,
                               struct slc_error *err) SLC_NODISCARD;
 
-/* The set for memory: `asked`, or if that is 0 one that no cache holds: four times the last level,
-   at most a quarter of the memory. */
+/* The set for memory: `asked`, or if that is 0 a set that exceeds every cache: four times the last
+   level, at most a quarter of the memory. */
 uint64_t bench_memory_set_bytes(uint64_t asked);
 
 /*
- * Levels from 1 to SLC_CACHE_LEVELS, and memory after them: their names, and the bytes of a set
- * that all threads sweep together, 0 where there is no such level. A set takes half of its cache,
- * so that what else lives there does not push it out; all threads share the last one. That of
- * memory is as bench_memory_set_bytes has it for `memory_set_bytes`.
+ * Levels from 1 to SLC_CACHE_LEVELS, followed by memory: their names, and the bytes of a set that
+ * all threads read together, 0 if the level does not exist. A set fills half of its cache, so that
+ * other data does not evict it; all threads share the last-level cache. The set for memory is
+ * bench_memory_set_bytes of `memory_set_bytes`.
  */
 const char *bench_level_name(unsigned level);
 uint64_t bench_level_bytes(unsigned level, unsigned threads, uint64_t memory_set_bytes);

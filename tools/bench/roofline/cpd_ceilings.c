@@ -1,4 +1,4 @@
-/* Ceilings of the phases of an iteration; see cpd_ceilings.h. */
+/* Measures the ceilings of the phases of a CP-ALS iteration. */
 #include "tools/bench/roofline/cpd_ceilings.h"
 
 #include "base/error/clock.h"
@@ -14,10 +14,10 @@
 
 #include <math.h>
 
-/* A ceiling is the fastest of so many. */
+/* Samples of a ceiling; the fastest counts. */
 enum { REPEATS = 3 };
 
-/* Plain direct reads of `bytes`, from sweeps of the whole file. */
+/* Time of plain direct reads of `bytes`, from sweeps of the whole file. */
 static enum slc_status
 read_floor(const struct slc_session *session, double bytes, double *seconds, struct slc_error *err)
 {
@@ -40,7 +40,7 @@ read_floor(const struct slc_session *session, double bytes, double *seconds, str
     return status;
 }
 
-/* One pass by the decoder alone, without waiting for reads. */
+/* Time of one pass by the decoder alone, without waiting for reads. */
 static enum slc_status
 decode_floor(const struct slc_session *session, double *seconds, struct slc_error *err)
 {
@@ -57,7 +57,7 @@ decode_floor(const struct slc_session *session, double *seconds, struct slc_erro
     return SLC_OK;
 }
 
-/* The MTTKRPs of all modes at the rate of a gather of the factors' rows. */
+/* Time of the MTTKRPs of all modes at the rate of a gather of the factors' rows. */
 static enum slc_status gather_floor(const struct slc_session *session,
                                     struct bench_ceilings *known,
                                     double *seconds,
@@ -78,7 +78,7 @@ static enum slc_status gather_floor(const struct slc_session *session,
     return status;
 }
 
-/* A copy of every mode's output to its factor. */
+/* Time of a copy of every mode's output to its factor. */
 static enum slc_status copy_floor(const struct slc_session *session,
                                   struct bench_ceilings *known,
                                   double *seconds,
@@ -103,7 +103,7 @@ static enum slc_status copy_floor(const struct slc_session *session,
 
 enum { PAGE_BYTES = 4096, LEAST_ROW_BYTES = 16, LARGEST_ROW_BYTES = 512 };
 
-/* A run moves no more, so that it takes some milliseconds at most. */
+/* Limit of the bytes of a run, so that it takes at most some milliseconds. */
 #define MOST_BYTES (UINT64_C(8) << 30)
 
 void cpd_device_stats(const struct slc_session *session, struct slc_device_stats *stats)
@@ -118,7 +118,7 @@ void cpd_device_stats(const struct slc_session *session, struct slc_device_stats
     stats->busy_seconds /= session->set.count;
 }
 
-/* Seconds in which `bytes` are moved; NAN without the memory. */
+/* Seconds to move `bytes`; NAN without the memory. */
 static enum slc_status measure_seconds(const struct slc_session *session,
                                        enum slc_gpu_ceiling ceiling,
                                        double set_bytes,
@@ -147,9 +147,9 @@ static enum slc_status measure_seconds(const struct slc_session *session,
 }
 
 /*
- * Measures for iterations of one GPU that is open: rows at random places, as many as MTTKRPs of all
- * modes touch (`multiply`), and a copy of all outputs to the factors (`update`). NAN: there is not
- * enough memory left on the device, or there are several. Errors: SLC_ERR_SYSTEM.
+ * Measures for iterations on one open GPU: rows at random places, as many as MTTKRPs of all modes
+ * use (`multiply`), and a copy of all outputs to the factors (`update`). NAN if too little memory
+ * is left on the device, or with several devices. Errors: SLC_ERR_SYSTEM.
  */
 static enum slc_status measure_device(const struct slc_session *session,
                                       struct bench_cpd_ceilings *ceilings,

@@ -1,16 +1,16 @@
 /*
- * Kernels of a GPU under its roofs. With N modes, rank R, elements of v bytes and b bytes of a
+ * Kernels of a GPU for its roofline. With N modes, rank R, elements of v bytes and b bytes of a
  * nonzero in a store's blocks:
  *
- *   mttkrp        N R operations a nonzero; bytes by the model of device_summary.h
- *   sptv          2 operations a nonzero; v + 4 + 8 bytes: value, index, number of the vector; a
- *                 fiber 8 + 4: its sum and its end
- *   ttm-fibers    2 R operations a nonzero; v + 4 + R v bytes: value, index, row of the matrix; a
- *                 fiber 8 R + 4: its row of the result, which is f64, and its end
- *   ttm-nonzeros  the same for each nonzero, and 8 R + 4 for its row of the result
+ *   mttkrp        N R operations per nonzero; bytes by the model of device_summary.h
+ *   sptv          2 operations per nonzero; v + 4 + 8 bytes: value, index, number of the vector;
+ *                 per fiber 8 + 4: its sum and its end
+ *   ttm-fibers    2 R operations per nonzero; v + 4 + R v bytes: value, index, row of the matrix;
+ *                 per fiber 8 R + 4: its row of the result, which is f64, and its end
+ *   ttm-nonzeros  the same per nonzero, and 8 R + 4 for its row of the result
  *
- * Times are the device's own. Nothing is counted for copies: what of a store does not stay in the
- * device's memory is copied during the MTTKRP, and slows it down.
+ * Times are the device's own. Copies are not counted in the bytes: blocks that do not stay in the
+ * device's memory are copied during the MTTKRP and slow it down.
  */
 #include "tools/bench/roofline/roofline.h"
 
@@ -40,7 +40,7 @@ static double number_of(const json_t *row, const char *name)
     return json_number_value(json_object_get(row, name));
 }
 
-/* What rows of all kernels have: which mode, times, nonzeros. */
+/* Sets mode, times and nonzeros of a point from a row. */
 static struct roofline_point *set_times(const json_t *row, struct roofline_point *points)
 {
     const unsigned mode = (unsigned)number_of(row, "mode") - 1;

@@ -1,4 +1,4 @@
-/* The kernels of the CPU, and the table of all; see roofline.h. */
+/* The roofline kernels of the CPU, and the tables of all kernels. */
 #include "tools/bench/roofline/roofline.h"
 
 #include "base/error/clock.h"
@@ -79,18 +79,18 @@ enum slc_status roofline_leave_out(const struct roofline_job *job,
  * MTTKRP under the roofs. With N modes, rank R, elements of v bytes, sums of 8 bytes, and V the
  * modes that vary within a run of nonzeros:
  *
- *   operations       N R a nonzero
- *   row(m)           R v bytes, read; of the output 2 R 8, read and written
- *   bytes a nonzero  v + sum over m in V of (4 + row(m))
- *   bytes a run      4 + sum over the other modes of (4 + row(m))
+ *   operations         N R per nonzero
+ *   row(m)             R v bytes, read; for the output 2 R 8, read and written
+ *   bytes per nonzero  v + sum over m in V of (4 + row(m))
+ *   bytes per run      4 + sum over the other modes of (4 + row(m))
  *
- * Without runs V holds all modes, and nothing is paid for a run.
- * Neighbours whose output row a kernel keeps in registers are not looked for, so that bytes are
- * counted too high there by up to two rows a nonzero.
+ * Without runs V holds all modes, and the bytes per run do not apply.
+ * Neighbours whose output row stays in registers are not detected, which overestimates the bytes by
+ * up to two rows per nonzero.
  */
-/* How nonzeros are brought together. */
+/* Runs of nonzeros. */
 struct runs {
-    uint32_t varying; /* bit m: mode m varies within a run; 0: there are none */
+    uint32_t varying; /* bit m: mode m varies within a run; 0: no runs */
     double nnz_per_run;
 };
 
@@ -134,7 +134,7 @@ static void set_mttkrp(const struct roofline_job *job,
     }
 }
 
-/* Counts the runs of tiles, a counter for each worker. */
+/* Counters of the runs of tiles, one per worker. */
 struct counting {
     uint64_t runs[SLC_MAX_THREADS];
     uint64_t nnz[SLC_MAX_THREADS];
@@ -159,7 +159,7 @@ count_tile(void *context, unsigned worker, struct slc_tile_view *tile, struct sl
     return SLC_OK;
 }
 
-/* The runs of the store's own order, as its tiles deliver them. */
+/* Counts the runs of the store's own order, as its tiles deliver them. */
 static enum slc_status
 count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *err)
 {
@@ -189,7 +189,7 @@ count_runs(const struct roofline_job *job, struct runs *runs, struct slc_error *
     return SLC_OK;
 }
 
-/* One variant in all modes. */
+/* Measures one variant in all modes. */
 static enum slc_status measure_variant(const struct roofline_job *job,
                                        struct bench_mttkrp_variant variant,
                                        struct bench_mttkrp_group *group,
@@ -219,8 +219,8 @@ static enum slc_status
 measure_copies(const struct roofline_job *job, struct roofline_point *points, struct slc_error *err)
 {
     const struct slc_plan *plan = &job->session->plan;
-    /* Optional: left out where there are no copies of one mode, and with a note
-       where the budget has no room for them. */
+    /* Optional: left out for tensors of one mode, which have no replicas, and with a note if the
+       replicas exceed the budget. */
     const struct bench_mttkrp_variant variant = {.instruction_set = job->instruction_set,
                                                  .conflict = SLC_CONFLICT_REPLICA,
                                                  .optional = true};
@@ -236,8 +236,8 @@ measure_copies(const struct roofline_job *job, struct roofline_point *points, st
     }
     if (status == SLC_OK && plan->copies_wanted_bytes > 0) {
         status = slc_fail(err, SLC_ERR_BUDGET,
-                          "copies per mode would take %" PRIu64
-                          " MiB, and the budget leaves %" PRIu64 "; give more by --memory",
+                          "replicas need %" PRIu64 " MiB, and the budget leaves %" PRIu64
+                          "; raise --memory",
                           plan->copies_wanted_bytes >> 20, plan->copies_room_bytes >> 20);
     }
     slc_free(cells);
@@ -264,15 +264,15 @@ measure_stream(const struct roofline_job *job, struct roofline_point *points, st
 }
 
 /*
- * TTM under the roofs, from blocks as they are stored, fiber by fiber, and decoded each time;
- * two forms. With rank R, N modes, and elements of v bytes:
+ * TTM under the roofs, from blocks as stored, fiber by fiber, decoded each time; two kernels. With
+ * rank R, N modes, and elements of v bytes:
  *
- *   operations       2 R a nonzero
- *   row(U)           R v bytes, read; of the output 2 R 8, read and written
- *   by fiber         v + 4 + row(U) a nonzero, 4 (N - 1) + 2 R 8 a fiber
- *   by nonzero       v + 8 + row(U) + 2 R 8 a nonzero, which has the number of its row as well
+ *   operations       2 R per nonzero
+ *   row(U)           R v bytes, read; for the output 2 R 8, read and written
+ *   by fiber         v + 4 + row(U) per nonzero, 4 (N - 1) + 2 R 8 per fiber
+ *   by nonzero       v + 8 + row(U) + 2 R 8 per nonzero, including the number of its row
  *
- * The rows that come back are those of U; those of the output pass by.
+ * The rows of U are reused; those of the output are not.
  */
 static void set_ttm(const struct roofline_job *job,
                     const struct ttm_mode *mode,
@@ -311,7 +311,8 @@ static enum slc_status measure_ttm_mode(const struct roofline_job *job,
     struct bench_samples samples = {.count = 0};
 
     if (!slc_cpu_force_instruction_set(job->instruction_set)) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "instruction set %s is not available here",
+        return slc_fail(err, SLC_ERR_UNSUPPORTED,
+                        "instruction set %s is not available on this machine",
                         job->instruction_set);
     }
     (void)(slc_decoder_force(job->instruction_set) || slc_decoder_force("portable"));
@@ -375,15 +376,15 @@ static enum slc_status measure_ttm_nonzero(const struct roofline_job *job,
 
 /*
  * SpTV from fibers in memory (tools/bench/rivals/cpu/sptv.h) under the roofs, at rank 1 and in f64
- * alone. With v bytes of a value as it is held, i of an index:
+ * only. With v bytes of a stored value and i of an index:
  *
- *   operations       2 a nonzero
- *   bytes a nonzero  v + i + 8, the number of the vector
- *   bytes a fiber    2 + 8, its place and its sum
+ *   operations         2 per nonzero
+ *   bytes per nonzero  v + i + 8, the number of the vector
+ *   bytes per fiber    2 + 8, its position and its sum
  *
- * Of a list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) there are no places, but 4 bytes
- * for the fiber of each nonzero that is not the first of its own. Padding is not counted, nor is
- * the copying of a vector that is shortened.
+ * A list of few nonzeros (tools/bench/rivals/cpu/sptv_block.h) has no positions, but 4 bytes for
+ * the fiber of each nonzero that is not the first of its own. Padding is not counted, nor is the
+ * copying of a vector that is shortened.
  */
 static enum slc_status measure_sptv_mode(const struct roofline_job *job,
                                          struct ttv_job *ttv,
@@ -430,7 +431,7 @@ measure_sptv(const struct roofline_job *job, struct roofline_point *points, stru
     }
     if (ttv_tensor_bytes(manifest) > job->memory_bytes) {
         return slc_fail(err, SLC_ERR_BUDGET,
-                        "nonzeros in memory would take %" PRIu64 " MiB; give more by --memory",
+                        "nonzeros in memory need %" PRIu64 " MiB; raise --memory",
                         ttv_tensor_bytes(manifest) >> 20);
     }
     enum slc_status status = ttv_tensor_load(&tensor, &job->session->store, err);

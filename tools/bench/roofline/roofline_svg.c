@@ -1,8 +1,8 @@
 /*
- * Draws a roofline; see roofline.h. Everything is placed by two logarithmic axes; styles are
- * classes, so that a second set of colours serves viewers that prefer dark ones. A marker's shape
- * tells the kernel, its colour the tensor, the number in it the mode; best and worst cases are
- * hollow. Touching a marker shows its figures.
+ * Draws a roofline as SVG. Two logarithmic axes define all positions. Styles are classes, so that a
+ * second set of colours serves dark viewers. The shape of a marker identifies the kernel, its
+ * colour the tensor, the number in it the mode; best and worst cases are hollow. Hovering over a
+ * marker shows its figures.
  */
 #include "tools/bench/roofline/roofline.h"
 
@@ -25,12 +25,12 @@ enum {
     LINE_HEIGHT = 20,
     TICK_LENGTH = 5,
     MARKER_RADIUS = 8,
-    SERIES_MAX = 64, /* with a line in the legend; 8 tensors at 8 ranks */
+    SERIES_MAX = 64, /* lines of the legend; 8 tensors at 8 ranks */
     SHAPES_MAX = 16,
     COLOURS = 8
 };
 
-/* On white, and on black; told apart by lightness too. */
+/* For white and for black; they also differ in lightness. */
 static const char *const light_colours[COLOURS] = {"#1d4ed8", "#c2410c", "#15803d", "#7e22ce",
                                                    "#be185d", "#0f766e", "#854d0e", "#475569"};
 static const char *const dark_colours[COLOURS] = {"#8ab4ff", "#ff9d6b", "#6fdc8c", "#cf9bff",
@@ -42,7 +42,7 @@ struct axis {
     double pixels;
 };
 
-/* Markers alike. */
+/* A series of equal markers. */
 struct series {
     const char *tensor;
     json_int_t rank;
@@ -87,8 +87,8 @@ static const char *text_of(const json_t *object, const char *name)
     return text != NULL ? text : "";
 }
 
-/* Text of a user's: names of files may hold what XML gives a meaning, or does not allow at all. */
-static void put_text(FILE *out, const char *text)
+/* Writes a text from the user: file names may contain characters that XML reserves or forbids. */
+static void write_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
         switch (*text) {
@@ -107,7 +107,7 @@ static void put_text(FILE *out, const char *text)
     }
 }
 
-/* A row with a place in the picture: logarithms need positive numbers. */
+/* Whether a row can be drawn: logarithms need positive numbers. */
 static bool has_place(const json_t *row)
 {
     return real_of(row, "flop_per_byte") > 0 && real_of(row, "gflop_per_s") > 0;
@@ -154,7 +154,7 @@ static void widen(struct axis *axis, double value)
     }
 }
 
-/* Ends of the axes: all markers, the ridge of every roof, and some room around them. */
+/* Chooses the ends of the axes: all markers, the ridge of every roof, and a margin. */
 static void choose_axes(struct picture *picture)
 {
     static const char *const arrays[] = {"rows", "bounds"};
@@ -187,12 +187,12 @@ static void choose_axes(struct picture *picture)
         }
     }
     picture->x.low /= 1.6;
-    picture->x.high *= 3.5; /* the names of peaks stand there */
+    picture->x.high *= 3.5; /* space for the names of peaks */
     picture->y.low /= 1.6;
     picture->y.high *= 1.6;
 }
 
-static void put_colours(FILE *out, const char *const *colours, const char *inside)
+static void write_colours(FILE *out, const char *const *colours, const char *inside)
 {
     (void)fprintf(out, "text.n{fill:%s}", inside);
     for (unsigned i = 0; i < COLOURS; i++) {
@@ -202,7 +202,7 @@ static void put_colours(FILE *out, const char *const *colours, const char *insid
     (void)fputc('\n', out);
 }
 
-static void put_head(struct picture *picture)
+static void write_head(struct picture *picture)
 {
     const unsigned lines = picture->series_count + picture->kernel_count + 8;
     const int legend = PLOT_TOP + (int)lines * LINE_HEIGHT;
@@ -214,7 +214,7 @@ static void put_head(struct picture *picture)
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                   "viewBox=\"0 0 %d %d\" role=\"img\">\n"
-                  "<title>Roofline of this machine, and what kernels attain</title>\n<style>\n",
+                  "<title>Roofline of this machine, and performance of kernels</title>\n<style>\n",
                   LEGEND_LEFT + LEGEND_WIDTH, legend > least ? legend : least,
                   LEGEND_LEFT + LEGEND_WIDTH, legend > least ? legend : least);
     (void)fputs("text{font:13px sans-serif;fill:#111}text.n{font:10px sans-serif}"
@@ -222,18 +222,18 @@ static void put_head(struct picture *picture)
                 ".name{paint-order:stroke;stroke:#fff;stroke-width:4px}"
                 ".roof{stroke:#444;stroke-width:2;fill:none}.worst{stroke-dasharray:3 2}\n",
                 out);
-    put_colours(out, light_colours, "#fff");
+    write_colours(out, light_colours, "#fff");
     (void)fputs(
         "@media (prefers-color-scheme:dark){text{fill:#eee}.bg{fill:#16181c}.name{stroke:#16181c}"
         ".grid{stroke:#33373d}.axis{stroke:#eee}.roof{stroke:#bbb}\n",
         out);
-    put_colours(out, dark_colours, "#16181c");
+    write_colours(out, dark_colours, "#16181c");
     (void)fprintf(out,
                   "}\n</style>\n<rect class=\"bg\" width=\"100%%\" height=\"100%%\"/>\n"
                   "<text x=\"%d\" y=\"28\">Cache-aware roofline: ",
                   PLOT_LEFT);
     if (device != NULL) {
-        put_text(out, text_of(device, "name"));
+        write_text(out, text_of(device, "name"));
     } else {
         (void)fprintf(out, "%d threads, %s", (int)real_of(picture->record, "threads"),
                       text_of(picture->record, "instruction_set"));
@@ -241,8 +241,8 @@ static void put_head(struct picture *picture)
     (void)fprintf(out, ", %s</text>\n", text_of(picture->record, "precision"));
 }
 
-/* A tick of the lower axis at `value`, or of the left one, with its grid line and number. */
-static void put_tick(const struct picture *picture, bool lower, double value)
+/* Draws a tick of the lower or the left axis at `value`, with its grid line and number. */
+static void draw_tick(const struct picture *picture, bool lower, double value)
 {
     FILE *out = picture->out;
 
@@ -265,8 +265,8 @@ static void put_tick(const struct picture *picture, bool lower, double value)
     }
 }
 
-/* Ticks at 1, 2 and 5 times powers of ten. */
-static void put_ticks(const struct picture *picture, bool lower)
+/* Draws ticks at 1, 2 and 5 times powers of ten. */
+static void draw_ticks(const struct picture *picture, bool lower)
 {
     static const double steps[] = {1, 2, 5};
     const struct axis *axis = lower ? &picture->x : &picture->y;
@@ -276,16 +276,16 @@ static void put_ticks(const struct picture *picture, bool lower)
             const double value = steps[s] * pow(10, power);
 
             if (value >= axis->low && value <= axis->high) {
-                put_tick(picture, lower, value);
+                draw_tick(picture, lower, value);
             }
         }
     }
 }
 
-static void put_axes(const struct picture *picture)
+static void draw_axes(const struct picture *picture)
 {
-    put_ticks(picture, true);
-    put_ticks(picture, false);
+    draw_ticks(picture, true);
+    draw_ticks(picture, false);
     (void)fprintf(picture->out,
                   "<rect class=\"axis\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n"
                   "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations per byte loaded or "
@@ -296,8 +296,8 @@ static void put_axes(const struct picture *picture)
                   PLOT_TOP + PLOT_HEIGHT + 44, PLOT_TOP + PLOT_HEIGHT / 2);
 }
 
-/* A level's roof, up to the highest peak. */
-static void put_level(const struct picture *picture, const json_t *level)
+/* Draws a level's roof, up to the highest peak. */
+static void draw_level(const struct picture *picture, const json_t *level)
 {
     const double rate = real_of(level, "gb_per_s");
     const double from = fmax(picture->x.low, picture->y.low / rate);
@@ -308,12 +308,12 @@ static void put_level(const struct picture *picture, const json_t *level)
 }
 
 /*
- * The names of levels along their roofs, ending below the lowest peak: above the line, or below it
- * where the next roof above leaves no room.
+ * Writes the names of levels along their roofs, ending below the lowest peak: above the line, or
+ * below it if the next roof above is too close.
  */
-static void put_level_names(const struct picture *picture)
+static void write_level_names(const struct picture *picture)
 {
-    /* Pixels that a roof of slope 1 rises and runs where a logarithm grows by 1. */
+    /* Pixels that a roof of slope 1 rises and runs per unit of a logarithm. */
     const double rise = picture->y.pixels / log(picture->y.high / picture->y.low);
     const double run = picture->x.pixels / log(picture->x.high / picture->x.low);
     double above = INFINITY;
@@ -336,8 +336,8 @@ static void put_level_names(const struct picture *picture)
     }
 }
 
-/* A peak, from the fastest level's roof on. */
-static void put_peak(const struct picture *picture, const json_t *peak)
+/* Draws a peak, starting at the fastest level's roof. */
+static void draw_peak(const struct picture *picture, const json_t *peak)
 {
     const double rate = real_of(peak, "gflop_per_s");
     const json_t *fastest = json_array_get(json_object_get(picture->record, "levels"), 0);
@@ -350,23 +350,25 @@ static void put_peak(const struct picture *picture, const json_t *peak)
                   PLOT_LEFT + PLOT_WIDTH - 6, y - 6, text_of(peak, "precision"), rate);
 }
 
-static void put_roofs(const struct picture *picture)
+static void draw_roofs(const struct picture *picture)
 {
     size_t i;
     const json_t *row;
 
     json_array_foreach(json_object_get(picture->record, "levels"), i, row)
     {
-        put_level(picture, row);
+        draw_level(picture, row);
     }
     json_array_foreach(json_object_get(picture->record, "peaks"), i, row)
     {
-        put_peak(picture, row);
+        draw_peak(picture, row);
     }
 }
 
-/* A shape around a point: a circle, then polygons of 4, 3, .. corners; upright or on a corner. */
-static void put_shape(FILE *out, unsigned shape, const char *class, double x, double y)
+/* Draws a shape around a point: a circle, then polygons of 4, 3, .. corners; upright or on a
+ * corner.
+ */
+static void draw_shape(FILE *out, unsigned shape, const char *class, double x, double y)
 {
     static const struct {
         unsigned corners;
@@ -393,44 +395,44 @@ static void put_shape(FILE *out, unsigned shape, const char *class, double x, do
     (void)fputs("\"/>", out);
 }
 
-/* Shape, and the number within it. */
-static void put_symbol(FILE *out,
-                       unsigned shape,
-                       unsigned colour,
-                       const char *which,
-                       double x,
-                       double y,
-                       const char *inside)
+/* Draws a shape and the number within it. */
+static void draw_symbol(FILE *out,
+                        unsigned shape,
+                        unsigned colour,
+                        const char *which,
+                        double x,
+                        double y,
+                        const char *inside)
 {
     const bool hollow = strcmp(which, "given") != 0;
     char class[32];
 
     (void)snprintf(class, sizeof class, "%c%u%s%s", hollow ? 'h' : 'f', colour % COLOURS,
                    hollow ? " " : "", hollow ? which : "");
-    put_shape(out, shape, class, x, y);
+    draw_shape(out, shape, class, x, y);
     (void)fprintf(out, "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>",
                   x, y + 3.5, inside);
 }
 
-static void put_marker(struct picture *picture, const json_t *row)
+static void draw_marker(struct picture *picture, const json_t *row)
 {
     FILE *out = picture->out;
     char mode[16];
 
     (void)snprintf(mode, sizeof mode, "%d", (int)real_of(row, "mode"));
     (void)fputs("<g class=\"marker\"><title>", out);
-    put_text(out, text_of(row, "tensor"));
+    write_text(out, text_of(row, "tensor"));
     (void)fprintf(out, ", %s: %s, mode %s, rank %d: %.3g GFLOP/s at %.3g operations a byte</title>",
                   text_of(row, "case"), text_of(row, "kernel"), mode, (int)real_of(row, "rank"),
                   real_of(row, "gflop_per_s"), real_of(row, "flop_per_byte"));
-    put_symbol(out, shape_of(picture, row), series_of(picture, row), text_of(row, "case"),
-               place_x(picture, real_of(row, "flop_per_byte")),
-               place_y(picture, real_of(row, "gflop_per_s")), mode);
+    draw_symbol(out, shape_of(picture, row), series_of(picture, row), text_of(row, "case"),
+                place_x(picture, real_of(row, "flop_per_byte")),
+                place_y(picture, real_of(row, "gflop_per_s")), mode);
     (void)fputs("</g>\n", out);
 }
 
-/* Bounds lie below the markers of the tensors themselves. */
-static void put_markers(struct picture *picture)
+/* Draws the bounds first, below the markers of the tensors. */
+static void draw_markers(struct picture *picture)
 {
     static const char *const arrays[] = {"bounds", "rows"};
     size_t i;
@@ -440,29 +442,29 @@ static void put_markers(struct picture *picture)
         json_array_foreach(json_object_get(picture->record, arrays[a]), i, row)
         {
             if (has_place(row)) {
-                put_marker(picture, row);
+                draw_marker(picture, row);
             }
         }
     }
 }
 
-/* A line of the legend: a symbol and what it stands for; a line without a symbol is a heading. */
-static void put_legend_line(FILE *out,
-                            unsigned *line,
-                            bool symbol,
-                            unsigned shape,
-                            unsigned colour,
-                            const char *which,
-                            const char *text,
-                            json_int_t rank)
+/* Writes a line of the legend: a symbol and its meaning, or a heading without a symbol. */
+static void write_legend_line(FILE *out,
+                              unsigned *line,
+                              bool symbol,
+                              unsigned shape,
+                              unsigned colour,
+                              const char *which,
+                              const char *text,
+                              json_int_t rank)
 {
     const double y = PLOT_TOP + 10 + (double)*line * LINE_HEIGHT;
 
     if (symbol) {
-        put_symbol(out, shape, colour, which, LEGEND_LEFT + MARKER_RADIUS, y, "");
+        draw_symbol(out, shape, colour, which, LEGEND_LEFT + MARKER_RADIUS, y, "");
     }
     (void)fprintf(out, "<text x=\"%d\" y=\"%.1f\">", LEGEND_LEFT + (symbol ? 26 : 0), y + 4);
-    put_text(out, text);
+    write_text(out, text);
     if (rank > 0) {
         (void)fprintf(out, ", rank %d", (int)rank);
     }
@@ -470,26 +472,26 @@ static void put_legend_line(FILE *out,
     ++*line;
 }
 
-static void put_legend(const struct picture *picture)
+static void draw_legend(const struct picture *picture)
 {
     FILE *out = picture->out;
     unsigned line = 0;
 
-    put_legend_line(out, &line, false, 0, 0, "", "Tensors (number in a marker: mode)", 0);
+    write_legend_line(out, &line, false, 0, 0, "", "Tensors (number in a marker: mode)", 0);
     for (unsigned i = 0; i < picture->series_count; i++) {
-        put_legend_line(out, &line, true, 0, i, "given", picture->series[i].tensor,
-                        picture->several_ranks ? picture->series[i].rank : 0);
+        write_legend_line(out, &line, true, 0, i, "given", picture->series[i].tensor,
+                          picture->several_ranks ? picture->series[i].rank : 0);
     }
     line++;
-    put_legend_line(out, &line, false, 0, 0, "", "Kernels", 0);
+    write_legend_line(out, &line, false, 0, 0, "", "Kernels", 0);
     for (unsigned i = 0; i < picture->kernel_count; i++) {
-        put_legend_line(out, &line, true, i, COLOURS - 1, "given", picture->kernels[i], 0);
+        write_legend_line(out, &line, true, i, COLOURS - 1, "given", picture->kernels[i], 0);
     }
     if (picture->bounds) {
         line++;
-        put_legend_line(out, &line, false, 0, 0, "", "Bounds of each tensor, in its colour", 0);
-        put_legend_line(out, &line, true, 0, COLOURS - 1, "best", "best case: fewest rows", 0);
-        put_legend_line(out, &line, true, 0, COLOURS - 1, "worst", "worst case: no row twice", 0);
+        write_legend_line(out, &line, false, 0, 0, "", "Bounds of each tensor, in its colour", 0);
+        write_legend_line(out, &line, true, 0, COLOURS - 1, "best", "best case: fewest rows", 0);
+        write_legend_line(out, &line, true, 0, COLOURS - 1, "worst", "worst case: no row twice", 0);
     }
 }
 
@@ -512,12 +514,12 @@ enum slc_status roofline_svg_write(const json_t *record, const char *path, struc
     picture.out = open_memstream(&text, &bytes);
     SLC_TRY(slc_check_memory(picture.out != NULL, err, "for the picture %s", path));
     choose_axes(&picture);
-    put_head(&picture);
-    put_axes(&picture);
-    put_roofs(&picture);
-    put_markers(&picture);
-    put_level_names(&picture);
-    put_legend(&picture);
+    write_head(&picture);
+    draw_axes(&picture);
+    draw_roofs(&picture);
+    draw_markers(&picture);
+    write_level_names(&picture);
+    draw_legend(&picture);
     (void)fputs("</svg>\n", picture.out);
     enum slc_status status =
         fclose(picture.out) == 0

@@ -1,4 +1,4 @@
-/* Roofs of the machine; see roofs.h. */
+/* Measures the roofs of the machine. */
 #include "tools/bench/roofline/roofs.h"
 
 #include "base/error/clock.h"
@@ -12,19 +12,19 @@
 #include <math.h>
 
 /*
- * Samples of a roof: the fastest counts, and there is none above it to tell of a busy moment. So
- * many for each time that a kernel is measured, and no more than the second.
+ * Samples of a roof per repeat of a kernel, and their limit: the fastest counts, and no higher roof
+ * would reveal a disturbance.
  */
 enum { ROOF_SAMPLES = 2, ROOF_SAMPLES_MAX = 10 };
 
-/* What the threads of one sample share. */
+/* State shared by the threads of one sample. */
 struct computing {
     bench_peak_fn *loop;
     uint64_t steps;
-    double sink[SLC_MAX_THREADS]; /* what the loops have given: it must be used */
+    double sink[SLC_MAX_THREADS]; /* results of the loops, which must be used */
 };
 
-/* Towards 2, so that no number grows or becomes a denormal one. */
+/* Converges to 2, so that no number grows or becomes denormal. */
 static void compute(void *context, unsigned worker, unsigned workers)
 {
     struct computing *computing = context;
@@ -99,7 +99,7 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
     struct slc_placement placement;
 
     if (loops == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "this machine does not have the instruction set %s",
+        return slc_fail(err, SLC_ERR_USAGE, "this machine does not support the instruction set %s",
                         instruction_set);
     }
     *roofs = (struct bench_roofs){.instruction_set = instruction_set,

@@ -1,10 +1,10 @@
 /*
  * The roofs of this machine, after the cache-aware roofline model (Ilic, Pratas and Sousa,
- * "Cache-aware Roofline model: Upgrading the loft", IEEE Computer Architecture Letters 2014): what
- * can be computed, and what can be loaded from each level of memory, by all threads together. A
- * kernel that makes f operations for every byte that it loads or stores attains at most
+ * "Cache-aware Roofline model: Upgrading the loft", IEEE Computer Architecture Letters 2014): the
+ * peak rate of operations and the bandwidth of each level of memory, by all threads together. A
+ * kernel that performs f operations for every byte that it loads or stores attains at most
  * min(peak, f * bandwidth) from a level. Bytes are those between registers and the first-level
- * cache, whichever level they come from, so that a kernel has one intensity and several roofs.
+ * cache, whichever level serves them, so a kernel has one intensity and several roofs.
  */
 #ifndef SLC_TOOLS_BENCH_ROOFS_H
 #define SLC_TOOLS_BENCH_ROOFS_H
@@ -22,31 +22,31 @@ enum { BENCH_LEVELS_MAX = SLC_CACHE_LEVELS + 1 };
 struct bench_level {
     const char *name;        /* "L1", .. "memory" */
     uint64_t capacity_bytes; /* of one processor's cache; memory: UINT64_MAX */
-    uint64_t set_bytes;      /* that was swept, by all threads together */
+    uint64_t set_bytes;      /* of the measured set, all threads together */
     double bytes_per_second;
 };
 
 /* The first GPU, whose roofs are measured. */
 struct bench_roofs_device {
-    uint64_t free_bytes; /* of its memory; half of these are swept at most */
-    uint32_t row_bytes;  /* at random places: measured is the next power of two, of 16 .. 512 */
+    uint64_t free_bytes; /* of its memory; at most half of it is used */
+    uint32_t row_bytes;  /* of rows at random places: rounded up to a power of two, 16 .. 512 */
 };
 
 struct bench_roofs {
-    const char *instruction_set;             /* "cuda" of a GPU */
-    unsigned threads;                        /* 0 of a GPU */
+    const char *instruction_set;             /* "cuda" for a GPU */
+    unsigned threads;                        /* 0 for a GPU */
     const struct bench_roofs_device *device; /* NULL: the CPU */
-    uint64_t memory_set_bytes;               /* as bench_memory_set_bytes takes it */
-    unsigned repeats, samples;               /* as asked for, and of each roof */
+    uint64_t memory_set_bytes;               /* argument of bench_memory_set_bytes */
+    unsigned repeats, samples;               /* as requested, and of each roof */
     unsigned level_count;                    /* the fastest first; the last one is memory */
     struct bench_level levels[BENCH_LEVELS_MAX];
     double peak_f32, peak_f64; /* operations per second */
 };
 
 /*
- * Measures all of them with the loops of one instruction set: the fastest of two samples
- * for each of `repeats`, of ten at most. `instruction_set` is borrowed. Errors: SLC_ERR_USAGE (this
- * machine does not have it), SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Measures all roofs with the loops of one instruction set: the fastest of two samples for each of
+ * `repeats`, at most ten. `instruction_set` is borrowed. Errors: SLC_ERR_USAGE (not supported by
+ * this machine), SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     const char *instruction_set,
@@ -55,13 +55,14 @@ enum slc_status bench_roofs_measure(struct bench_roofs *roofs,
                                     unsigned repeats,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* The first GPU, of which memory_bytes may be used (0: most). Errors: those of slc_gpu_create. */
+/* Opens the first GPU; memory_bytes of its memory may be used (0: most). Errors: those of
+   slc_gpu_create. */
 enum slc_status bench_device_find(uint64_t memory_bytes,
                                   struct slc_device_info *info,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The peak of a GPU: operations per second in registers. A run takes about as long as one that
+ * The peak of a GPU: operations per second in registers. A run takes about as long as a run that
  * moves `moved_bytes`. Errors: those of gpu/measure.h.
  */
 enum slc_status bench_device_peak(unsigned ordinal,
@@ -72,8 +73,9 @@ enum slc_status bench_device_peak(unsigned ordinal,
                                   struct slc_error *err) SLC_NODISCARD;
 
 /*
- * The same of a GPU: levels "L2" and "memory" by reads, "random rows" by rows at random places of
- * memory; memory_set_bytes of 0: 4 GiB. `device` is borrowed. Errors: those of gpu/measure.h.
+ * Measures the roofs of a GPU: levels "L2" and "memory" by reads, "random rows" by rows at random
+ * places of memory; memory_set_bytes of 0: 4 GiB. `device` is borrowed. Errors: those of
+ * gpu/measure.h.
  */
 enum slc_status bench_roofs_measure_device(struct bench_roofs *roofs,
                                            const struct bench_roofs_device *device,
@@ -81,8 +83,8 @@ enum slc_status bench_roofs_measure_device(struct bench_roofs *roofs,
                                            unsigned repeats,
                                            struct slc_error *err) SLC_NODISCARD;
 
-/* Measures all of them again and keeps the higher of each: no roof is as low as a busy moment
-   makes it look. Errors: the same; *roofs is unchanged then. */
+/* Measures all roofs again and keeps the higher value of each, because a disturbance lowers a
+   measurement. Errors: the same; *roofs is unchanged then. */
 enum slc_status bench_roofs_raise(struct bench_roofs *roofs, struct slc_error *err) SLC_NODISCARD;
 
 /* Operations per second under the roof of a level. */
@@ -91,7 +93,7 @@ double bench_roof(const struct bench_roofs *roofs,
                   enum slc_value_type precision,
                   double flop_per_byte);
 
-/* The first level of which one processor's cache holds `bytes`. */
+/* The first level at which one processor's cache holds `bytes`. */
 const struct bench_level *bench_roofs_level(const struct bench_roofs *roofs, uint64_t bytes);
 
 /* Sets "levels" and "peaks" of `record`, arrays of objects. */

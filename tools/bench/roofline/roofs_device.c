@@ -1,7 +1,7 @@
 /*
- * Roofs of a GPU (roofs.h): reads of a working set that its last cache holds, of one that no cache
- * holds, rows at random places of that, and peaks. How large that cache is, is measured: the reads
- * of a set are as fast as those of the cache or as those of memory, whichever is nearer as a ratio.
+ * Roofs of a GPU (roofs.h): reads of a working set that fits its last cache, of one that exceeds
+ * every cache, rows at random places of the latter, and peaks. The size of the cache is measured: a
+ * set fits if its read rate is nearer to that of the cache than to that of memory, as a ratio.
  */
 #include "tools/bench/roofline/roofs.h"
 
@@ -12,18 +12,18 @@
 #include <math.h>
 
 enum { LEVEL_CACHE, LEVEL_MEMORY, LEVEL_ROWS, LEVELS };
-_Static_assert((int)LEVELS <= (int)BENCH_LEVELS_MAX, "room for the levels of a GPU");
+_Static_assert((int)LEVELS <= (int)BENCH_LEVELS_MAX, "BENCH_LEVELS_MAX is too small for a GPU");
 
 #define PAGE_BYTES   UINT64_C(4096)
 #define LEAST_BYTES  (UINT64_C(1) << 20)
-#define MEMORY_BYTES (UINT64_C(4) << 30) /* swept by default */
-#define SWEEPS       UINT64_C(2)         /* of the set of memory, in a run */
-/* Operations of a peak for each byte that a run of another ceiling moves: both take as long. */
+#define MEMORY_BYTES (UINT64_C(4) << 30) /* read by default */
+#define SWEEPS       UINT64_C(2)         /* of the set of memory, per run */
+/* Operations of a peak per byte of another ceiling's run, so that both take equally long. */
 #define FLOP_PER_BYTE UINT64_C(16)
-/* The device that is measured. */
+/* The measured device. */
 #define ORDINAL 0U
 
-/* Sets that the last cache of some device holds. */
+/* Sets that fit the last cache of some device. */
 static const uint64_t cache_sets[] = {UINT64_C(256) << 10, UINT64_C(1) << 20,  UINT64_C(4) << 20,
                                       UINT64_C(16) << 20,  UINT64_C(32) << 20, UINT64_C(64) << 20};
 
@@ -52,7 +52,8 @@ static enum slc_status measure_ceiling(const struct bench_roofs *roofs,
     return slc_gpu_measure(ORDINAL, &measurement, rate, err);
 }
 
-/* Needs the rate of memory, which decides which sets the cache held. */
+/* Needs the rate of memory, which decides which sets fit the cache. */
+
 static enum slc_status measure_cache(struct bench_roofs *roofs, struct slc_error *err)
 {
     struct bench_level *cache = &roofs->levels[LEVEL_CACHE];

@@ -1,14 +1,15 @@
 /*
- * Lists of coordinates: room for them, filling them from tiles, and permutations: the nonzeros
- * sorted by one mode. See coo.h.
+ * Lists of coordinates: allocating them, filling them from tiles, and permutations, which sort the
+ * nonzeros by one mode.
  *
- * A radix sort from the lowest digit, 11 bits a sweep: every worker counts the digits of its share
- * of the list, the counts are added up to where each worker's nonzeros of a digit go, and every
- * worker moves its share there. The first sweep reads coordinates, those between move pairs of
- * coordinate and place, the last one writes places alone; so a mode of up to 2,048 rows takes one
- * sweep and no scratch but counts. Stable, and the same for any number of workers.
+ * The sort is a radix sort from the lowest digit, 11 bits per sweep: every worker counts the digits
+ * of its share of the list, prefix sums of the counts give the position of each worker's nonzeros
+ * of a digit, and every worker moves its share there. The first sweep reads coordinates, those in
+ * between move pairs of coordinate and position, the last one writes only positions. A mode of up
+ * to 2,048 rows therefore takes one sweep and no scratch but counts. The sort is stable and the
+ * same for any number of workers.
  *
- * Cost: 8 to 10 ns a nonzero and sweep with one worker, the first touch of pages included
+ * Cost: 8 to 10 ns per nonzero and sweep with one worker, including the first touch of pages
  * (flights-4d and wordnet30-srs).
  */
 #include "tools/bench/rivals/cpu/coo.h"
@@ -31,13 +32,13 @@ struct sweep {
     const struct slc_coo *coo;
     unsigned mode;
     unsigned shift;       /* of the digit, within the coordinate */
-    const uint64_t *from; /* coordinate above place; NULL: the list itself */
-    uint64_t *to;         /* where pairs go, or NULL: */
-    uint32_t *order;      /* places alone */
-    uint32_t *start;      /* RADIX_BUCKETS a worker */
+    const uint64_t *from; /* pairs: coordinate in the high half, position below; NULL: the list */
+    uint64_t *to;         /* destination of pairs; NULL: */
+    uint32_t *order;      /* destination of positions */
+    uint32_t *start;      /* RADIX_BUCKETS per worker */
 };
 
-/* How many sweeps sort coordinates below `length`: 1 to 3 where they have 32 bits. */
+/* Sweeps that sort coordinates below `length`: 1 to 3 for coordinates of 32 bits. */
 static unsigned sweeps_of(uint64_t length)
 {
     const unsigned bits = length > 1 ? 64U - (unsigned)__builtin_clzll(length - 1) : 1;
@@ -50,7 +51,7 @@ static uint64_t count_bytes(unsigned workers)
     return (uint64_t)workers * RADIX_BUCKETS * sizeof(uint32_t);
 }
 
-/* Scratch of the sort of the mode that needs the most; UINT64_MAX if it cannot be counted. */
+/* Scratch of the most expensive mode's sort; UINT64_MAX if it overflows. */
 static uint64_t sort_bytes(const struct slc_tensor_shape *shape, unsigned workers)
 {
     unsigned sweeps = 1;
@@ -59,7 +60,7 @@ static uint64_t sort_bytes(const struct slc_tensor_shape *shape, unsigned worker
     for (unsigned m = 0; m < shape->order; m++) {
         sweeps = sweeps_of(shape->dims[m]) > sweeps ? sweeps_of(shape->dims[m]) : sweeps;
     }
-    /* Pairs move between two arrays, which the first sweep only fills and the last only reads. */
+    /* Pairs move between two arrays; the first sweep only fills them and the last only reads. */
     return slc_mul_u64(shape->nnz, (sweeps - 1) * sizeof(uint64_t), &bytes) &&
                    slc_add_u64(bytes, count_bytes(workers), &bytes)
                ? bytes
@@ -73,7 +74,7 @@ const char *slc_coo_kernel_name(enum slc_coo_kernel kernel)
     return (unsigned)kernel < SLC_COO_KERNELS ? names[kernel] : "?";
 }
 
-/* Adds what a buffer of `count` elements maps. False where that cannot be counted. */
+/* Adds the mapped bytes of a buffer of `count` elements. False on overflow. */
 static bool add_buffer(uint64_t count, uint64_t element_bytes, uint64_t *total)
 {
     uint64_t bytes;
@@ -107,21 +108,21 @@ static enum slc_status check_shape(const struct slc_tensor_shape *shape, struct 
     if (shape->order < 1 || shape->order > SLC_MAX_ORDER ||
         (shape->nnz > 0 && shape->tile_nnz == 0)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a list of coordinates has 1 to %d modes and comes in tiles of nonzeros: "
-                        "not %u modes in tiles of %u",
+                        "a list of coordinates needs 1 to %d modes and tiles of nonzeros, not %u "
+                        "modes in tiles of %u",
                         SLC_MAX_ORDER, shape->order, shape->tile_nnz);
     }
     for (unsigned m = 0; m < shape->order; m++) {
         if (shape->dims[m] > most) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                            "mode %u has length %" PRIu64 ", but the coordinates of a list have 32 "
+                            "mode %u has size %" PRIu64 ", but the coordinates of a list have 32 "
                             "bits: at most 2^32",
                             m + 1, shape->dims[m]);
         }
     }
     if (shape->nnz >= most) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "there are %" PRIu64 " nonzeros, but their places in a list have 32 bits: "
+                        "there are %" PRIu64 " nonzeros, but positions in a list have 32 bits: "
                         "fewer than 2^32",
                         shape->nnz);
     }
@@ -171,8 +172,8 @@ slc_coo_add_tile(struct slc_coo *coo, struct slc_tile_view *tile, struct slc_err
 
     if (!slc_tile_place(&coo->shape, coo->type, tile, &at)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "tile %" PRIu64 " (order %u, %u nonzeros) is not one of the tensor of "
-                        "%" PRIu64 " nonzeros that the list has room for",
+                        "tile %" PRIu64 " (order %u, %u nonzeros) does not belong to the list's "
+                        "tensor of %" PRIu64 " nonzeros",
                         tile->ordinal, tile->order, tile->nnz, coo->shape.nnz);
     }
     do {
@@ -196,7 +197,7 @@ enum slc_status slc_coo_check_complete(const struct slc_coo *coo, struct slc_err
         return SLC_OK;
     }
     return slc_fail(err, SLC_ERR_USAGE,
-                    "the list has room for %" PRIu64 " nonzeros, but %" PRIu64 " came",
+                    "the list expects %" PRIu64 " nonzeros, but %" PRIu64 " were added",
                     coo->shape.nnz, loaded);
 }
 
@@ -212,7 +213,7 @@ void slc_coo_destroy(struct slc_coo *coo)
 
 /* ---- permutations */
 
-/* Coordinate and place of what stands at `i`. */
+/* Coordinate and position of element `i`. */
 static inline uint64_t pair_at(const struct sweep *sweep, uint64_t i)
 {
     if (sweep->from != NULL) {
@@ -229,7 +230,7 @@ static inline uint32_t digit_of(const struct sweep *sweep, uint64_t pair)
     return (uint32_t)(pair >> (32 + sweep->shift)) & (RADIX_BUCKETS - 1);
 }
 
-/* Where a worker's share begins; that of the worker after the last is the end. */
+/* Start of a worker's share; the share after the last starts at the end of the list. */
 static uint64_t share_begin(const struct sweep *sweep, unsigned worker, unsigned workers)
 {
     return sweep->coo->shape.nnz * worker / workers; /* both below 2^32 */
@@ -249,7 +250,7 @@ static void count_share(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* From counts to where the first of each goes: by digit, then by share. */
+/* Turns counts into the position of each first nonzero: by digit, then by share. */
 static void add_up(const struct sweep *sweep, unsigned workers)
 {
     uint32_t sum = 0;
@@ -318,8 +319,8 @@ slc_coo_permute(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc
     SLC_TRY(slc_coo_check_complete(coo, err));
     if (mode >= coo->shape.order || workers < 1 || workers > SLC_MAX_THREADS) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "no permutation can be made of mode %u of %u by %u threads: modes count "
-                        "from 1, threads 1 to %d",
+                        "cannot sort mode %u of %u with %u threads: modes count from 1, threads 1 "
+                        "to %d",
                         mode + 1, coo->shape.order, workers, SLC_MAX_THREADS);
     }
     slc_buffer_destroy(&coo->orders[mode]);

@@ -1,7 +1,7 @@
 /*
  * Inner loops of the baselines of coo.h and fiber_forms.h, one table per instruction set, compiled
- * like those of group_kernels.h: multiply and add are fused where the set can, as a compiler would
- * do with GenTen's.
+ * like those of group_kernels.h: multiply and add are fused if the set supports it, as a compiler
+ * would do with GenTen's.
  */
 #ifndef SLC_CPU_COO_KERNELS_H
 #define SLC_CPU_COO_KERNELS_H
@@ -9,16 +9,16 @@
 #include "cpu/kernel/kernels.h"
 
 enum {
-    SLC_COO_TILE_NNZ = 128,    /* GenTen's tile: what one thread takes at a time */
-    SLC_COO_BLOCK_COLUMNS = 32 /* GenTen's longest block of columns in its first form */
+    SLC_COO_TILE_NNZ = 128,    /* GenTen's tile, processed by one thread at a time */
+    SLC_COO_BLOCK_COLUMNS = 32 /* GenTen's largest block of columns in its first form */
 };
 
-/* Nonzeros, brought together in the order of their visit: of GenTen's, a tile. */
+/* Nonzeros gathered in the order of their traversal; for GenTen's kernels a tile. */
 struct slc_coo_span {
     uint32_t nnz;          /* 1 or more */
     unsigned factor_count; /* >= 1 */
-    uint32_t columns;      /* of the output; what follows in a row is padding */
-    uint64_t stride;       /* bytes from row to row of every factor and of the output */
+    uint32_t columns;      /* of the output; the rest of a row is padding */
+    uint64_t stride;       /* bytes between rows of every factor and of the output */
     const void *values;
     const uint32_t *rows;                  /* output row of each nonzero */
     const uint32_t *offset[SLC_MAX_ORDER]; /* row of each nonzero, per factor */
@@ -27,12 +27,12 @@ struct slc_coo_span {
 };
 
 /*
- * Adds the products to the output, for the panel of columns that begins `column_bytes` into each
- * row; `each` for all columns, whatever that says. Threads: any number at once on one output.
+ * Adds the products to the output, for the panel of columns that starts at `column_bytes` in each
+ * row; `each` for all columns, ignoring it. Threads: any number at once on one output.
  */
 typedef void slc_coo_fn(const struct slc_coo_span *span, uint64_t column_bytes);
 
-/* Runs of fibers. With run_factor NULL there is one shared factor or more. */
+/* Runs of fibers. If run_factor is NULL, there is at least one shared factor. */
 struct slc_coo_fiber_span {
     struct slc_fiber_span fibers; /* its output is of the factors' type, `stride` bytes a row */
     uint32_t columns;             /* as above */

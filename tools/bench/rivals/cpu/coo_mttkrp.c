@@ -2,17 +2,17 @@
  * MTTKRP by the baselines of coo.h, over a list of coordinates, and of fiber_forms.h, over tiles of
  * whole fibers.
  *
- * Threads take neighbouring tiles. A tile's nonzeros are first brought together, in the order of
- * their visit and mode by mode, so that a permutation is followed once and not once per panel of
- * columns; the kernels (coo_kernels.h) see nothing of the list.
+ * Threads process neighbouring tiles. A tile's nonzeros are gathered first, in the order of their
+ * traversal and mode by mode, so that a permutation is followed once and not once per panel of
+ * columns; the kernels (coo_kernels.h) do not access the list.
  *
- * Cost: for genten-a and genten-b R atomic additions a nonzero, each a read and an exchange that
- * wait for one another: 8 ns with one thread, up to 15 where two threads take lines from each other
+ * Cost: for genten-a and genten-b R atomic additions per nonzero, each a read and an exchange that
+ * wait for one another: 8 ns with one thread, up to 15 if two threads take lines from each other
  * (flights-4d, R = 16). For genten-c 2 R of them for each tile, and one plain addition for each run
  * of a row.
  *
- * The forms over fibers make R of these additions a nonzero for atomic-nonzero, and for
- * atomic-fiber where the output is of the fibers' own mode; else R a fiber.
+ * The forms over fibers perform R of these additions per nonzero for atomic-nonzero, and for
+ * atomic-fiber with an output of the fibers' own mode; otherwise R per fiber.
  */
 #include "tools/bench/rivals/cpu/coo.h"
 #include "tools/bench/rivals/cpu/coo_kernels.h"
@@ -24,9 +24,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { ZERO_BYTES = 2 << 20 /* of the output, a thread at a time */ };
+enum { ZERO_BYTES = 2 << 20 /* of the output, cleared by a thread at a time */ };
 
-/* Of the row of ones that stands in for a factor: always row 0. */
+/* Offsets into the row of ones that replaces a factor: always row 0. */
 static const uint32_t zero_offsets[SLC_CHUNK_NNZ];
 
 static void zero_bytes(void *context, uint64_t begin, uint64_t end, unsigned worker)
@@ -46,9 +46,9 @@ create_ones(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct sl
 }
 
 /*
- * Sets the output of a job that has been checked to zero, by job->workers threads. For order 1,
- * which has no factors, *ones becomes a row of ones, with zeros in the padding; else it stays
- * without memory. Needs: *ones all-zero. Owns: slc_matrix_destroy on it, also after an error.
+ * Clears the output of a checked job, with job->workers threads. For order 1, which has no factors,
+ * *ones becomes a row of ones, with zeros in the padding; otherwise it stays without memory. Needs:
+ * *ones all-zero. Owns: slc_matrix_destroy on it, also after an error.
  * Errors: SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 static enum slc_status
@@ -65,7 +65,7 @@ begin_job(const struct slc_mttkrp_job *job, struct slc_matrix *ones, struct slc_
                      : SLC_OK;
 }
 
-/* The kernels of the instruction set that `set`, one of ours, is of. */
+/* The baselines' kernels for the instruction set of `set`, one of sluice's kernel sets. */
 static const struct slc_coo_kernels *kernels_of(const struct slc_kernel_set *set)
 {
 #ifdef SLC_HAVE_AVX512
@@ -104,8 +104,8 @@ static void add_panels(const struct slc_kernel_set *set,
 /* ---- lists */
 
 enum {
-    /* What a thread takes at a time: 50 us of work and more, and tens of pieces in small tensors.
-     */
+    /* Nonzeros that a thread processes at a time: at least 50 us of work, and tens of pieces in
+       small tensors. */
     PIECE_NNZ = 32 * SLC_COO_TILE_NNZ
 };
 
@@ -115,11 +115,11 @@ struct run {
     const struct slc_mttkrp_job *job;
     const struct slc_kernel_set *set;
     enum slc_coo_kernel kernel;
-    const uint32_t *order; /* NULL: that of the list */
+    const uint32_t *order; /* NULL: the order of the list */
     const unsigned char *ones;
 };
 
-/* A tile's nonzeros brought together. */
+/* The gathered nonzeros of a tile. */
 struct staged {
     uint32_t coords[SLC_MAX_ORDER][SLC_COO_TILE_NNZ];
     _Alignas(64) unsigned char values[SLC_COO_TILE_NNZ * sizeof(double)];
@@ -142,7 +142,7 @@ static void stage(const struct run *run, uint64_t begin, uint32_t nnz, struct st
     }
 }
 
-/* What is the same for all tiles. */
+/* Sets the fields that are the same for all tiles. */
 static void init_span(const struct run *run, const struct staged *staged, struct slc_coo_span *span)
 {
     const struct slc_mttkrp_job *job = run->job;
@@ -199,7 +199,7 @@ static void add_piece(void *context, uint64_t begin, uint64_t end, unsigned work
     }
 }
 
-/* Whether the job is one of this tensor. */
+/* Checks that the job matches this tensor. */
 static enum slc_status
 check_job(const struct slc_coo *coo, const struct slc_mttkrp_job *job, struct slc_error *err)
 {
@@ -207,7 +207,7 @@ check_job(const struct slc_coo *coo, const struct slc_mttkrp_job *job, struct sl
     SLC_TRY(slc_mttkrp_check_job(job, err));
     if (job->order != coo->shape.order || job->output->type != coo->type) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the MTTKRP is of %u modes in %s, the list of %u modes in %s", job->order,
+                        "the MTTKRP has %u modes in %s, the list %u modes in %s", job->order,
                         job->output->type == SLC_F32 ? "f32" : "f64", coo->shape.order,
                         coo->type == SLC_F32 ? "f32" : "f64");
     }
@@ -280,7 +280,7 @@ static uint64_t stride_of(const struct slc_fiber_mttkrp *run)
     return slc_matrix_row_bytes(run->job.output);
 }
 
-/* The row of the tile's corner in the matrix of a mode. */
+/* The row of a mode's matrix at the tile's corner. */
 static unsigned char *
 corner_row(const struct slc_fiber_mttkrp *run, const struct slc_tile_view *tile, unsigned mode)
 {
@@ -290,7 +290,7 @@ corner_row(const struct slc_fiber_mttkrp *run, const struct slc_tile_view *tile,
     return (unsigned char *)matrix->buffer.data + tile->corner[mode] * stride_of(run);
 }
 
-/* The chunk's nonzeros on their own. */
+/* Adds the chunk's nonzeros one by one. */
 static void add_elements(const struct slc_fiber_mttkrp *run,
                          const struct slc_tile_view *tile,
                          const struct slc_chunk_view *chunk)
@@ -320,7 +320,7 @@ static void add_elements(const struct slc_fiber_mttkrp *run,
     add_panels(run->set, type, widths, &span);
 }
 
-/* A chunk's runs, each as a whole. */
+/* Adds a chunk's runs, each as a whole. */
 static void add_runs(const struct slc_fiber_mttkrp *run,
                      const struct slc_tile_view *tile,
                      const struct slc_fiber_view *view)
@@ -363,7 +363,7 @@ static void add_runs(const struct slc_fiber_mttkrp *run,
     }
 }
 
-/* Whether a tile is of the job: every row that it reaches is there. */
+/* Checks that a tile belongs to the job: all of its rows exist. */
 static enum slc_status check_tile(const struct slc_fiber_mttkrp *run,
                                   const struct slc_tile_view *tile,
                                   struct slc_error *err)
@@ -372,7 +372,8 @@ static enum slc_status check_tile(const struct slc_fiber_mttkrp *run,
 
     if (tile->order != job->order || tile->value_type != job->output->type) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "tile %" PRIu64 " of %u modes in %s is not of an MTTKRP of %u modes in %s",
+                        "tile %" PRIu64
+                        " of %u modes in %s does not match an MTTKRP of %u modes in %s",
                         tile->ordinal, tile->order, tile->value_type == SLC_F32 ? "f32" : "f64",
                         job->order, job->output->type == SLC_F32 ? "f32" : "f64");
     }

@@ -4,7 +4,7 @@
  */
 #include "cpu/kernel/panel_product_tmpl.h"
 
-/* sum = product of nonzero i, or sum += it. */
+/* sum = product of nonzero i, or sum += the product. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_product)(const struct slc_coo_span *span,
                    const unsigned char *const *base,
@@ -35,7 +35,7 @@ PANEL(coo_target)(unsigned char *output, uint64_t stride, uint64_t column, uint3
     return (ELEMENT *)(void *)(output + column + (uint64_t)row * stride);
 }
 
-/* Adds the panel of sums that begins at `column`, element by element, up to the last of `columns`
+/* Adds the panel of sums that starts at `column`, element by element, up to the last of `columns`
  * columns. */
 static inline __attribute__((always_inline)) void
 PANEL(coo_add_atomic)(ELEMENT *target, uint32_t columns, uint64_t column, const PANEL(sum) * sum)
@@ -70,8 +70,8 @@ PANEL(coo_tiles)(const struct slc_coo_span *span, uint64_t column, unsigned fact
 }
 
 /*
- * Equal rows are neighbours. What other tiles hold of a row is at their ends, so that a row which
- * neither begins nor ends this tile is this thread's alone.
+ * Adds up nonzeros of equal rows, which are neighbours. Other tiles share at most the first and the
+ * last row of this tile; this thread owns all rows in between.
  */
 static inline __attribute__((always_inline)) void
 PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned factors)
@@ -106,7 +106,7 @@ PANEL(coo_runs)(const struct slc_coo_span *span, uint64_t column, unsigned facto
     }
 }
 
-/* Calls `loop` with the number of factors as a constant; 0 stands for any other number. */
+/* Calls `loop` with the number of factors as a constant; 0: any other number. */
 #define PANEL_BY_FACTORS(loop)                                                                     \
     switch (span->factor_count) {                                                                  \
     case 1:                                                                                        \

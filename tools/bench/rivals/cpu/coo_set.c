@@ -1,6 +1,6 @@
 /*
  * The kernels of coo_kernels.h for one instruction set. Compiled once per set, with SLC_SET naming
- * it and the compiler's flags switching it on; nothing here may run before cpu_supports said so.
+ * it and compiler flags enabling it; nothing here may run unless cpu_supports allows the set.
  */
 #include "cpu/kernel/panel_widths.h"
 #include "cpu/kernel/set_names.h"

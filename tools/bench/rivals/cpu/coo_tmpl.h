@@ -7,9 +7,9 @@
 #define COO(name)              COO_EXPAND(coo_##name, TYPE)
 
 /*
- * *at += value, while other threads do the same: exchanged when what was read is still there, by
- * its bits, so that a NaN equals itself. Nobody reads a sum before the team of threads has ended,
- * so that no order of memory is asked for.
+ * *at += value, while other threads do the same: a compare-and-exchange of the bits, so that a NaN
+ * equals itself. Sums are read only after the team of threads has ended, so no memory order is
+ * needed.
  */
 static inline __attribute__((always_inline)) void COO(add)(ELEMENT *at, ELEMENT value)
 {
@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void COO(add)(ELEMENT *at, ELEMENT 
     } while (!__atomic_compare_exchange(at, &old, &sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* One nonzero over `width` columns from `column` on, its product in an array. */
+/* Adds one nonzero over `width` columns from `column`, with its product in an array. */
 static inline __attribute__((always_inline)) void
 COO(block)(const struct slc_coo_span *span, uint32_t i, uint32_t column, uint32_t width)
 {
@@ -48,7 +48,7 @@ COO(block)(const struct slc_coo_span *span, uint32_t i, uint32_t column, uint32_
     }
 }
 
-/* genten-a: every nonzero on its own, all columns. */
+/* genten-a: each nonzero alone, all columns. */
 static void COO(each)(const struct slc_coo_span *span, uint64_t column_bytes)
 {
     (void)column_bytes;

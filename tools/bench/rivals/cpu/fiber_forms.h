@@ -1,27 +1,27 @@
 /*
  * Baselines: MTTKRP over tiles of whole fibers (layout fiber-n), with atomic additions.
  *
- * Of a mode-n fiber, whose nonzeros agree in all coordinates but i_n, and an output of mode m:
+ * For a mode-n fiber, whose nonzeros agree in all coordinates but i_n, and an output of mode m:
  *
- *   atomic-fiber    SLC_ATOMIC_FIBER    computes what the rows of a fiber have in common once a
+ *   atomic-fiber    SLC_ATOMIC_FIBER    does the work that the rows of a fiber share once per
  *                   fiber. m != n: y(r) = sum of x * A(n)(i_n, r) over the fiber, times the rows of
  *                   the other factors, is added to one row of the output. m = n: the product h(r)
  *                   of the other factors' rows is formed, and x * h(r) added to row i_n for every
  *                   nonzero.
- *   atomic-nonzero  SLC_ATOMIC_NONZERO  adds every nonzero on its own, with the rows of all its
+ *   atomic-nonzero  SLC_ATOMIC_NONZERO  adds each nonzero alone, with the rows of all its
  *                   coordinates. The arithmetic is genten-b's (coo.h); the order is that of fibers.
  *
  * They divide the work by rows and by elements as XPLAT ("Exploring the Limits of Cross-Platform
  * Sparse Tensor Processing", listings 3 and 4) does, but are not its kernels.
  *
- * Both add to the output atomically, a column at a time. (In a storage of slices a row of the
- * output may have one owner. The fibers of fiber-n lie in the order of its keys, so that any tile
- * may hold nonzeros of any row.) A fiber that goes on in the next tile, or chunk of one, is done in
+ * Both add to the output atomically, one column at a time, because the fibers of fiber-n are in the
+ * order of its keys and any tile may have nonzeros of any row. (In a storage by slices a row of the
+ * output may have one owner.) A fiber that crosses the end of a tile or chunk is processed in
  * parts.
  *
- * Written anew to be measured beside the kernels of sluice (`sluice bench mttkrp --kernel`): no
- * command computes by them, no plan counts them, and they are no strategy of a backend. Unlike the
- * lists of coo.h they take tiles as a stream delivers them, from memory or from a drive.
+ * Reimplemented for comparison with the kernels of sluice (`sluice bench mttkrp --kernel`): no
+ * command computes with them, no plan counts them, and they are not a strategy of a backend. Unlike
+ * the lists of coo.h they read tiles as delivered by a stream, from memory or from a drive.
  *
  *     begin -> tile, all tiles in any order from any number of threads -> end
  */
@@ -39,15 +39,14 @@ const char *slc_fiber_form_name(enum slc_fiber_form form); /* "atomic-fiber", "a
 struct slc_fiber_mttkrp {
     enum slc_fiber_form form;
     struct slc_mttkrp_job job;
-    const struct slc_kernel_set *set; /* that in use when it was begun */
-    struct slc_matrix ones;           /* of order 1 */
+    const struct slc_kernel_set *set; /* in use at begin */
+    struct slc_matrix ones;           /* for order 1 */
 };
 
 /*
- * Begins the MTTKRP of `job` (base/backend.h), which is copied; its strategy is not looked at, and
- * job->workers threads set the output to zero. Needs: *run all-zero. Owns: slc_fiber_mttkrp_end,
- * also after an error. Errors: SLC_ERR_USAGE for a job that does not fit its matrices;
- * SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
+ * Begins the MTTKRP of `job` (base/backend.h), which is copied; ignores its strategy. job->workers
+ * threads clear the output. Needs: *run all-zero. Owns: slc_fiber_mttkrp_end, also after an error.
+ * Errors: SLC_ERR_USAGE for a job that does not match its matrices; SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
 enum slc_status slc_fiber_mttkrp_begin(struct slc_fiber_mttkrp *run,
                                        enum slc_fiber_form form,
@@ -55,17 +54,18 @@ enum slc_status slc_fiber_mttkrp_begin(struct slc_fiber_mttkrp *run,
                                        struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Adds a tile. Of one that has no runs (next_fibers is NULL, as where the fibers' mode has one
+ * Adds a tile. In a tile without runs (next_fibers is NULL, e.g. if the fibers' mode has one
  * index), every nonzero is a fiber. Threads: any number at once, each tile once. Order: sums in no
- * fixed order, products in the factors' type; f32 outputs are summed in f32, as the output is what
- * is added to, but for the sums of SLC_ATOMIC_FIBER over a fiber, in f64. Errors: SLC_ERR_USAGE for
- * a tile that does not fit the job; those of decoding. The output is undefined after one.
+ * fixed order, products in the factors' type; f32 outputs are summed in f32, because additions go
+ * directly to the output, except for the sums of SLC_ATOMIC_FIBER over a fiber, in f64. Errors:
+ * SLC_ERR_USAGE for a tile that does not match the job; those of decoding. The output is undefined
+ * after an error.
  */
 enum slc_status slc_fiber_mttkrp_tile(const struct slc_fiber_mttkrp *run,
                                       struct slc_tile_view *tile,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_fiber_mttkrp_end(struct slc_fiber_mttkrp *run);
 
 #endif

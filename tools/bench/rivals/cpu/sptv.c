@@ -1,7 +1,7 @@
 /*
- * See tools/bench/rivals/cpu/sptv.h. The form is made in two sweeps over the blocks: one counts
- * steps and classes, one fills them in; both sort a block's fibers by length, by counting. Cost:
- * about one random access a nonzero for each.
+ * SpTV from blocks of fibers. The form is built in two sweeps over the blocks: one counts steps and
+ * classes, one fills them in; both sort a block's fibers by length, by counting. Cost: about one
+ * random access per nonzero for each sweep.
  */
 #include "tools/bench/rivals/cpu/sptv.h"
 
@@ -16,17 +16,17 @@
 #include <string.h>
 
 enum {
-    /* Small enough that its sums stay near and that largest first leaves a short tail, large enough
-     * that taking one costs nothing. */
+    /* Small enough that its sums stay in cache and that the last blocks end at about the same time,
+     * large enough that fetching one costs nothing. */
     BLOCK_NNZ = 8192,
-    /* Places have 16 bits. */
+    /* Positions have 16 bits. */
     BLOCK_FIBERS = 65536,
     /* Numbers of a shortened vector that a thread copies at a time: some 50 microseconds. */
     SHORTEN_GRAIN = 32768,
     WORD_BITS = 64
 };
 
-/* Longest vector: a gather takes signed indices of 32 bits. */
+/* Largest vector: a gather reads signed indices of 32 bits. */
 #define LENGTH_MAX (UINT64_C(1) << 31)
 
 struct slc_sptv_block {
@@ -36,17 +36,17 @@ struct slc_sptv_block {
     uint32_t class_count, last_lanes, alone_count; /* as in struct slc_sptv_span */
 };
 
-/* Indices that occur: their rank among them is their index in the short vector. */
+/* Indices that occur: the rank of an index among them is its index in the short vector. */
 struct used {
     struct slc_buffer bits;  /* u64 words */
-    struct slc_buffer ranks; /* u32 per word: used indices before it */
+    struct slc_buffer ranks; /* u32 per word: number of used indices before it */
 };
 
 struct making {
     struct slc_sptv *sptv;
     const struct slc_sptv_source *source;
     struct used used;
-    uint16_t *order; /* a block's fibers by length: BLOCK_FIBERS */
+    uint16_t *order; /* fibers of a block by length: BLOCK_FIBERS elements */
 };
 
 static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
@@ -54,7 +54,7 @@ static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
     return source->begin[fiber + 1] - source->begin[fiber];
 }
 
-/* Marks what occurs, and counts it. */
+/* Marks and counts the indices that occur. */
 static enum slc_status find_used(struct making *making, struct slc_error *err)
 {
     const struct slc_sptv_source *source = making->source;
@@ -86,7 +86,7 @@ static uint32_t short_index(const struct used *used, uint32_t index)
            (uint32_t)__builtin_popcountll(below);
 }
 
-/* The vector is shortened where it leaves the cache whole and enters it shortened. */
+/* Shortening pays if the whole vector exceeds the cache and the shortened one does not. */
 static bool shortening_pays(const struct slc_sptv *sptv)
 {
     return sptv->length * sizeof(double) > slc_cpu_cache_bytes() / 2 &&
@@ -113,7 +113,7 @@ static enum slc_status make_short_vector(struct making *making, struct slc_error
     return status;
 }
 
-/* Cuts consecutive fibers into blocks; only counts them where `blocks` is NULL. */
+/* Cuts consecutive fibers into blocks; only counts them if `blocks` is NULL. */
 static uint64_t cut_blocks(const struct slc_sptv_source *source, struct slc_sptv_block *blocks)
 {
     uint64_t count = 0;
@@ -135,7 +135,7 @@ static uint64_t cut_blocks(const struct slc_sptv_source *source, struct slc_sptv
     return count;
 }
 
-/* The block's fibers by length, long ones last; returns how many are short. */
+/* Sorts the block's fibers by length, long ones last; returns the number of short ones. */
 static uint32_t sort_fibers(const struct making *making, const struct slc_sptv_block *block)
 {
     uint32_t next[SLC_SPTV_SHORT_NNZ + 2] = {0};
@@ -168,13 +168,13 @@ sorted_length(const struct making *making, const struct slc_sptv_block *block, u
     return length_of(making->source, block->first_fiber + making->order[i]);
 }
 
-/* Steps of a fiber that stands alone. */
+/* Steps of a fiber that is processed alone. */
 static uint64_t alone_steps(uint64_t length)
 {
     return slc_div_up_u64(length, SLC_SPTV_LANES);
 }
 
-/* Counts the classes and steps of a block, and writes classes where that is not NULL. */
+/* Counts the classes and steps of a block, and writes the classes unless that is NULL. */
 static void count_block(const struct making *making,
                         struct slc_sptv_block *block,
                         struct slc_sptv_class *classes)
@@ -212,7 +212,7 @@ static void count_block(const struct making *making,
     making->sptv->steps = steps;
 }
 
-/* Puts nonzero `from` of the source at place `to` of the form. */
+/* Copies nonzero `from` of the source to position `to` of the form. */
 static void copy_nonzero(const struct making *making, uint64_t to, uint64_t from)
 {
     struct slc_sptv *sptv = making->sptv;
@@ -232,7 +232,7 @@ static void copy_nonzero(const struct making *making, uint64_t to, uint64_t from
     }
 }
 
-/* Fills a block, sorted and counted; padding is zero as the memory is. */
+/* Fills a sorted and counted block; the padding is zero because the memory is. */
 static void fill_block(const struct making *making, const struct slc_sptv_block *block)
 {
     const uint64_t *begin = making->source->begin + block->first_fiber;
@@ -266,7 +266,7 @@ static void fill_block(const struct making *making, const struct slc_sptv_block 
 }
 
 struct heavy {
-    uint64_t weight; /* 0: of a block that stays where it is, behind those that do not */
+    uint64_t weight; /* 0: the block keeps its order, after the blocks that are moved */
     uint32_t block;
 };
 
@@ -282,8 +282,8 @@ static int compare_heavy(const void *a, const void *b)
 }
 
 /*
- * Blocks of one size gain nothing by another order, and lose the order of memory: on two threads
- * 4 to 15 % where everything fits the cache.
+ * Smallest weight that is moved forward. Reordering blocks of one size gains nothing, and loses the
+ * order of memory: 4 to 15 % on two threads if everything fits the cache.
  */
 static uint64_t least_moved(const struct slc_sptv *sptv, enum slc_sptv_schedule schedule)
 {
@@ -309,7 +309,7 @@ make_schedule(struct slc_sptv *sptv, enum slc_sptv_schedule schedule, struct slc
                         sptv->block_count);
     }
     for (uint32_t b = 0; b < sptv->block_count; b++) {
-        /* Its steps, and its fibers, each of which is a sum to be written. */
+        /* Its steps, and its fibers, because each of those writes a sum. */
         const uint64_t weight = sptv->blocks[b].nnz + sptv->blocks[b].fibers;
 
         heavy[b] = (struct heavy){weight >= least ? weight : 0, b};
@@ -332,7 +332,7 @@ static bool all_f32(const struct slc_sptv_source *source)
     return true;
 }
 
-/* Counts everything, then takes memory for it. */
+/* Counts everything, then allocates the memory. */
 static enum slc_status take_memory(struct making *making, struct slc_error *err)
 {
     struct slc_sptv *sptv = making->sptv;
@@ -353,7 +353,7 @@ static enum slc_status take_memory(struct making *making, struct slc_error *err)
         block->first_class = classes;
         classes += block->class_count + (uint64_t)block->alone_count + (block->last_lanes > 0);
     }
-    /* A step more, so that none of the sizes is zero. */
+    /* One extra step, so that no size is zero. */
     uint64_t elements = (sptv->steps + 1) * SLC_SPTV_LANES;
     SLC_TRY(slc_buffer_create(&sptv->index, elements * sptv->index_bytes, SLC_PAGES_HUGE, err));
     SLC_TRY(slc_buffer_create(&sptv->values, elements * slc_value_bytes(sptv->value_type),
@@ -405,7 +405,7 @@ enum slc_status slc_sptv_create(struct slc_sptv *sptv,
         .fibers = source->fibers, .nnz = source->begin[source->fibers], .length = source->length};
     if (source->length > LENGTH_MAX) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "a vector of %" PRIu64 " numbers: in memory up to 2^31 are possible",
+                        "a vector of %" PRIu64 " numbers: the limit in memory is 2^31",
                         source->length);
     }
     enum slc_status status = make(&making, options, err);
@@ -432,12 +432,12 @@ void slc_sptv_destroy(struct slc_sptv *sptv)
     memset(sptv, 0, sizeof *sptv);
 }
 
-/* A product at hand. */
+/* The current product. */
 struct product {
     const struct slc_sptv *sptv;
     const double *vector;
     double *sums;
-    atomic_uint_fast64_t next; /* block in the schedule */
+    atomic_uint_fast64_t next; /* position in the schedule */
 };
 
 static void multiply_block(const struct product *product, const struct slc_sptv_block *block)
@@ -475,7 +475,7 @@ static void multiply_blocks(void *context, unsigned worker, unsigned workers)
     }
 }
 
-/* Numbers begin .. end - 1 of the short vector. */
+/* Copies numbers begin .. end - 1 of the short vector. */
 static void shorten(void *context, uint64_t begin, uint64_t end, unsigned worker)
 {
     const struct product *product = context;

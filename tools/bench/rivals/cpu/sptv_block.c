@@ -1,8 +1,7 @@
 /*
- * See tools/bench/rivals/cpu/sptv_block.h. Compiled once, for every processor: what the loops wait
- * for is one number of the vector after the other, and wider registers gained nothing (AVX-512,
- * Xeon at 2.8 GHz, fibers of 1 to 200 nonzeros: within 10 % of 0.8 ns a nonzero, and gathers took
- * twice the time).
+ * Inner loops of SpTV. Compiled once, for every processor: the loops wait for single numbers of the
+ * vector, and wider registers gained nothing (AVX-512, Xeon at 2.8 GHz, fibers of 1 to 200
+ * nonzeros: within 10 % of 0.8 ns per nonzero, and gathers took twice the time).
  */
 #include "tools/bench/rivals/cpu/sptv_block.h"
 
@@ -55,8 +54,8 @@ void slc_sptv_block(enum slc_value_type value_type,
 
 /* ---- few nonzeros */
 
-/* Lanes take 0.5 to 1.0 of the time from 1024 nonzeros on, and 1.2 to 2 times as long up to 128
- * (Xeon at 2.8 GHz, fibers of 1 to 10 nonzeros, one thread). */
+/* Lanes take 0.5 to 1.0 of the time from 1024 nonzeros, and 1.2 to 2 times as long up to 128 (Xeon
+ * at 2.8 GHz, fibers of 1 to 10 nonzeros, one thread). */
 enum { FEW_NNZ = 256 };
 
 static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
@@ -64,7 +63,8 @@ static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
     return source->begin[fiber + 1] - source->begin[fiber];
 }
 
-/* A long fiber has lanes for its own nonzeros; an empty one has none that would set its sum. */
+/* Excludes long fibers, which have lanes of their own, and empty fibers, whose sum no nonzero sets.
+ */
 bool slc_sptv_few_pays(const struct slc_sptv_source *source)
 {
     if (source->begin[source->fibers] > FEW_NNZ) {
@@ -78,7 +78,7 @@ bool slc_sptv_few_pays(const struct slc_sptv_source *source)
     return source->fibers > 0;
 }
 
-/* Cost: a look at every fiber for each nonzero of the longest. */
+/* Cost: one visit of every fiber for each nonzero of the longest fiber. */
 enum slc_status slc_sptv_few_create(struct slc_sptv_few *few,
                                     const struct slc_sptv_source *source,
                                     struct slc_error *err)
@@ -127,7 +127,7 @@ void slc_sptv_few_multiply(const struct slc_sptv_few *few, const double *vector,
     const uint32_t *index = few->index + fibers;
 
     for (uint64_t f = 0; f < fibers; f++) {
-        /* Adding to zero is what the lanes do, and makes +0 of -0. */
+        /* Lanes also add to zero, which turns -0 into +0. */
         sums[f] = 0.0 + few->values[f] * vector[few->index[f]];
     }
     for (uint64_t i = 0; i < few->more; i++) {

@@ -1,12 +1,12 @@
 /*
  * A kernel of sptv_block.h; included by sptv_block.c. Needs ELEMENT, INDEX and SPTV(name), which
- * makes names of both.
+ * makes names from both.
  *
- * Eight fibers of one length go side by side: no branch depends on the length of a single fiber,
- * of which many have one or two nonzeros.
+ * Eight fibers of one length are processed in parallel: no branch depends on the length of a single
+ * fiber, and many have only one or two nonzeros.
  */
 
-/* The next step of all lanes: sums[k] += value k * what the vector has for it. */
+/* The next step of all lanes: sums[k] += value k * its number of the vector. */
 static inline __attribute__((always_inline)) void SPTV(step)(const ELEMENT *values,
                                                              const INDEX *index,
                                                              const double *vector,

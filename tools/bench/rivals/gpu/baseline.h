@@ -1,16 +1,16 @@
 /*
- * What the baselines of baselines.h share: a job as their kernels see it, and the product of one
- * nonzero. Factors are f32 or f64 (Element); products, sums and the output are f64. Device code,
- * included by kernels.
+ * Code shared by the baselines of baselines.h: a job in the form of their kernels, and the product
+ * of one nonzero. Factors are f32 or f64 (Element); products, sums and the output are f64. Device
+ * code, included by kernels.
  */
 #ifndef SLC_GPU_BASELINE_H
 #define SLC_GPU_BASELINE_H
 
 #include "tools/bench/rivals/gpu/baselines.h"
 
-/* A job without the factor that is not read. */
+/* A job without the factor of the output mode, which is not read. */
 struct slc_baseline_job {
-    unsigned mode, others; /* others: how many modes are multiplied */
+    unsigned mode, others; /* others: number of the other modes */
     uint32_t rank, pitch;  /* of the output */
     void *output;
     uint8_t mode_of[SLC_MAX_ORDER]; /* of each factor */
@@ -44,7 +44,7 @@ slc_baseline_value(enum slc_value_type type, const void *values, uint64_t i)
                            : static_cast<double>(static_cast<const double *>(values)[i]);
 }
 
-/* Element `column` of the row of factor f that the coordinates name. */
+/* Element `column` of the row of factor f at the coordinates. */
 template <typename Element>
 __device__ static inline Element slc_baseline_element(const struct slc_baseline_job *job,
                                                       unsigned f,
@@ -57,8 +57,8 @@ __device__ static inline Element slc_baseline_element(const struct slc_baseline_
 }
 
 /*
- * value times the elements of `column` in the rows that the coordinates name. `factors` as a
- * constant lets all of them be loaded before the first is multiplied; 0: any number.
+ * value times the elements of `column` in the rows at the coordinates. A constant `factors` lets
+ * all elements be loaded before the first multiplication; 0: any number.
  */
 template <typename Element, unsigned factors = 0>
 __device__ static inline double slc_baseline_product(const struct slc_baseline_job *job,
@@ -80,7 +80,7 @@ __device__ static inline double *slc_baseline_row(const struct slc_baseline_job 
 /* Threads of a block of kernels whose paper names no number. */
 enum { SLC_BASELINE_THREADS = 256 };
 
-/* Blocks of vectors, each as long as the rank needs: a power of two, up to a warp. */
+/* Blocks of vectors with one thread per column: a power of two, at most a warp. */
 static inline dim3 slc_baseline_block(uint32_t rank)
 {
     uint32_t vector = 1;
@@ -106,11 +106,11 @@ static inline cudaError_t slc_baseline_launch_vectors(Kernel kernel,
                       slc_baseline_job_of(job));
 }
 
-/* function<type of factors>(arguments), by the job's precision. */
+/* Calls function<type of factors>(arguments), by the job's precision. */
 #define SLC_BASELINE_BY_PRECISION(job, function, ...)                                              \
     ((job)->precision == SLC_F64 ? function<double>(__VA_ARGS__) : function<float>(__VA_ARGS__))
 
-/* Full copies of an output: `count` of them, each of `elements` numbers. */
+/* `count` full copies of an output, each of `elements` numbers. */
 struct slc_baseline_copies {
     void *data;
     uint32_t count;
@@ -133,7 +133,7 @@ struct slc_baseline_blco_run {
         copies; /* kernels with a stash add to these, which are then merged */
 };
 
-/* Kernels; see baselines.h. There is at least one nonzero. `context` of BLCO's is its run. */
+/* Kernels of baselines.h, for at least one nonzero. `context` of BLCO's is its run. */
 slc_gpu_blco_launch slc_baseline_blco;
 /* Adds all copies to the output. */
 cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,

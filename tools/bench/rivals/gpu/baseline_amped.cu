@@ -1,9 +1,9 @@
-/* AMPED's kernel; see baselines.h. */
+/* AMPED's kernel (baselines.h). */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 /*
- * Threads of a block, and columns that have threads of their own: the paper's default is R = 32 and
- * 32 nonzeros at a time (section 5.1.5), and R times nonzeros is kept constant (4.5).
+ * Threads of a block, and number of columns with their own threads: the paper's default is R = 32
+ * and 32 nonzeros at a time (section 5.1.5), and R times nonzeros is constant (4.5).
  */
 static const uint32_t block_threads = 1024, block_columns_max = 32;
 

@@ -1,5 +1,5 @@
-/* Atomic additions over fibers: atomic-fiber, shared rows multiplied once a fiber, and
-   atomic-nonzero; see baselines.h. */
+/* Atomic additions over fibers (baselines.h): atomic-fiber, which multiplies shared rows once per
+   fiber, and atomic-nonzero. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 /* The product of the rows that all nonzeros of a fiber share: those of all modes but its own. */

@@ -1,11 +1,11 @@
 /*
- * BLCO's kernels (baselines.h). A warp brings a tile of 32 nonzeros to shared memory, those of one
- * output row together.
+ * BLCO's kernels (baselines.h). A warp loads a tile of 32 nonzeros into shared memory, sorted by
+ * output row.
  */
 #include "tools/bench/rivals/gpu/baseline.h"
 
-/* Registers are allotted for this number of the largest work-groups per multiprocessor: without the
- * bound nvcc 13 allots them for more work-groups and spills. */
+/* Registers are allocated for this number of the largest work-groups per multiprocessor: without
+ * the bound nvcc 13 allocates them for more work-groups and spills. */
 enum { SLC_BLCO_GROUPS = 2 };
 
 /* A warp's nonzeros, in shared memory. */
@@ -13,10 +13,11 @@ struct slc_blco_tile {
     double *values;   /* SLC_WARP */
     uint32_t *coords; /* of nonzero k in mode m at k * order + m */
     uint32_t count;
-    uint32_t heads; /* bit k: nonzero k has another row than the one before it */
+    uint32_t heads; /* bit k: nonzero k has another row than nonzero k - 1 */
 };
 
-/* Nonzeros of tile t of a warp, from `first` of the work-group's on; 0: there is none. */
+/* Number of nonzeros in tile t of a warp, counted from `first` of the work-group; 0: no such tile.
+ */
 __device__ static inline uint32_t
 slc_blco_tile_count(const struct slc_gpu_blco_group *group, uint32_t t, uint32_t *first)
 {
@@ -38,8 +39,8 @@ __device__ static inline uint32_t slc_blco_coordinate(const struct slc_gpu_blco_
 }
 
 /*
- * The place of each lane of `active` in an order that has equal rows next to each other: a counting
- * sort by the first lane that has a row. Bits of *heads: places at which a row begins.
+ * The place of each lane of `active` in an order with equal rows adjacent: a counting sort by the
+ * first lane with a row. Bits of *heads: places at which a row begins.
  */
 __device__ static inline unsigned
 slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
@@ -61,8 +62,8 @@ slc_blco_place(unsigned active, unsigned lane, uint32_t row, uint32_t *heads)
 }
 
 /*
- * Brings `count` nonzeros, at least one, from `first` of the part's arrays on. All lanes call it
- * and can then read them. `upper` has the upper bits of their block, in shared memory.
+ * Loads `count` nonzeros, at least one, starting at `first` of the part's arrays. All lanes call it
+ * and can then read the tile. `upper` has the upper bits of their block, in shared memory.
  */
 __device__ static inline void slc_blco_stage(const struct slc_gpu_blco_part *part,
                                              const uint32_t *upper,
@@ -97,7 +98,7 @@ __device__ static inline bool slc_blco_ends_row(const struct slc_blco_tile *tile
     return k + 1 == tile->count || (tile->heads >> (k + 1) & 1U) != 0;
 }
 
-/* The end of the nonzeros of one row that begin at `begin`. */
+/* The end of the nonzeros of one row that start at `begin`. */
 __device__ static inline uint32_t slc_blco_row_end(const struct slc_blco_tile *tile, uint32_t begin)
 {
     uint32_t end = begin + 1;
@@ -118,7 +119,7 @@ struct blco_launch {
 
 /* ---- from registers */
 
-/* A block is a work-group, of which each warp computes `coarsening` tiles. */
+/* A block is a work-group; each of its warps computes `coarsening` tiles. */
 template <typename Element, unsigned factors>
 __global__ void __launch_bounds__(SLC_BLCO_GROUP_MAX, SLC_BLCO_GROUPS)
     slc_blco_registers(const __grid_constant__ struct slc_gpu_blco_part part,
@@ -175,9 +176,9 @@ static cudaError_t launch_registers(const struct blco_launch *with)
 /* ---- hierarchical, with one stash for a work-group */
 
 /*
- * Sums of some rows in shared memory, which all warps of the work-group add to. A row has one
- * place: its number modulo `rows`. The first row that comes to a place holds it until the end;
- * other rows are added to the output directly.
+ * Sums of some rows in shared memory, to which all warps of the work-group add. The place of a row
+ * is its number modulo `rows`. The first row at a place keeps it until the end; other rows are
+ * added to the output directly.
  */
 struct stash {
     double *sums;   /* rows x rank */
@@ -185,7 +186,7 @@ struct stash {
     uint32_t rows;
 };
 
-/* Whether `row` holds its place, which it takes if that is empty. By all lanes of a warp. */
+/* Whether `row` has its place, occupying it if it is empty. Called by all lanes of a warp. */
 __device__ static inline bool hold_place(const struct stash *stash, uint32_t row)
 {
     unsigned before = 0;
@@ -238,7 +239,7 @@ __device__ static inline void clear(const struct stash *stash, uint32_t rank)
     }
 }
 
-/* Adds what the stash holds to the output; a place for each warp. */
+/* Adds the stash to the output, one place per warp. */
 __device__ static inline void
 flush(const struct slc_baseline_job *job, double *output, const struct stash *stash)
 {
@@ -341,16 +342,16 @@ cudaError_t slc_baseline_blco_merge(const struct slc_gpu_mttkrp *job,
                       static_cast<const double *>(copies->data), copies->count, copies->elements);
 }
 
-/* ---- hierarchical, as the authors' program has it: one warp per work-group */
+/* ---- hierarchical, as in the authors' program: one warp per work-group */
 
-/* Sums of a few rows, each at the place that its number says: row modulo `rows`. */
+/* Sums of a few rows; the place of a row is its number modulo `rows`. */
 struct warp_stash {
     double *sums;   /* rows x rank; a column is used by one lane only */
-    uint32_t *tags; /* per place one of each lane, so that no lane waits for another's: row + 1 */
+    uint32_t *tags; /* row + 1 per place and lane, so that no lane waits for another */
     uint32_t rows;
 };
 
-/* Adds what a place holds to the output, and empties it. */
+/* Adds the sums of a place to the output, and empties it. */
 __device__ static inline void flush_place(const struct slc_baseline_job *job,
                                           double *output,
                                           const struct warp_stash *stash,
@@ -369,7 +370,7 @@ __device__ static inline void flush_place(const struct slc_baseline_job *job,
     *tag = 0;
 }
 
-/* Adds the nonzeros [begin, end) of a tile, which are of one row. */
+/* Adds the nonzeros [begin, end) of a tile, which have the same row. */
 template <typename Element, unsigned factors>
 __device__ static inline void add_row(const struct slc_baseline_job *job,
                                       double *output,

@@ -1,6 +1,6 @@
 /*
  * GenTen's kernels (baselines.h): their grid, its TinyVec (a block of columns in the registers of a
- * vector of threads), the kernel that computes block after block, and the three methods.
+ * vector of threads), the kernel that iterates over blocks, and the three methods.
  */
 #include "tools/bench/rivals/gpu/baseline.h"
 
@@ -10,8 +10,8 @@ enum {
 };
 
 /*
- * Blocks per multiprocessor for which registers are allotted, by columns of a thread: without this
- * bound nvcc 13 allots registers for more blocks and spills.
+ * Blocks per multiprocessor for which registers are allocated, by columns per thread: without this
+ * bound nvcc 13 allocates registers for more blocks and spills.
  */
 constexpr unsigned slc_genten_teams(int panel)
 {
@@ -108,7 +108,7 @@ template <int vector, int panel, bool whole> struct slc_genten_vec {
     }
 };
 
-/* product = value times the rows of the factors that the coordinates name. */
+/* product = value times the rows of the factors at the coordinates. */
 template <typename Element, typename Vec>
 __device__ static inline void slc_genten_product(const struct slc_baseline_job *job,
                                                  const uint32_t *coords,
@@ -123,8 +123,8 @@ __device__ static inline void slc_genten_product(const struct slc_baseline_job *
 }
 
 /*
- * All blocks of columns, one after the other. Method::add_columns<vector, panel, whole>(coo, job,
- * first) adds a team member's nonzeros in the columns from `first` on.
+ * Iterates over all blocks of columns. Method::add_columns<vector, panel, whole>(coo, job, first)
+ * adds a team member's nonzeros in the columns starting at `first`.
  */
 template <typename Method, int vector, int panel>
 __global__ void __launch_bounds__(SLC_GENTEN_TEAM, slc_genten_teams(panel))
@@ -176,7 +176,7 @@ static cudaError_t slc_genten_dispatch(const struct slc_genten_launch *with)
     return cudaErrorInvalidValue;
 }
 
-/* Computes the job by a method for its type of factors. */
+/* Computes the job with a method for its type of factors. */
 template <template <typename Element> class Method>
 static cudaError_t slc_genten_run(enum slc_gpu_kernel kernel,
                                   const struct slc_gpu_coo *coo,
@@ -276,8 +276,8 @@ cudaError_t slc_baseline_genten_tiles(const struct slc_gpu_coo *coo,
 /* ---- genten-c, permuted traversal: MTTKRP-C of its figure 4 */
 
 /*
- * A team member's nonzeros, in the order of their rows. No other member has nonzeros of a row that
- * is neither the first nor the last of these: such rows are added to without atomics.
+ * A team member's nonzeros, in the order of their rows. Other members share at most the first and
+ * the last of these rows; the rows in between are updated without atomics.
  */
 template <typename Element> struct slc_genten_permuted {
     template <int vector, int panel, bool whole>

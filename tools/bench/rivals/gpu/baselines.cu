@@ -1,7 +1,4 @@
-/*
- * The baselines by their names, the forms of a tensor that they need, and their launches; see
- * baselines.h.
- */
+/* The baselines by their names, the forms of a tensor that they need, and their launches. */
 #include "tools/bench/rivals/gpu/baseline.h"
 
 #include <string.h>
@@ -33,7 +30,7 @@ enum slc_gpu_kernel slc_gpu_kernel_parse(const char *name)
     return static_cast<enum slc_gpu_kernel>(k);
 }
 
-/* ---- what the papers say */
+/* ---- rules of the papers */
 
 struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kernel, uint32_t rank)
 {
@@ -60,7 +57,7 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
 
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine)
 {
-    /* Multiprocessors of a complete cluster, from an architecture on: GA100, GA102, AD102, GH100,
+    /* Multiprocessors of a complete cluster, by first architecture: GA100, GA102, AD102, GH100,
      * GB100, GB202. */
     static const struct {
         unsigned architecture, multiprocessors;
@@ -122,7 +119,7 @@ static uint32_t group_nnz(const struct slc_gpu_lists_options *options, enum slc_
     return work_group_of(options, chosen) * coarsening_of(options, chosen);
 }
 
-/* Rows of a stash: as chosen, but no more than its shared memory holds. */
+/* Rows of a stash: as requested, but at most those that fit its shared memory. */
 static uint32_t stash_rows_of(const struct slc_gpu_lists_options *all,
                               bool code,
                               const struct slc_gpu_mttkrp *job,
@@ -174,9 +171,9 @@ static uint64_t copies_bytes_of(const struct slc_baseline_copies *copies)
     return copies->count * copies->elements * sizeof(double);
 }
 
-/* ---- making forms */
+/* ---- building forms */
 
-/* Makes a form unless it is there, timed; `drop` gives back what a failure leaves of it. */
+/* Builds a form unless it exists, and times it; `drop` releases the remains of a failure. */
 template <typename Make, typename Drop>
 static cudaError_t make_form(bool there, double *seconds, Make make, Drop drop)
 {
@@ -217,7 +214,7 @@ static cudaError_t make_permutation(struct slc_gpu_forms *forms, unsigned mode)
                      make, [] {});
 }
 
-/* Only the copy for one mode is kept: AMPED has those of all modes in the host's memory. */
+/* Keeps the copy for one mode only: AMPED has those of all modes in the host's memory. */
 static cudaError_t
 make_partitions(struct slc_gpu_forms *forms, unsigned mode, const struct slc_gpu_lists_options *all)
 {
@@ -299,7 +296,7 @@ static bool has_fibers(enum slc_gpu_kernel kernel)
     return kernel == SLC_GPU_ATOMIC_FIBER || kernel == SLC_GPU_ATOMIC_NONZERO;
 }
 
-/* The kernels that `kernel` chooses from; itself twice if it chooses nothing. */
+/* The kernels that `kernel` chooses from; itself twice if there is no choice. */
 struct choices {
     enum slc_gpu_kernel kernel[2];
 };
@@ -317,8 +314,8 @@ static struct choices choices_of(enum slc_gpu_kernel kernel)
     }
 }
 
-/* The form with the maps for both choices: maps are made with the form, not with the first mode
- * that needs one. */
+/* Builds the form with the maps for both choices: maps are built with the form, not with the first
+ * mode that needs one. */
 static cudaError_t prepare_blco(struct slc_gpu_forms *forms,
                                 enum slc_gpu_kernel kernel,
                                 const struct slc_gpu_lists_options *all)
@@ -360,12 +357,12 @@ cudaError_t slc_gpu_forms_prepare(struct slc_gpu_forms *forms,
     return has_fibers(kernel) ? make_fibers(forms, all.fiber_mode) : cudaSuccess;
 }
 
-/* Whether the list, permutation, partitions or fibers that a kernel needs were made. */
+/* Whether the list, permutation, partitions or fibers that a kernel needs exist. */
 static bool
 is_prepared(const struct slc_gpu_forms *forms, enum slc_gpu_kernel kernel, unsigned mode)
 {
     if (is_blco(kernel)) {
-        return true; /* run_blco checks them */
+        return true; /* run_blco checks its forms */
     }
     if (kernel == SLC_GPU_AMPED) {
         return forms->partitioned.values != nullptr && forms->partitioned_mode == mode;
@@ -398,7 +395,7 @@ static struct slc_gpu_form_cost blco_cost(const struct slc_gpu_blco *blco,
 
 static double fibers_bytes(const struct slc_gpu_fibers *fibers)
 {
-    /* begin and coords per fiber, index and fiber_of and the value per nonzero. */
+    /* begin and coords per fiber; index, fiber_of and the value per nonzero. */
     const double per_fiber = (1 + fibers->order) * sizeof(uint32_t);
     const double per_nonzero =
         static_cast<double>(2 * sizeof(uint32_t) + slc_value_bytes(fibers->type));

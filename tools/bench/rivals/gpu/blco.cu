@@ -1,4 +1,4 @@
-/* BLCO's form of a list, made on the host, and streamed over queues. See blco.h. */
+/* BLCO's form of a list, built on the host, and streamed over queues. */
 #include "tools/bench/rivals/gpu/blco.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -12,8 +12,8 @@ extern "C" {
 }
 
 /*
- * Which bits of each mode an index has: the lowest `index_bits` of keys in ALTO order, level by
- * level, the last mode lowest.
+ * Selects the bits of each mode in an index: the lowest `index_bits` of keys in ALTO order, level
+ * by level, the last mode lowest.
  */
 static void divide_bits(struct slc_gpu_blco *blco, const uint64_t *dims, unsigned index_bits)
 {
@@ -38,7 +38,7 @@ static uint32_t lower_mask(const struct slc_gpu_blco *blco, unsigned mode)
     return blco->bits[mode] == 32 ? ~0U : (1U << blco->bits[mode]) - 1U;
 }
 
-/* Whether nonzero i differs from the one before it in bits that the index lacks. */
+/* Whether nonzero i differs from its predecessor in bits that the index lacks. */
 static bool leaves_block(const struct slc_gpu_blco *blco, const uint32_t *coords, uint64_t i)
 {
     for (unsigned m = 0; m < blco->order; m++) {
@@ -259,7 +259,7 @@ void slc_gpu_blco_destroy(struct slc_gpu_blco *blco)
 
 /* ---- queues */
 
-/* Tenths of the free memory that queues may use: the rest is for the runtime. */
+/* Tenths of the free memory for queues: the rest is for the runtime. */
 static const uint64_t free_tenths = 9;
 /* A queue has memory for at least this number of nonzeros. */
 static const uint64_t nnz_least = 1024;
@@ -324,7 +324,7 @@ static cudaError_t create_batches(struct slc_gpu_blco_queues *queues)
         queues->batch_count = 0;
         return cudaErrorMemoryAllocation;
     }
-    /* The buffer is zero, as are events that were not created. */
+    /* The buffer is zero, like events that were not created. */
     (void)find_batches(queues, batch_of(queues, 0));
     for (uint64_t b = 0; b < queues->batch_count; b++) {
         for (cudaEvent_t &event : batch_of(queues, b)->events) {
@@ -336,7 +336,7 @@ static cudaError_t create_batches(struct slc_gpu_blco_queues *queues)
 
 /* ---- memory */
 
-/* Memory that was registered before is used as it is. */
+/* Registers memory, unless it is registered already. */
 static cudaError_t register_memory(void **registered, const void *memory, uint64_t bytes)
 {
     void *pages = const_cast<void *>(memory);
@@ -369,7 +369,7 @@ slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, c
     struct slc_gpu_blco *blco = &queues->blco;
     const cudaError_t error = create_batches(queues);
 
-    /* At most one queue per batch, and at least one: a count of 0 means "not created". */
+    /* At least one queue, because a count of 0 means "not created", and at most one per batch. */
     queues->count =
         queues->batch_count < count ? static_cast<unsigned>(queues->batch_count) : count;
     queues->count = queues->count > 0 ? queues->count : 1;
@@ -388,7 +388,7 @@ slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, c
 
 /* ---- runs */
 
-/* The first work-group of a map from nonzero `first` on. */
+/* The first work-group of a map at or after nonzero `first`. */
 static uint32_t group_from(const struct slc_gpu_blco_map *map, uint64_t first)
 {
     const struct slc_gpu_blco_group *groups =
@@ -445,7 +445,7 @@ static cudaError_t run_batch(const struct slc_gpu_blco_queues *queues,
     return cudaEventRecord(batch->events[SLC_BLCO_COMPUTED], queue->stream);
 }
 
-/* All queues wait for `stream`, or it waits for all queues. */
+/* Makes all queues wait for `stream` (`begin`), or `stream` for all queues. */
 static cudaError_t meet(const struct slc_gpu_blco_queues *queues, bool begin, cudaStream_t stream)
 {
     if (begin) {
@@ -493,7 +493,7 @@ cudaError_t slc_gpu_blco_queues_times(const struct slc_gpu_blco_queues *queues,
     struct slc_spans copies = {}, kernels = {};
 
     for (uint64_t b = 0; b < queues->batch_count; b++) {
-        double at[SLC_BLCO_EVENTS]; /* seconds from the run's begin */
+        double at[SLC_BLCO_EVENTS]; /* seconds since the start of the run */
 
         for (unsigned k = 0; k < SLC_BLCO_EVENTS; k++) {
             float milliseconds = 0;

@@ -3,13 +3,13 @@
  *
  * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523), section 4: the coordinates of a nonzero as
  * one index of at most 64 bits, re-encoded from ALTO order so that each mode has one field, found
- * by a shift and a mask. Bits beyond 64 are those of a block of consecutive nonzeros that agree in
- * them, stored once per block. 16 bytes a nonzero with f64 values.
+ * by a shift and a mask. Bits beyond 64 are shared by a block of consecutive nonzeros that agree in
+ * them, and stored once per block. 16 bytes per nonzero with f64 values.
  *
- * A block has at most 2^27 nonzeros; those that are streamed have fewer if a queue's memory is
- * smaller (section 4.2). One launch computes many small blocks: for each work-group (thread block)
- * a map has the block that its nonzeros belong to and the first of them. Maps are made with the
- * form, one for each number of nonzeros per work-group.
+ * A block has at most 2^27 nonzeros; streamed blocks have fewer if a queue's memory is smaller
+ * (section 4.2). One launch computes many small blocks: for each work-group (thread block) a map
+ * has the block of its nonzeros and the first of them. Maps are built with the form, one for each
+ * number of nonzeros per work-group.
  *
  *     encode -> upload, or upload_blocks if nonzeros are streamed -> map .. -> destroy
  */
@@ -19,29 +19,30 @@
 #include "tools/bench/rivals/gpu/coo.h"
 
 enum {
-    SLC_BLCO_BLOCK_NNZ = 1 << 27, /* nonzeros of a block, at most */
-    SLC_BLCO_GROUP_MAX = 512,     /* threads of a work-group, at most */
+    SLC_BLCO_BLOCK_NNZ = 1 << 27, /* nonzeros of a block at most */
+    SLC_BLCO_GROUP_MAX = 512,     /* threads of a work-group at most */
     SLC_BLCO_MAPS = 8             /* different sizes of work-groups */
 };
 
-/* Nonzeros from `first` on, up to the next block's. */
+/* A block: nonzeros from `first` up to the next block's first. */
 struct slc_gpu_blco_block {
     uint64_t first;
-    uint32_t upper[SLC_MAX_ORDER]; /* bits of a coordinate that the index lacks, in their place */
+    uint32_t
+        upper[SLC_MAX_ORDER]; /* bits of a coordinate that the index lacks, at their position */
 };
 
-/* The nonzeros of a work-group: `count` of block `block` from `first` on. */
+/* The nonzeros of a work-group: `count` nonzeros of block `block` from `first`. */
 struct slc_gpu_blco_group {
     uint64_t first;
     uint32_t count, block;
 };
 
 struct slc_gpu_blco_map {
-    uint32_t elements; /* nonzeros of a work-group, at most; 0: no map */
+    uint32_t elements; /* nonzeros of a work-group at most; 0: no map */
     uint64_t count;
-    double seconds;                    /* that making it took */
+    double seconds;                    /* to build the map */
     struct slc_buffer host;            /* the groups in the host's memory */
-    struct slc_gpu_blco_group *groups; /* and in the device's */
+    struct slc_gpu_blco_group *groups; /* and in the device's memory */
 };
 
 struct slc_gpu_blco {
@@ -49,7 +50,7 @@ struct slc_gpu_blco {
     enum slc_value_type type;
     uint64_t nnz, block_count;
     uint8_t shift[SLC_MAX_ORDER]; /* of a mode's field */
-    uint8_t bits[SLC_MAX_ORDER];  /* in it: up to 32 */
+    uint8_t bits[SLC_MAX_ORDER];  /* of the field: up to 32 */
 
     struct slc_buffer host_indices; /* empty after slc_gpu_blco_upload */
     struct slc_buffer host_blocks;
@@ -62,23 +63,23 @@ struct slc_gpu_blco {
     struct slc_gpu_blco_map maps[SLC_BLCO_MAPS];
 };
 
-/* What one launch computes: some work-groups, and their nonzeros in the device's memory. */
+/* The input of one launch: some work-groups, and their nonzeros in the device's memory. */
 struct slc_gpu_blco_part {
     unsigned order;
     enum slc_value_type type;
     uint8_t shift[SLC_MAX_ORDER], bits[SLC_MAX_ORDER];
     const uint64_t *indices;
     const void *values;
-    uint64_t base; /* the nonzero that indices[0] and values[0] belong to */
+    uint64_t base; /* the nonzero of indices[0] and values[0] */
     const struct slc_gpu_blco_block *blocks;
     const struct slc_gpu_blco_group *groups; /* of the first work-group */
     uint32_t group_count;
 };
 
 /*
- * Encodes a list, on the host. `dims` are the modes' sizes, `index_bits` the bits of an index, 1 to
- * 64, `block_nnz` the nonzeros of a block, at least 1. A list in ALTO order (base/key.h) has
- * the fewest blocks; any order is correct. The list's values stay borrowed. Needs: *blco all-zero.
+ * Encodes a list on the host. `dims` are the mode sizes, `index_bits` the bits of an index, 1 to
+ * 64, `block_nnz` the nonzeros of a block, at least 1. A list in ALTO order (base/key.h) has the
+ * fewest blocks; any order is correct. The list's values stay borrowed. Needs: *blco all-zero.
  * Owns: slc_gpu_blco_destroy, also after an error. Errors: cudaErrorInvalidValue for sizes of 2^32
  * or more and 2^32 blocks or more; cudaErrorMemoryAllocation for the host's memory.
  */
@@ -90,23 +91,23 @@ cudaError_t slc_gpu_blco_encode(struct slc_gpu_blco *blco,
 
 /* Copies the form to the device. Waits for the stream. Errors: cudaErrorMemoryAllocation. */
 cudaError_t slc_gpu_blco_upload(struct slc_gpu_blco *blco, cudaStream_t stream);
-/* The same for the blocks alone. */
+/* Copies only the blocks to the device. */
 cudaError_t slc_gpu_blco_upload_blocks(struct slc_gpu_blco *blco, cudaStream_t stream);
 
 /*
- * The map for work-groups of `elements` nonzeros, made by the first call. Waits for the stream.
- * *map is the form's. Errors: cudaErrorInvalidValue for more than SLC_BLCO_MAPS maps and 2^31
+ * The map for work-groups of `elements` nonzeros, built by the first call. Waits for the stream.
+ * *map belongs to the form. Errors: cudaErrorInvalidValue for more than SLC_BLCO_MAPS maps and 2^31
  * work-groups or more; cudaErrorMemoryAllocation.
  */
 cudaError_t slc_gpu_blco_map(struct slc_gpu_blco *blco,
                              uint32_t elements,
                              cudaStream_t stream,
                              const struct slc_gpu_blco_map **map);
-/* The map if it was made, else NULL. */
+/* The map if it was built, otherwise NULL. */
 const struct slc_gpu_blco_map *slc_gpu_blco_find_map(const struct slc_gpu_blco *blco,
                                                      uint32_t elements);
 
-/* All work-groups of a map, of a form that was uploaded. */
+/* All work-groups of a map, for an uploaded form. */
 struct slc_gpu_blco_part slc_gpu_blco_whole(const struct slc_gpu_blco *blco,
                                             const struct slc_gpu_blco_map *map);
 
@@ -117,9 +118,9 @@ void slc_gpu_blco_destroy(struct slc_gpu_blco *blco);
  * BLCO out of memory: its form stays in registered memory of the host and is streamed to the device
  * over several queues (section 4.2 of the paper).
  *
- * A queue is a stream and device memory for one block of the largest size; its batches use that
- * memory in turn. A batch is one block, or several consecutive ones that fit together.
- * Batches go to the queues in turn; each is copied, then computed by one launch. Copies of one
+ * A queue is a stream and device memory for one block of the largest size, which its batches use in
+ * turn. A batch is one block, or several consecutive ones that fit together. Batches are
+ * distributed to the queues in turn; each is copied, then computed by one launch. Copies of one
  * queue overlap the kernels of others.
  *
  *     create -> { run -> times } .. -> destroy
@@ -130,10 +131,10 @@ struct slc_gpu_blco_queue {
     cudaStream_t stream;
     uint64_t *indices;
     void *values;
-    cudaEvent_t ended; /* after all that a run has enqueued */
+    cudaEvent_t ended; /* after all work enqueued by a run */
 };
 
-/* What is recorded of a batch, in this order. */
+/* Events recorded for a batch, in this order. */
 enum { SLC_BLCO_BEGUN, SLC_BLCO_COPIED, SLC_BLCO_COMPUTED, SLC_BLCO_EVENTS };
 
 struct slc_gpu_blco_batch {
@@ -152,14 +153,14 @@ struct slc_gpu_blco_queues {
     void *registered[2]; /* indices and values; NULL: not registered here */
 };
 
-/* Times of a run by the device's clock, during which at least one copy or kernel ran. */
+/* Times of a run by the device's clock during which at least one copy or kernel ran. */
 struct slc_gpu_blco_times {
     double copy_seconds, kernel_seconds;
 };
 
 /*
  * Nonzeros of a queue's memory: `block_nnz`, or fewer if the device's free memory is too small for
- * all queues, but not below 1024; no more than the list has.
+ * all queues, but at least 1024 and at most those of the list.
  */
 cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    unsigned queues,
@@ -167,10 +168,11 @@ cudaError_t slc_gpu_blco_queue_nnz(const struct slc_gpu_host_list *list,
                                    uint64_t *nnz);
 
 /*
- * Forms batches, allocates the memory of `count` queues, or of one per batch if there are fewer
- * batches, and registers the host's memory. Needs: a count from SLC_BLCO_QUEUES_MIN to
- * SLC_BLCO_QUEUES_MAX; queues->blco is encoded, in blocks of at most nnz_each nonzeros; all else is
- * zero. Owns: slc_gpu_blco_queues_destroy, also after an error. Errors: cudaErrorMemoryAllocation.
+ * Forms batches, allocates the memory of `count` queues (of one per batch if there are fewer
+ * batches), and registers the host's memory. Needs: a count from SLC_BLCO_QUEUES_MIN to
+ * SLC_BLCO_QUEUES_MAX; queues->blco encoded, in blocks of at most nnz_each nonzeros; the other
+ * fields zero. Owns: slc_gpu_blco_queues_destroy, also after an error. Errors:
+ * cudaErrorMemoryAllocation.
  */
 cudaError_t
 slc_gpu_blco_queues_create(struct slc_gpu_blco_queues *queues, unsigned count, cudaStream_t stream);
@@ -180,8 +182,8 @@ typedef cudaError_t
 slc_gpu_blco_launch(const void *context, const struct slc_gpu_blco_part *part, cudaStream_t stream);
 
 /*
- * Copies and computes all batches, after what is on `stream`, which then waits for them. After an
- * error nothing is under way on the queues.
+ * Copies and computes all batches after the work already on `stream`, which then waits for them.
+ * After an error the queues are idle.
  */
 cudaError_t slc_gpu_blco_queues_run(const struct slc_gpu_blco_queues *queues,
                                     const struct slc_gpu_blco_map *map,
@@ -189,7 +191,7 @@ cudaError_t slc_gpu_blco_queues_run(const struct slc_gpu_blco_queues *queues,
                                     const void *context,
                                     cudaStream_t stream);
 
-/* Times of the last run, which has ended. */
+/* Times of the last run, which must have ended. */
 cudaError_t slc_gpu_blco_queues_times(const struct slc_gpu_blco_queues *queues,
                                       struct slc_gpu_blco_times *times);
 

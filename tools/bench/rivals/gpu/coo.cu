@@ -1,4 +1,4 @@
-/* Lists of coordinates: allocated, filled and sorted from the host. See coo.h. */
+/* Lists of coordinates: allocated, filled and sorted from the host. */
 #include "tools/bench/rivals/gpu/coo.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -65,18 +65,18 @@ cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
 /* ---- sorting by a mode */
 
 /*
- * A counting sort: the list, and the places of its nonzeros in the order of row / each. There are
- * `runs` runs of `each` rows.
+ * A counting sort: the list, and the positions of its nonzeros in the order of row / each. There
+ * are `runs` runs of `each` rows.
  */
 struct sorting {
     unsigned order, mode;
     uint64_t nnz, length, each, runs;
     const uint32_t *coords;
     struct slc_buffer begin;  /* u32 per run */
-    struct slc_buffer sorted; /* u32 per place: the nonzero that comes there */
+    struct slc_buffer sorted; /* u32 per position: the nonzero at it */
 };
 
-/* Finds the first place of each run; false for a row beyond the mode's size. */
+/* Finds the first position of each run; false for a row beyond the mode size. */
 static bool count_runs(const struct sorting *sorting)
 {
     uint32_t *begin = static_cast<uint32_t *>(sorting->begin.data);
@@ -105,7 +105,7 @@ static void sorting_destroy(struct sorting *sorting)
     slc_buffer_destroy(&sorting->sorted);
 }
 
-/* Fills sorting->sorted, from the other fields. Owns: sorting_destroy, also after an error. */
+/* Fills sorting->sorted from the other fields. Owns: sorting_destroy, also after an error. */
 static cudaError_t sort_rows(struct sorting *sorting)
 {
     uint32_t *begin, *sorted;
@@ -158,7 +158,7 @@ cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
     return error;
 }
 
-/* The list in the new order, in `coords` and `values`. */
+/* Copies the list in the new order to `coords` and `values`. */
 static cudaError_t gather(const struct slc_gpu_host_list *list,
                           const uint32_t *sorted,
                           struct slc_buffer *coords,

@@ -1,10 +1,10 @@
 /*
- * A tensor as a list of coordinates in the device's memory: what the field's kernels (baselines.h)
- * compute from. Private to gpu/.
+ * A tensor as a list of coordinates in the device's memory: the input of other programs' kernels
+ * (baselines.h). Private to gpu/.
  *
- * As in tools/bench/rivals/cpu/coo.h the coordinates of a nonzero lie side by side, so that a visit
- * through a permutation costs one sector of memory for them and one for the value, and neighbouring
- * threads that visit nonzeros in the list's order read whole lines all the same.
+ * As in tools/bench/rivals/cpu/coo.h the coordinates of a nonzero are adjacent, so a visit through
+ * a permutation costs one sector of memory for them and one for the value, and neighbouring threads
+ * that visit nonzeros in the list's order still read whole lines.
  *
  *     create -> (slc_gpu_coo_write, or a kernel that decodes into it) -> permute .. -> destroy
  */
@@ -13,7 +13,7 @@
 
 #include "gpu/cuda/cuda.h"
 
-/* Returns from the calling function with the error of a call that failed. */
+/* Returns the error of a failed call from the calling function. */
 #define SLC_CUDA_TRY(...)                                                                          \
     do {                                                                                           \
         const cudaError_t slc_try_error = (__VA_ARGS__);                                           \
@@ -23,7 +23,7 @@
         }                                                                                          \
     } while (0)
 
-/* Takes NULL. */
+/* Accepts NULL. */
 static inline void slc_event_destroy(cudaEvent_t event)
 {
     if (event != nullptr) {
@@ -53,20 +53,21 @@ struct slc_gpu_coo {
     uint64_t nnz;
     uint32_t *coords; /* absolute, of nonzero i in mode m at i * order + m: mode sizes below 2^32 */
     void *values;     /* of `type` */
-    /* Nonzeros by coordinate in the mode, equal ones in the list's order; NULL: not made. */
+    /* Nonzeros sorted by coordinate in the mode, equal ones in the list's order; NULL: not built.
+     */
     uint32_t *permutation[SLC_MAX_ORDER];
 };
 
 /*
- * Allocates a list of `nnz` nonzeros, whose arrays are undefined. Needs: all-zero. Owns:
- * slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order that is 0 or
+ * Allocates a list of `nnz` nonzeros with undefined contents. Needs: all-zero. Owns:
+ * slc_gpu_coo_destroy, also after an error. Errors: cudaErrorInvalidValue for an order of 0 or
  * above SLC_MAX_ORDER, cudaErrorMemoryAllocation.
  */
 cudaError_t
 slc_gpu_coo_create(struct slc_gpu_coo *coo, unsigned order, uint64_t nnz, enum slc_value_type type);
 
 /*
- * Fills a list from the host's memory, registered or not: coordinates side by side, values of the
+ * Fills a list from the host's memory, registered or not: adjacent coordinates, values of the
  * list's type. Waits for the stream.
  */
 cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
@@ -75,18 +76,17 @@ cudaError_t slc_gpu_coo_write(const struct slc_gpu_coo *coo,
                               cudaStream_t stream);
 
 /*
- * The coordinates, in a new buffer of the host: the caller's. Waits for the stream. Errors:
- * cudaErrorMemoryAllocation, with the buffer empty.
+ * Reads the coordinates into a new host buffer, which the caller owns. Waits for the stream.
+ * Errors: cudaErrorMemoryAllocation, with the buffer empty.
  */
 cudaError_t slc_gpu_coo_read_coords(const struct slc_gpu_coo *coo,
                                     struct slc_buffer *coords,
                                     cudaStream_t stream);
 
 /*
- * Makes the permutation of a mode of `length` rows, on the host, from the list's coordinates there.
- * Waits for the stream. Errors: cudaErrorInvalidValue for a mode that the list does not have, a
- * coordinate of `length` or more, and 2^32 nonzeros or more; cudaErrorMemoryAllocation, also for
- * the host's memory.
+ * Builds the permutation of a mode of `length` rows on the host, from the list's coordinates there.
+ * Waits for the stream. Errors: cudaErrorInvalidValue for a missing mode, a coordinate of `length`
+ * or more, and 2^32 nonzeros or more; cudaErrorMemoryAllocation, also for the host's memory.
  */
 cudaError_t slc_gpu_coo_permute(struct slc_gpu_coo *coo,
                                 const uint32_t *coords,

@@ -1,18 +1,18 @@
-/* See products.h. */
+/* Cuts fibers into groups and adds the carries between them (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
 #include <string.h>
 
 enum {
     THREADS = 256,
-    FEW = 16 /* carries that a thread adds up by itself */
+    FEW = 16 /* carries that a thread adds up alone */
 };
-/* Nonzeros and ends of a group at least: a warp's start and end cost as much as a hundred. */
+/* Smallest size of a group: the start and end of a warp cost as much as a hundred items. */
 static const uint64_t items_min = 512;
-/* Groups for each multiprocessor, where there is enough: four times the warps it holds. */
+/* Groups per multiprocessor, if there is enough work: four times its resident warps. */
 static const uint64_t groups_per_multiprocessor = 256;
 
-/* One thread for each cut: a search along a diagonal of fibers' ends and nonzeros. */
+/* One thread per cut: a search along a diagonal of fibers' ends and nonzeros. */
 __global__ static void slc_fiber_cut_groups(const uint32_t *begin,
                                             uint64_t fibers,
                                             uint64_t nnz,
@@ -42,7 +42,7 @@ __global__ static void slc_fiber_cut_groups(const uint32_t *begin,
     cuts[cut].nonzero = static_cast<uint32_t>(at - first);
 }
 
-/* How long groups are that `all` nonzeros and ends are cut into. */
+/* Size of the groups into which `all` nonzeros and ends are cut. */
 static uint64_t items_of(const struct slc_fiber_groups *groups, uint64_t all)
 {
     const uint64_t each = (all + groups->wanted - 1) / groups->wanted;
@@ -98,7 +98,7 @@ void slc_fiber_groups_destroy(struct slc_fiber_groups *groups)
     memset(groups, 0, sizeof *groups);
 }
 
-/* What is added, and to what. */
+/* The carries and the rows to which they are added. */
 struct carry_view {
     const uint32_t *begin; /* of fibers */
     uint64_t fibers;
@@ -108,7 +108,7 @@ struct carry_view {
     struct slc_gpu_matrix rows;
 };
 
-/* Whether a fiber begins in the group that goes on behind it: the one that the group ends in. */
+/* Whether the fiber in which the group ends also begins in it and continues in the next group. */
 __device__ static inline bool begins_carry(const struct carry_view *view, uint32_t group)
 {
     const struct slc_fiber_cut *cuts = view->groups.cuts + group;
@@ -118,7 +118,7 @@ __device__ static inline bool begins_carry(const struct carry_view *view, uint32
            cuts[1].nonzero > view->begin[fiber];
 }
 
-/* Whether group `g` is there and ends in the fiber, too. */
+/* Whether group `g` exists and also ends in the fiber. */
 __device__ static inline bool carries_to(const struct carry_view *view, uint32_t g, uint32_t fiber)
 {
     return g < view->groups.count && view->groups.cuts[g + 1].fiber == fiber;
@@ -137,8 +137,8 @@ add_to_row(const struct carry_view *view, uint32_t fiber, uint32_t column, doubl
         view->rows.data)[static_cast<uint64_t>(fiber) * view->rows.pitch + column] += sum;
 }
 
-/* The carries of group `group` and all that follow it in its fiber, by a whole block: its y share
- * them, and are added up in their order. */
+/* Adds up the carries of group `group` and of the following groups of its fiber, by a whole block:
+ * the threads in y share them, and their sums are added in order. */
 __device__ static inline void
 add_many(const struct carry_view *view, uint32_t group, double *shared)
 {
@@ -165,9 +165,9 @@ add_many(const struct carry_view *view, uint32_t group, double *shared)
 }
 
 /*
- * A vector of threads (x) looks at one group: where a fiber begins in it that goes on, the vector
- * adds up the carries if they are few, as nearly always; else the block does, one fiber after the
- * other.
+ * A vector of threads (x) processes one group: if a fiber begins in it and continues, the vector
+ * adds up the carries if they are few, as in nearly all cases; otherwise the block does, one fiber
+ * after the other.
  */
 __global__ static void __launch_bounds__(THREADS)
     slc_fiber_add_carries(const struct carry_view view)

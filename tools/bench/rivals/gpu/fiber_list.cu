@@ -1,4 +1,4 @@
-/* Products of fibers in memory, timed; see lists.h. */
+/* Timed products of fibers in memory. */
 #include "gpu/cuda/check.h"
 #include "gpu/cuda/staged_copy.h"
 #include "tools/bench/rivals/gpu/lists.h"
@@ -8,17 +8,16 @@
 #include <cstring>
 #include <dlfcn.h>
 
-/* ---- cuSPARSE's product of a matrix in CSR with a vector, f64. The library is opened when it is
- * asked for, and only then. What is taken from it is declared here, as its manual has it, for its
- * header may not be there. */
+/* ---- cuSPARSE's product of a CSR matrix with a vector, f64. The library is opened on demand. The
+ * declarations used here follow its manual, because its header may be missing. */
 
-/* Of cusparse.h and library_types.h. */
+/* From cusparse.h and library_types.h. */
 enum {
     NON_TRANSPOSE = 0,
     INDEX_32I = 2,
     BASE_ZERO = 0,
     REAL_64F = 1,     /* CUDA_R_64F */
-    SPMV_CSR_ALG1 = 2 /* and ALG2 is the next one */
+    SPMV_CSR_ALG1 = 2 /* ALG2 is the next value */
 };
 
 typedef int spmv_buffer_size(void *handle,
@@ -61,7 +60,7 @@ struct cusparse_functions {
     int (*destroy_matrix)(void *matrix);
     int (*destroy_vector)(void *vector);
     spmv_buffer_size *buffer_size;
-    spmv *preprocess; /* NULL: of a library before 12.4, whose products need none */
+    spmv *preprocess; /* NULL: a library before 12.4, whose products need none */
     spmv *multiply;
 };
 
@@ -75,7 +74,7 @@ struct slc_cusparse {
 static void *open_library(void)
 {
 #ifdef SLC_EMULATED
-    /* A real one knows nothing of emulated memory. */
+    /* The real library does not know emulated memory. */
     static const char *const names[] = {"libslc_cusparse_stand_in.so"};
 #else
     static const char *const names[] = {"libcusparse.so.13", "libcusparse.so.12",
@@ -95,7 +94,7 @@ static enum slc_status open_functions(struct slc_cusparse *cusparse, struct slc_
     struct cusparse_functions *of = &cusparse->of;
     const struct {
         const char *name;
-        void *function; /* where its address goes */
+        void *function; /* receives its address */
     } wanted[] = {{"cusparseCreate", &of->create},
                   {"cusparseDestroy", &of->destroy},
                   {"cusparseSetStream", &of->set_stream},
@@ -115,7 +114,7 @@ static enum slc_status open_functions(struct slc_cusparse *cusparse, struct slc_
         void *const function = dlsym(cusparse->library, one.name);
 
         if (function == nullptr && one.function != &of->preprocess) {
-            return slc_fail(err, SLC_ERR_UNSUPPORTED, "cuSPARSE has no %s here", one.name);
+            return slc_fail(err, SLC_ERR_UNSUPPORTED, "this cuSPARSE has no %s", one.name);
         }
         memcpy(one.function, &function, sizeof function);
     }
@@ -152,7 +151,7 @@ static enum slc_status make_operands(struct slc_cusparse *cusparse,
         "cusparseCreateDnVec", err);
 }
 
-/* The library's scratch, and what it finds out of a matrix beforehand. */
+/* Allocates the library's scratch, and lets it analyse a matrix in advance. */
 static enum slc_status prepare_spmv(struct slc_cusparse *cusparse, struct slc_error *err)
 {
     const struct cusparse_functions *of = &cusparse->of;
@@ -199,9 +198,9 @@ static void cusparse_destroy(struct slc_cusparse *cusparse)
 
 /*
  * Prepares products of the fibers, rows of a matrix with `length` columns, with `vector` into
- * `sums`, by algorithm 1 or 2 of the library for CSR. Borrows all of them. Owns:
- * slc_cusparse_destroy, which takes NULL. Errors: SLC_ERR_UNSUPPORTED where there is no library or
- * values are f32; SLC_ERR_MEMORY; SLC_ERR_SYSTEM for one that fails.
+ * `sums`, with algorithm 1 or 2 of the library for CSR. Borrows all of them. Owns:
+ * slc_cusparse_destroy, which accepts NULL. Errors: SLC_ERR_UNSUPPORTED without the library or for
+ * f32 values; SLC_ERR_MEMORY; SLC_ERR_SYSTEM if the library fails.
  */
 static enum slc_status cusparse_create(const struct slc_gpu_fibers *fibers,
                                        uint64_t length,
@@ -216,11 +215,11 @@ static enum slc_status cusparse_create(const struct slc_gpu_fibers *fibers,
     enum slc_status status;
 
     if (fibers->type != SLC_F64) {
-        return slc_fail(err, SLC_ERR_UNSUPPORTED, "cuSPARSE multiplies values that are f64 here");
+        return slc_fail(err, SLC_ERR_UNSUPPORTED, "products by cuSPARSE need f64 values");
     }
     cusparse = static_cast<struct slc_cusparse *>(slc_calloc(1, sizeof *cusparse));
     if (cusparse == nullptr) {
-        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a product by cuSPARSE");
+        return slc_fail(err, SLC_ERR_MEMORY, "no memory for a product with cuSPARSE");
     }
     cusparse->algorithm = SPMV_CSR_ALG1 + static_cast<int>(algorithm) - 1;
     status = open_functions(cusparse, err);
@@ -245,7 +244,7 @@ static enum slc_status cusparse_create(const struct slc_gpu_fibers *fibers,
     return SLC_OK;
 }
 
-/* One product, enqueued on the stream. */
+/* Enqueues one product on the stream. */
 static enum slc_status cusparse_multiply(struct slc_cusparse *cusparse, struct slc_error *err)
 {
     const double one = 1, zero = 0;
@@ -268,7 +267,7 @@ struct slc_gpu_fiber_list {
     cudaEvent_t begin, end;
 };
 
-/* What one product takes beside the fibers. */
+/* Memory of one product in addition to the fibers. */
 struct product {
     enum slc_gpu_fiber_product kind;
     struct slc_gpu_matrix matrix, rows; /* of the device */
@@ -310,10 +309,10 @@ static enum slc_status find_fibers(struct slc_gpu_fiber_list *list,
     }
     if (error == cudaErrorInvalidValue) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "%" PRIu64 " nonzeros cannot be held by the fibers of mode %u%s: they, and "
-                        "fibers, have to be fewer than 2^32 - 1, and in order",
+                        "%" PRIu64 " nonzeros do not fit the fibers of mode %u%s: nonzeros and "
+                        "fibers must be fewer than 2^32 - 1, and in order",
                         source->nnz, source->mode + 1,
-                        source->keep_empty ? ", empty ones too" : "");
+                        source->keep_empty ? ", including empty ones" : "");
     }
     SLC_GPU_TRY(error, err);
     return SLC_OK;
@@ -380,7 +379,7 @@ extern "C" uint64_t slc_gpu_fiber_list_count(const struct slc_gpu_fiber_list *li
 
 /* ---- a product */
 
-/* Room for a matrix whose rows begin at multiples of 16 bytes, unless it is a vector. */
+/* Allocates a matrix whose rows start at multiples of 16 bytes, unless it is a vector. */
 static cudaError_t reserve(struct slc_gpu_matrix *matrix, const struct slc_matrix *of, bool vector)
 {
     const uint32_t element = slc_value_bytes(of->type), each = 16 / element;
@@ -391,7 +390,7 @@ static cudaError_t reserve(struct slc_gpu_matrix *matrix, const struct slc_matri
     return cudaMalloc(&matrix->data, (of->rows * matrix->pitch + 1) * element);
 }
 
-/* Between rows of one pitch and of another; what lies behind the columns is copied or not. */
+/* Copies between rows of different pitches; copies only the columns or the whole pitch. */
 static void repack(void *to,
                    uint32_t to_pitch,
                    const void *from,
@@ -405,7 +404,7 @@ static void repack(void *to,
     }
 }
 
-/* A copy of the host's matrix as the device has it, or the other way round. */
+/* Copies a matrix from the host to the device, or back. */
 static enum slc_status move(const struct slc_gpu_matrix *device,
                             struct slc_matrix *host,
                             bool to_device,
@@ -536,8 +535,8 @@ static enum slc_status check(const struct slc_gpu_fiber_list *list,
         return SLC_OK;
     }
     return slc_fail(err, SLC_ERR_USAGE,
-                    "product %s of %" PRIu64 " fibers of length %" PRIu64 " does not take %" PRIu64
-                    " x %u numbers and give %" PRIu64 " x %u",
+                    "product %s of %" PRIu64 " fibers of length %" PRIu64
+                    " cannot multiply %" PRIu64 " x %u numbers into %" PRIu64 " x %u",
                     slc_gpu_product_name(run->product), list->fibers.count, list->length,
                     matrix->rows, matrix->cols, rows->rows, rows->cols);
 }
@@ -588,7 +587,7 @@ extern "C" enum slc_status slc_gpu_fiber_list_multiply(struct slc_gpu_fiber_list
     if (status == SLC_OK) {
         *bytes = bytes_of(list, &product);
     } else {
-        /* What is under way may still use what is given back. */
+        /* Work in progress may still use the memory that is released. */
         (void)cudaStreamSynchronize(list->stream);
     }
     release(&product);

@@ -1,8 +1,9 @@
 /*
- * Finds the fibers of a list. See fibers.h.
+ * Finds the fibers of a list (fibers.h).
  *
- * A warp takes 256 neighbours. First every warp counts fibers that begin among its own, then one
- * block adds up these counts, then every warp knows the number of its first fiber and writes.
+ * A warp processes 256 neighbours. First every warp counts the fibers that begin among its own,
+ * then one block computes prefix sums of these counts, then every warp knows the number of its
+ * first fiber and writes.
  */
 #include "tools/bench/rivals/gpu/fibers.h"
 
@@ -12,17 +13,17 @@
 
 enum {
     THREADS = 256,
-    WARP_NNZ = 256,    /* neighbours that a warp takes */
-    SCAN_THREADS = 256 /* of the block that adds up counts */
+    WARP_NNZ = 256,    /* neighbours processed by a warp */
+    SCAN_THREADS = 256 /* of the block that computes prefix sums */
 };
 
-/* A list as kernels see it. */
+/* A list in the form of kernels. */
 struct list_view {
     const uint32_t *coords;
     uint32_t nnz, order, mode;
 };
 
-/* Whether nonzero i is the first of a fiber; beyond the list none is. */
+/* Whether nonzero i is the first of a fiber; false beyond the list. */
 __device__ static inline bool begins_fiber(const struct list_view *list, uint64_t i)
 {
     const uint32_t *here = list->coords + i * list->order;
@@ -54,11 +55,11 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* counts[i] becomes the sum of those before it, and counts[count] of all. By one block. */
+/* counts[i] becomes the sum of its predecessors, and counts[count] of all. By one block. */
 __global__ static void __launch_bounds__(SCAN_THREADS)
     slc_fibers_add_up(uint32_t *counts, uint32_t count)
 {
-    SLC_DYNAMIC_SHARED(uint32_t, sums); /* of each warp, then all before it */
+    SLC_DYNAMIC_SHARED(uint32_t, sums); /* of each warp, then of its predecessors */
     const uint32_t lane = threadIdx.x % SLC_WARP, warp = threadIdx.x / SLC_WARP;
     uint32_t before = 0;
 
@@ -204,12 +205,12 @@ cudaError_t slc_gpu_fibers_find(struct slc_gpu_fibers *fibers,
 
 /* ---- with empty fibers, on the host */
 
-/* Arrays on the host, behind one another. */
+/* Arrays on the host, in one buffer. */
 struct host_fibers {
     uint32_t *begin, *coords, *index, *fiber_of;
 };
 
-/* The number of a fiber among all there could be. */
+/* The number of a fiber among all possible fibers. */
 static uint64_t
 number_of(const uint32_t *coords, unsigned order, unsigned mode, const uint64_t *dims)
 {
@@ -221,7 +222,7 @@ number_of(const uint32_t *coords, unsigned order, unsigned mode, const uint64_t 
     return number;
 }
 
-/* How many fibers there could be; UINT32_MAX where they are as many or more. */
+/* Number of possible fibers; UINT32_MAX if there are at least that many. */
 static uint64_t count_all(unsigned order, unsigned mode, const uint64_t *dims)
 {
     uint64_t count = 1;
@@ -235,7 +236,7 @@ static uint64_t count_all(unsigned order, unsigned mode, const uint64_t *dims)
     return count;
 }
 
-/* False where fibers do not ascend, or there are others than could be. */
+/* False if fibers do not ascend, or are not possible. */
 static bool find_all(const struct slc_gpu_fibers *fibers,
                      const uint32_t *coords,
                      const uint64_t *dims,
@@ -285,7 +286,7 @@ copy(const struct slc_gpu_fibers *fibers, const struct host_fibers *found, cudaS
     return cudaSuccess;
 }
 
-/* With the list's coordinates on the host. */
+/* Builds all fibers from the list's coordinates on the host. */
 static cudaError_t make_all(const struct slc_gpu_fibers *fibers,
                             const uint32_t *coords,
                             const uint64_t *dims,

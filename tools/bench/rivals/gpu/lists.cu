@@ -1,4 +1,4 @@
-/* Baselines on the factors of an open device; see lists.h. */
+/* Runs baselines on the factors of an open device. */
 #include "gpu/cuda/check.h"
 #include "gpu/device/state.h"
 #include "tools/bench/rivals/gpu/baselines.h"
@@ -25,16 +25,15 @@ static enum slc_status check_options(const struct slc_gpu_lists_options *options
 {
     if (options->work_group % SLC_WARP != 0 || options->work_group > SLC_BLCO_GROUP_MAX) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a work-group of %u threads: multiples of %d up to %d are possible",
+                        "a work-group of %u threads: must be a multiple of %d, up to %d",
                         options->work_group, +SLC_WARP, +SLC_BLCO_GROUP_MAX);
     }
     if (options->index_bits > 64) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u index bits: there are at most 64",
-                        options->index_bits);
+        return slc_fail(err, SLC_ERR_USAGE, "%u index bits: at most 64", options->index_bits);
     }
     if (options->queues != 0 &&
         (options->queues < SLC_BLCO_QUEUES_MIN || options->queues > SLC_BLCO_QUEUES_MAX)) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u queues: %d to %d are possible", options->queues,
+        return slc_fail(err, SLC_ERR_USAGE, "%u queues: must be %d to %d", options->queues,
                         +SLC_BLCO_QUEUES_MIN, +SLC_BLCO_QUEUES_MAX);
     }
     return SLC_OK;
@@ -99,7 +98,7 @@ extern "C" void slc_gpu_lists_destroy(struct slc_gpu_lists *lists)
     slc_free(lists);
 }
 
-/* Between mttkrp_begin and mttkrp_end, with nothing under way: the job survives its failure. */
+/* Runs between mttkrp_begin and mttkrp_end, with the device idle: the job survives a failure. */
 static enum slc_status
 prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_error *err)
 {
@@ -113,8 +112,8 @@ prepare(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_erro
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         return slc_fail(err, SLC_ERR_MEMORY,
-                        "no memory of device %d, or of the host, for what the kernel %s needs",
-                        gpu->ordinal, slc_gpu_kernel_name(kernel));
+                        "device %d or the host has no memory for the kernel %s", gpu->ordinal,
+                        slc_gpu_kernel_name(kernel));
     }
     SLC_GPU_TRY(error, err);
     return SLC_OK;
@@ -131,7 +130,7 @@ compute(struct slc_gpu_lists *lists, enum slc_gpu_kernel kernel, struct slc_erro
     return SLC_OK;
 }
 
-/* After a call. */
+/* Fills in the measurements after a call. */
 static enum slc_status describe(const struct slc_gpu_lists *lists,
                                 enum slc_gpu_kernel kernel,
                                 unsigned mode,
@@ -172,7 +171,7 @@ extern "C" enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
     enum slc_status status;
 
     if (kernel >= SLC_GPU_KERNELS) {
-        return slc_fail(err, SLC_ERR_USAGE, "there is no kernel %u over lists", kernel);
+        return slc_fail(err, SLC_ERR_USAGE, "unknown kernel %u over lists", kernel);
     }
     SLC_TRY(device->ops->job.begin(device, &job, err));
     status = prepare(lists, named, err);

@@ -1,4 +1,4 @@
-/* Lists of coordinates and of fibers on a GPU, in a build without CUDA: there are none. */
+/* Lists of coordinates and of fibers on a GPU, in a build without CUDA: every function fails. */
 #include "tools/bench/rivals/gpu/lists.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -1,6 +1,4 @@
-/*
- * Products of fibers in the device's memory with a vector or a matrix.
- */
+/* Products of fibers in the device's memory with a vector or a matrix. */
 #ifndef SLC_GPU_PRODUCTS_H
 #define SLC_GPU_PRODUCTS_H
 
@@ -9,46 +7,47 @@
 
 /*
  * Fibers cut into groups of equal work, for kernels that store each fiber's sum once, without
- * atomics, however long fibers are.
+ * atomics, for fibers of any length.
  *
- * Work is a list of nonzeros and ends of fibers, each end behind its fiber's last nonzero (Merrill
+ * Work is a list of nonzeros and ends of fibers, each end after its fiber's last nonzero (Merrill
  * and Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016); a group is a
- * stretch of it of fixed length. So empty fibers count, and a long one is divided between groups:
- * each but the last leaves what it added up as a carry, and slc_fiber_carries adds those to the
- * fiber's sum. All of that depends on where fibers begin and, unless the length of groups is given,
- * on the number of multiprocessors alone, so sums have the same bits every time.
+ * section of that list of fixed length. Empty fibers therefore count as work, and a long fiber is
+ * divided between groups: each group but the last stores its partial sum as a carry, and
+ * slc_fiber_carries adds the carries to the fiber's sum. The cuts depend only on the starts of the
+ * fibers and, unless the length of groups is set, on the number of multiprocessors, so sums have
+ * the same bits every time.
  */
-/* Where a group begins: behind so many ends of fibers, and so many nonzeros. */
+/* Start of a group: numbers of ends of fibers and of nonzeros before it. */
 struct slc_fiber_cut {
     uint32_t fiber, nonzero;
 };
 
 struct slc_fiber_groups {
     uint32_t count, room;
-    uint64_t wanted;            /* groups where there is enough work, */
+    uint64_t wanted;            /* groups if there is enough work, */
     uint32_t items;             /* or items of each, if not 0 */
-    struct slc_fiber_cut *cuts; /* count + 1 */
+    struct slc_fiber_cut *cuts; /* count + 1 elements */
 };
 
 /*
- * Makes room for the groups of `fibers`, whatever is found in the room that they have. A group has
- * `items` nonzeros and ends; 0: as many as keep all multiprocessors busy. Needs: all-zero. Owns:
- * slc_fiber_groups_destroy, also after an error.
+ * Allocates memory for the groups of `fibers`, for any fibers that fit its capacity. A group has
+ * `items` nonzeros and ends; 0: a number that keeps all multiprocessors busy. Needs: all-zero.
+ * Owns: slc_fiber_groups_destroy, also after an error.
  */
 cudaError_t slc_fiber_groups_reserve(struct slc_fiber_groups *groups,
                                      const struct slc_gpu_fibers *fibers,
                                      uint32_t items,
                                      const struct slc_gpu_machine *machine);
-/* Cuts fibers: again whenever others have been found. */
+/* Cuts fibers into groups; repeat after slc_gpu_fibers_find. */
 cudaError_t slc_fiber_groups_cut(struct slc_fiber_groups *groups,
                                  const struct slc_gpu_fibers *fibers,
                                  cudaStream_t stream);
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_fiber_groups_destroy(struct slc_fiber_groups *groups);
 
 /*
- * Adds carries to rows of sums: that of group g, at g * carry_pitch, to the row of the fiber in
- * which the group ends. Both are f64.
+ * Adds the carry of each group g, at g * carry_pitch, to the row of the fiber in which the group
+ * ends. Both are f64.
  */
 cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
                               const struct slc_fiber_groups *groups,
@@ -62,20 +61,19 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
  *
  *     y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n)
  *
- * as tools/bench/rivals/cpu/sptv.h computes it, after SPTV (fibers.h). A warp takes a group of
- * fibers (above): 32 fibers at a time, a lane for each; their nonzeros, 32 at a time, a
- * lane for each of those, whose products are added up within fibers by a scan across lanes. Then a
- * lane stores its fiber's sum, next to its neighbours'. Values and indices are read once, side by
- * side.
+ * like tools/bench/rivals/cpu/sptv.h, after SPTV (fibers.h). A warp processes a group of fibers
+ * (above): 32 fibers at a time, one per lane; their nonzeros, 32 at a time, one per lane, whose
+ * products are added up within fibers by a scan across lanes. Each lane then stores its fiber's sum
+ * next to its neighbours'. Values and indices are read once, in consecutive order.
  *
- * What SPTV 6.2 measures one by one are switches: fibers that are empty may be there or not
- * (slc_gpu_fibers_create_all), and indices that never occur kept or dropped, with the vector
- * shortened to match (3.2).
+ * The features measured one by one in SPTV 6.2 are switches: empty fibers can be kept
+ * (slc_gpu_fibers_create_all), and unused indices kept or dropped, with the vector shortened to
+ * match (3.2).
  *
  * Order: that of the groups (above): the same bits every time. All in f64.
  */
 struct slc_gpu_sptv_options {
-    bool drop_unused;     /* indices that never occur */
+    bool drop_unused;     /* drop indices that never occur */
     uint32_t group_items; /* nonzeros and ends of fibers of a group; 0: by the machine */
 };
 
@@ -83,40 +81,40 @@ struct slc_gpu_sptv_options {
 struct slc_gpu_sptv {
     const struct slc_gpu_fibers *fibers;
     struct slc_fiber_groups groups;
-    double *carries; /* of each group */
+    double *carries; /* one per group */
     bool drop_unused;
-    /* Where unused indices are dropped: */
+    /* With drop_unused: */
     uint32_t *index; /* per nonzero, in the short vector */
-    uint32_t *used;  /* of each index of the short vector the original one */
+    uint32_t *used;  /* original index of each index of the short vector */
     uint32_t used_count;
     double *short_vector;
 };
 
 /*
- * Makes room for products of `fibers`. Needs: all-zero. Owns: slc_gpu_sptv_destroy, also after an
- * error.
+ * Allocates memory for products of `fibers`. Needs: all-zero. Owns: slc_gpu_sptv_destroy, also
+ * after an error.
  */
 cudaError_t slc_gpu_sptv_create(struct slc_gpu_sptv *sptv,
                                 const struct slc_gpu_fibers *fibers,
                                 const struct slc_gpu_sptv_options *options,
                                 const struct slc_gpu_machine *machine);
 /*
- * Prepares products of what the fibers are now with vectors of `length` numbers: again whenever
- * others have been found. Unused indices are dropped on the host. Errors: cudaErrorInvalidValue for
- * an index that is not below `length`, where unused ones are dropped; cudaErrorMemoryAllocation,
- * also for the host's memory.
+ * Prepares products of the current fibers with vectors of `length` numbers; repeat after
+ * slc_gpu_fibers_find. Unused indices are dropped on the host. Errors: with drop_unused
+ * cudaErrorInvalidValue for an index that is not below `length`; cudaErrorMemoryAllocation, also
+ * for the host's memory.
  */
 cudaError_t slc_gpu_sptv_prepare(struct slc_gpu_sptv *sptv, uint64_t length, cudaStream_t stream);
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_gpu_sptv_destroy(struct slc_gpu_sptv *sptv);
 
-/* sums[f] of every fiber; both in the device's memory. */
+/* Computes sums[f] of every fiber; both in the device's memory. */
 cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
                                   const double *vector,
                                   double *sums,
                                   cudaStream_t stream);
 
-/* What a product has to move: fibers, the vector and the sums once. */
+/* Minimum bytes that a product moves: fibers, the vector and the sums once. */
 uint64_t slc_gpu_sptv_bytes(const struct slc_gpu_sptv *sptv, uint64_t length);
 
 /*
@@ -124,9 +122,9 @@ uint64_t slc_gpu_sptv_bytes(const struct slc_gpu_sptv *sptv, uint64_t length);
  *
  *     y(f, r) = sum over the nonzeros x of mode-n fiber f of x * U(i_n, r)
  *
- * as cpu/fiber/ttm.h computes it. Two forms:
+ * like cpu/fiber/ttm.h. Two forms:
  *
- *   fibers    Threads over the columns take a group of fibers (above), sum each in
+ *   fibers    Threads over the columns process a group of fibers (above), sum each in
  *             registers and store its row once, without atomics. The same bits every time.
  *   nonzeros  Every nonzero is added to its fiber's row, atomically.
  *
@@ -146,8 +144,8 @@ struct slc_gpu_ttm {
 };
 
 /*
- * Makes room for products of `fibers` with matrices of up to `cols` columns; `group_items` as in
- * slc_fiber_groups_reserve. Borrows the fibers. Needs: all-zero. Owns: slc_gpu_ttm_destroy, also
+ * Allocates memory for products of `fibers` with matrices of up to `cols` columns; `group_items` as
+ * in slc_fiber_groups_reserve. Borrows the fibers. Needs: all-zero. Owns: slc_gpu_ttm_destroy, also
  * after an error.
  */
 cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
@@ -156,14 +154,14 @@ cudaError_t slc_gpu_ttm_create(struct slc_gpu_ttm *ttm,
                                enum slc_value_type precision,
                                uint32_t group_items,
                                const struct slc_gpu_machine *machine);
-/* Prepares products of what the fibers are now: again whenever others have been found. */
+/* Prepares products of the current fibers; repeat after slc_gpu_fibers_find. */
 cudaError_t slc_gpu_ttm_prepare(struct slc_gpu_ttm *ttm, cudaStream_t stream);
-/* Takes an all-zero struct. */
+/* Accepts an all-zero struct. */
 void slc_gpu_ttm_destroy(struct slc_gpu_ttm *ttm);
 
 /*
- * `rows` (a row for each fiber or more; f64) is overwritten, its padding is not. Errors:
- * cudaErrorInvalidValue where rows or columns are too few; those of launches.
+ * Overwrites `rows` (f64; at least one row per fiber), except for its padding. Errors:
+ * cudaErrorInvalidValue if there are too few rows or columns; those of launches.
  */
 cudaError_t slc_gpu_ttm_multiply(const struct slc_gpu_ttm *ttm,
                                  enum slc_gpu_ttm_form form,

@@ -1,4 +1,4 @@
-/* See products.h. */
+/* Sparse tensor times vector from fibers (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
 #include "gpu/cuda/staged_copy.h"
@@ -7,17 +7,17 @@
 
 enum {
     THREADS = 256,
-    WINDOWS = 4 /* of 32 nonzeros whose loads are under way at the same time */
+    WINDOWS = 4 /* of 32 nonzeros whose loads are in flight at the same time */
 };
 
-/* What a warp reads. */
+/* The input of a warp. */
 struct sptv_view {
     const uint32_t *begin, *index;
     const void *values;
     const double *vector;
 };
 
-/* Products of the nonzeros from `at` on, up to `end`: lane l has numbers l, l + 32, .. */
+/* Products of the nonzeros from `at` up to `end`: lane l computes numbers l, l + 32, .. */
 template <typename Value>
 __device__ static inline void
 load_products(const struct sptv_view *view, uint32_t at, uint32_t end, double *products)
@@ -47,21 +47,21 @@ __device__ static inline double warp_sum(double value)
     return value;
 }
 
-/* A lane's fiber of 32, and what has been added up of it. */
+/* The fiber of a lane and its partial sum. */
 struct lane_fiber {
     uint32_t begin, end; /* of its nonzeros in the group */
     double sum;
 };
 
 /*
- * Adds a window of 32 products to the fibers that they belong to, of which there are several:
- * `heads` has a bit for each place where one begins.
+ * Adds a window of 32 products to their fibers, of which there are several: `heads` has a bit for
+ * each position at which a fiber begins.
  */
 __device__ static inline void
 add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product)
 {
     const unsigned lane = threadIdx.x % SLC_WARP;
-    /* Lanes back to the one where this lane's fiber begins, or to the window's first. */
+    /* Lanes back to the start of this lane's fiber, or to the first lane of the window. */
     const unsigned upto = heads & (SLC_ALL_LANES >> (SLC_WARP - 1 - lane));
     const unsigned back = upto == 0 ? lane : lane - (31 - static_cast<unsigned>(__clz(upto)));
     const uint32_t begin = fiber->begin > at ? fiber->begin : at;
@@ -81,8 +81,8 @@ add_window(struct lane_fiber *fiber, uint32_t at, unsigned heads, double product
 }
 
 /*
- * Adds up the nonzeros [at, end) of up to 32 fibers, a lane's each. Windows that lie within one
- * fiber are added up lane by lane, and across lanes when it ends.
+ * Adds up the nonzeros [at, end) of up to 32 fibers, one per lane. Windows within one fiber are
+ * added up lane by lane, and across lanes when the fiber ends.
  */
 template <typename Value>
 __device__ static inline void
@@ -108,7 +108,7 @@ add_fibers(const struct sptv_view *view, struct lane_fiber *fiber, uint32_t at, 
                 continue;
             }
             if (is_open) {
-                /* It ends at the first head; the lane that has it takes it. */
+                /* The fiber ends at the first head; the lane that has it adds the sum. */
                 open = warp_sum(open);
                 fiber->sum += fiber->begin < here && fiber->end >= here ? open : 0.0;
                 open = 0.0;
@@ -145,7 +145,7 @@ __global__ static void __launch_bounds__(THREADS)
         const uint32_t end = view.begin[f + mine + 1];
         const uint32_t before = __shfl_up_sync(SLC_ALL_LANES, end, 1);
         const uint32_t all = __shfl_sync(SLC_ALL_LANES, end, SLC_WARP - 1);
-        /* A lane without a fiber has one that is empty, at the end. */
+        /* A lane without a fiber has an empty one at the end. */
         struct lane_fiber fiber = {lane == 0 ? at : before, end, 0.0};
 
         add_fibers<Value>(&view, &fiber, at, all);
@@ -162,7 +162,7 @@ __global__ static void __launch_bounds__(THREADS)
     }
 }
 
-/* The short vector: those numbers of the other that are used. */
+/* Copies the used numbers of a vector to the short vector. */
 __global__ static void
 slc_sptv_shorten(const double *vector, const uint32_t *used, uint32_t count, double *short_vector)
 {
@@ -199,7 +199,7 @@ cudaError_t slc_gpu_sptv_multiply(const struct slc_gpu_sptv *sptv,
     return slc_fiber_carries(fibers, &sptv->groups, sptv->carries, 1, &rows, stream);
 }
 
-/* Numbers used indices from 0: `number` has one for each, of which it leaves 1 + the new one. */
+/* Numbers the used indices from 0: `number` is nonzero for each, and becomes 1 + its new number. */
 static uint32_t
 number_used(uint32_t *index, uint64_t nnz, uint64_t length, uint32_t *number, uint32_t *used)
 {
@@ -232,7 +232,7 @@ static void forget_short(struct slc_gpu_sptv *sptv)
     sptv->short_vector = nullptr;
 }
 
-/* Indices and their numbers on the host, then both on the device. */
+/* Numbers the indices on the host, then copies both arrays to the device. */
 static cudaError_t drop_unused(struct slc_gpu_sptv *sptv, uint64_t length, cudaStream_t stream)
 {
     const uint64_t nnz = sptv->fibers->nnz;

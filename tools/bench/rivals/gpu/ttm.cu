@@ -1,4 +1,4 @@
-/* See products.h. */
+/* Tensor times matrix from fibers (products.h). */
 #include "tools/bench/rivals/gpu/products.h"
 
 #include "gpu/product/pack.h"
@@ -8,8 +8,8 @@
 
 enum {
     THREADS = 256,
-    /* Blocks of a multiprocessor for which registers are given out: without saying, nvcc 13 makes
-     * room for more and spills. */
+    /* Blocks per multiprocessor for which registers are allocated: without this bound nvcc 13
+     * allocates for more blocks and spills. */
     BLOCKS = 4
 };
 
@@ -20,7 +20,7 @@ const char *slc_gpu_ttm_form_name(enum slc_gpu_ttm_form form)
     return static_cast<unsigned>(form) < SLC_GPU_TTM_FORMS ? names[form] : "?";
 }
 
-/* sum = values times rows of the matrix, over nonzeros [begin, end), from `column` on. */
+/* sum = values times rows of the matrix, over nonzeros [begin, end), starting at `column`. */
 template <typename Element>
 __device__ static inline void sum_nonzeros(const struct slc_gpu_fibers *fibers,
                                            const struct slc_gpu_matrix *matrix,
@@ -55,7 +55,7 @@ __device__ static inline void store(double *row, uint32_t column, uint32_t cols,
     }
 }
 
-/* A vector of threads (x) takes a group, 16 bytes of each row for each thread. */
+/* A vector of threads (x) processes a group, with 16 bytes of each row per thread. */
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS, BLOCKS)
     slc_ttm_groups(const struct slc_gpu_fibers fibers,
@@ -90,7 +90,8 @@ __global__ static void __launch_bounds__(THREADS, BLOCKS)
     }
 }
 
-/* A vector of threads takes a nonzero. */
+/* A vector of threads processes a nonzero. */
+
 template <typename Element>
 __global__ static void __launch_bounds__(THREADS)
     slc_ttm_elements(const struct slc_gpu_fibers fibers,
