@@ -99,9 +99,9 @@ def bench(folder):
     told = json.loads(emulated("bench", "device", made(folder), "--mode", 2, "--rank", 4, "--variant", "transcoded", "--no-cache",
                                "-n", 1, "--largest", "4KiB", "--json"))
     check(len(told["rows"]) == 2 and "no resident blocks" in told["rows"][1]["note"], str(told["rows"]))
-    check("no such variant" in emulated("bench", "device", made(folder), "--variant", "none", "--largest", "4KiB", status=2),
+    check("unknown variant" in emulated("bench", "device", made(folder), "--variant", "none", "--largest", "4KiB", status=2),
           "a variant that there is not")
-    check("no such kernel" in emulated("bench", "device", made(folder), "--kernel", "baselines", "--largest", "4KiB", status=2),
+    check("unknown kernel" in emulated("bench", "device", made(folder), "--kernel", "baselines", "--largest", "4KiB", status=2),
           "a kernel that there is not")
 
 
@@ -198,7 +198,7 @@ def roofline(folder):
     rows = {row["rank"]: row for row in told["rows"] if row["mode"] == 1}
     check(rows[4]["bytes"] == 8000 * (4 + 4 + 16 + 32 + 4), str(rows[4]))
     for part, more in (("--isa applies to the CPU only", ["--device", "gpu", "--isa", "portable"]),
-                       ("there is no such kernel", ["--device", "gpu", "--kernel", "ttm-fiber"]),
+                       ("unknown kernel", ["--device", "gpu", "--kernel", "ttm-fiber"]),
                        ("add --device gpu", ["--device-memory", "1MiB"])):
         text = emulated(*options, *more, status=2)
         check(part in text, text)

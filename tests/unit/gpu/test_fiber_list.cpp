@@ -158,17 +158,17 @@ static void refused(void)
     const slc_gpu_fiber_source source = source_of(sorted, 1, false);
     const slc_gpu_fiber_source too_many = source_of(many, 2, true);
     SLC_ASSERT_FAILS(slc_gpu_fiber_list_create(&too_many, &list, &err), SLC_ERR_UNSUPPORTED, &err,
-                     "empty ones too");
+                     "including empty ones");
     slc_error_clear(&err);
     SLC_ASSERT_OK(slc_gpu_fiber_list_create(&source, &list, &err), &err);
     SLC_ASSERT_FAILS(multiply(list, SLC_GPU_PRODUCT_SPTV, wrong, &got, &err), SLC_ERR_USAGE, &err,
-                     "does not take");
+                     "cannot multiply");
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(multiply(list, SLC_GPU_PRODUCTS, vector, &got, &err), SLC_ERR_USAGE, &err,
                      "product ?");
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(multiply(list, SLC_GPU_PRODUCT_TTM_FIBERS, vector, &got, &err, SLC_F32),
-                     SLC_ERR_USAGE, &err, "does not take");
+                     SLC_ERR_USAGE, &err, "cannot multiply");
     slc_gpu_fiber_list_destroy(list);
     slc_gpu_fiber_list_destroy(nullptr);
 }

@@ -140,7 +140,7 @@ static void options_refused(void)
 
     for (const uint32_t threads : work_groups) {
         options.work_group = threads;
-        refuse_options(options, "multiples of 32 up to 512 are possible");
+        refuse_options(options, "must be a multiple of 32, up to 512");
     }
     options = {};
     options.index_bits = 65;
@@ -148,7 +148,7 @@ static void options_refused(void)
     options = {};
     for (const uint32_t count : queues) {
         options.queues = count;
-        refuse_options(options, "2 to 8 are possible");
+        refuse_options(options, "must be 2 to 8");
     }
 }
 

@@ -20,10 +20,10 @@ static void test_shapes(void)
         {{.order = 1, .nnz = 1, .dims = {1}}, SLC_ERR_USAGE, "tiles of 0"},
         {{.order = 2, .tile_nnz = 1, .dims = {5, (UINT64_C(1) << 32) + 1}},
          SLC_ERR_UNSUPPORTED,
-         "mode 2 has length 4294967297, but the coordinates of a list have 32 bits"},
+         "mode 2 has size 4294967297, but the coordinates of a list have 32 bits"},
         {{.order = 1, .tile_nnz = 1, .nnz = UINT64_C(1) << 32, .dims = {5}},
          SLC_ERR_UNSUPPORTED,
-         "4294967296 nonzeros, but their places in a list have 32 bits"},
+         "4294967296 nonzeros, but positions in a list have 32 bits"},
     };
 
     for (size_t c = 0; c < SLC_COUNT(cases); c++) {
@@ -46,7 +46,7 @@ static void test_tiles(void)
     struct fake_tensor tensor;
     struct fake_tile tile;
 
-    SLC_ASSERT_FAILS(slc_coo_check_complete(&coo, &err), SLC_ERR_USAGE, &err, "0 came");
+    SLC_ASSERT_FAILS(slc_coo_check_complete(&coo, &err), SLC_ERR_USAGE, &err, "0 were added");
     fake_tensor_random(&tensor, 3, dims, 5000, true, 1);
     tensor.tile_nnz = 4096;
     tensor.fail_tile = 1;
@@ -58,12 +58,12 @@ static void test_tiles(void)
     fake_tile_open(&tile, 1);
     SLC_ASSERT_FAILS(slc_coo_add_tile(&coo, &tile.view, &err), SLC_ERR_DAMAGED, &err, "damaged");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_coo_permute(&coo, 0, 1, &err), SLC_ERR_USAGE, &err, "but 0 came");
+    SLC_ASSERT_FAILS(slc_coo_permute(&coo, 0, 1, &err), SLC_ERR_USAGE, &err, "but 0 were added");
     slc_error_clear(&err);
     fake_tile_open(&tile, 0);
     tile.view.extent[1] = 20;
     SLC_ASSERT_FAILS(slc_coo_add_tile(&coo, &tile.view, &err), SLC_ERR_USAGE, &err,
-                     "is not one of the tensor of 5000");
+                     "does not belong to the list's tensor of 5000");
     slc_error_clear(&err);
     fake_tile_open(&tile, 0);
     tile.view.ordinal = 7;
@@ -73,7 +73,8 @@ static void test_tiles(void)
         fake_tile_open(&tile, 0);
         SLC_ASSERT_OK(slc_coo_add_tile(&coo, &tile.view, &err), &err);
     }
-    SLC_ASSERT_FAILS(slc_coo_check_complete(&coo, &err), SLC_ERR_USAGE, &err, "but 8192 came");
+    SLC_ASSERT_FAILS(slc_coo_check_complete(&coo, &err), SLC_ERR_USAGE, &err,
+                     "but 8192 were added");
     fake_tile_destroy(&tile);
     slc_coo_destroy(&coo);
     fake_tensor_free(&tensor);
@@ -95,7 +96,7 @@ static void test_jobs(void)
     slc_error_clear(&err);
     SLC_ASSERT_FAILS(slc_coo_permute(&coo, 3, 1, &err), SLC_ERR_USAGE, &err, "mode 4 of 3");
     slc_error_clear(&err);
-    SLC_ASSERT_FAILS(slc_coo_permute(&coo, 1, 0, &err), SLC_ERR_USAGE, &err, "by 0 threads");
+    SLC_ASSERT_FAILS(slc_coo_permute(&coo, 1, 0, &err), SLC_ERR_USAGE, &err, "with 0 threads");
     slc_error_clear(&err);
     problem_job(&problem, 2, &job);
     job.mode = 3;
@@ -114,12 +115,12 @@ static void test_jobs(void)
     problem_job(&problem, 2, &job);
     job.order = 2;
     SLC_ASSERT_FAILS(slc_coo_mttkrp(&coo, SLC_COO_EACH, &job, &err), SLC_ERR_USAGE, &err,
-                     "is of 2 modes in f64, the list of 3 modes in f64");
+                     "has 2 modes in f64, the list 3 modes in f64");
     slc_error_clear(&err);
     coo.type = SLC_F32;
     problem_job(&problem, 2, &job);
     SLC_ASSERT_FAILS(slc_coo_mttkrp(&coo, SLC_COO_EACH, &job, &err), SLC_ERR_USAGE, &err,
-                     "the list of 3 modes in f32");
+                     "the list 3 modes in f32");
     coo.type = SLC_F64;
     slc_error_clear(&err);
     coo.shape.dims[2] = 29;

@@ -228,7 +228,7 @@ static void test_refused(void)
     slc_error_clear(&err);
     tile.view.value_type = SLC_F32;
     SLC_ASSERT_FAILS(slc_fiber_mttkrp_tile(&run, &tile.view, &err), SLC_ERR_USAGE, &err,
-                     "of 3 modes in f32 is not of an MTTKRP of 3 modes in f64");
+                     "of 3 modes in f32 does not match an MTTKRP of 3 modes in f64");
     fake_tile_destroy(&tile);
     slc_fiber_mttkrp_end(&run);
     problem_destroy(&problem);

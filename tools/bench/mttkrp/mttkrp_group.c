@@ -16,7 +16,7 @@
 static enum slc_status force_instruction_set(const char *name, struct slc_error *err)
 {
     if (!slc_cpu_force_instruction_set(name)) {
-        return slc_fail(err, SLC_ERR_USAGE, "this machine does not have the instruction set %s",
+        return slc_fail(err, SLC_ERR_USAGE, "this machine does not support the instruction set %s",
                         name);
     }
     (void)(slc_decoder_force(name) || slc_decoder_force("portable"));
