@@ -1,4 +1,4 @@
-"""Building sluice and its tests for a device, and packing them for a machine where nothing can be built."""
+"""Builds sluice and its device tests, and packs them for a machine without compilers."""
 
 import lzma
 import os
@@ -8,34 +8,35 @@ import subprocess
 import tarfile
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
-# The C library belongs to the system that programs run on: packed, it would not fit the loader there.
+# Not packed: the C library must match the loader of the system on which programs run.
 SYSTEM = re.compile(r"^(ld-linux|libc\.|libm\.|libpthread|libdl|librt)")
 ARCHIVE = ".tar.xz"
-# Programs find the packed libraries next to themselves, and so do libraries that need others. This is a DT_RPATH: a
-# DT_RUNPATH would hold for the program alone.
+# Programs and libraries find the packed libraries in their own folder. This needs DT_RPATH:
+# DT_RUNPATH would apply to the program only.
 OWN_FOLDER = "-Wl,--disable-new-dtags,-rpath,$ORIGIN"
-# All programs have the same kernels: a dictionary that holds several of them finds the copies.
+# All programs contain the same kernels: a dictionary of the size of several programs finds the
+# copies.
 XZ_PRESET = 9
 
 
 class CannotBuild(Exception):
-    """Why, and what to do."""
+    """The reason, and a remedy."""
 
 
 class NotPacked(Exception):
-    """Why a folder or an archive cannot be run."""
+    """The reason why a folder or an archive cannot be run."""
 
 
 def run(*command):
     if subprocess.run(command, check=False).returncode != 0:
-        raise CannotBuild(f"{' '.join(command[:2])} failed: see above; README.md names what a build needs")
+        raise CannotBuild(f"{' '.join(command[:2])} failed: see above; README.md lists the build requirements")
 
 
 def build(folder, archs):
-    """The command and the tests for a device. Returns their paths."""
+    """Builds the command and the device tests. Returns their paths."""
     missing = [name for name in ("meson", "ninja") if not shutil.which(name)]
     if missing:
-        raise CannotBuild(f"{' and '.join(missing)} not found: build elsewhere with --pack, and run here with --packed")
+        raise CannotBuild(f"{' and '.join(missing)} not found: build on another machine with --pack, and run here with --packed")
     settings = ["--buildtype=release", "-Dcuda=enabled", "-Ddevice_tests=true", "-Dgpu_archs=" + archs,
                 "-Dc_link_args=" + OWN_FOLDER, "-Dcpp_link_args=" + OWN_FOLDER]
     if os.path.exists(os.path.join(folder, "build.ninja")):
@@ -60,14 +61,15 @@ def libraries(program):
 
 
 def commit():
-    """What is built: the commit, and whether there are other changes."""
+    """The commit that is built, marked dirty if there are uncommitted changes."""
     done = subprocess.run(["git", "-C", SOURCE, "describe", "--always", "--dirty", "--abbrev=12"], capture_output=True, text=True,
                           check=False)
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
 def pack(programs, folder):
-    """Programs without their symbols, the libraries that they load, and this script: all that a run needs but Python."""
+    """Copies stripped programs, their libraries and this script: everything that a run needs
+    except Python."""
     os.makedirs(os.path.join(folder, "tools", "scripts", "lib"), exist_ok=True)
     for program in programs:
         target = os.path.join(folder, os.path.basename(program))
@@ -85,21 +87,22 @@ def pack(programs, folder):
 
 
 def archive(folder, path):
-    """Packs the folder; inside, it has the archive's name."""
+    """Archives the folder under the name of the archive."""
     with tarfile.open(path, "w:xz", preset=XZ_PRESET) as file:
         file.add(folder, os.path.basename(path)[:-len(ARCHIVE)])
 
 
 def safe_members(file):
-    """Files and folders below one folder, for a Python whose tarfile does not check them."""
+    """Yields files and folders inside the archive's folder, for a Python whose tarfile does not
+    check them."""
     for member in file.getmembers():
         if not (member.isfile() or member.isdir()) or member.name.startswith("/") or ".." in member.name.split("/"):
-            raise tarfile.TarError(f"{file.name}: {member.name} is not a file or folder of this archive's own")
+            raise tarfile.TarError(f"{file.name}: {member.name} is not a file or folder inside this archive")
         yield member
 
 
 def unpack(path, folder):
-    """Unpacks an archive into a new folder. Returns the folder that it holds."""
+    """Unpacks an archive into a new folder. Returns the folder inside."""
     try:
         with tarfile.open(path) as file:
             if hasattr(tarfile, "data_filter"):
@@ -110,12 +113,12 @@ def unpack(path, folder):
         raise NotPacked(f"{path}: {reason or type(reason).__name__}") from None
     names = os.listdir(folder)
     if len(names) != 1:
-        raise NotPacked(f"{path}: it has to hold one folder, and holds {len(names)} names")
+        raise NotPacked(f"{path}: must contain one folder, but contains {len(names)} names")
     return os.path.join(folder, names[0])
 
 
 def packed_programs(path, work):
-    """The folder of what was packed into a folder or an archive, which is unpacked in `work`."""
+    """The folder of packed programs; an archive is unpacked in `work` first."""
     folder = path
     if path.endswith(ARCHIVE):
         folder = os.path.join(work, "packed")
@@ -123,5 +126,5 @@ def packed_programs(path, work):
         folder = unpack(path, folder)
     program = os.path.join(folder, "sluice")
     if not os.path.isfile(program) or not os.access(program, os.X_OK):
-        raise NotPacked(f"{path}: there is no program sluice")
+        raise NotPacked(f"{path}: no program sluice found")
     return folder

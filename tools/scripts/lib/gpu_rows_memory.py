@@ -1,4 +1,4 @@
-"""Rows 1 to 5 and 8 of tools/gpu-acceptance: what runs in the device's memory."""
+"""Rows 1 to 5 and 8 of tools/gpu-acceptance: measurements in the device's memory."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ VARIANT_TENSORS = ("skewed", "long")
 
 
 def ceilings(runner):
-    """1: recorded; all other rows are compared with them."""
+    """1: ceilings, which are recorded; all other rows are compared with them."""
     device = runner.ceilings() and runner.record["ceilings"]["device"]
     best = {}
     for row in runner.ceilings():
@@ -26,17 +26,18 @@ def ceilings(runner):
 
 
 def kernels(runner):
-    """2: the tests of gpu/, compiled for the device, several programs at a time. Their sizes do not depend on the scale."""
+    """2: the tests of gpu/, compiled for the device, several programs at a time. Sizes do not
+    depend on the scale."""
     programs, passed = runner.programs(), 0
     if not programs:
-        raise Skip("no tests for a device were built")
+        raise Skip("no device tests were built")
 
     def test(name):
         return lambda: runner.run(os.path.join(runner.folder, name), check=False, limit=TEST_SECONDS)
 
     for name, done in zip(programs, runner.parallel([test(name) for name in programs], TESTS_AT_A_TIME)):
         if isinstance(done, Late):
-            runner.mark(False, f"not in time: {done}")
+            runner.mark(False, f"time limit: {done}")
             continue
         if isinstance(done, Exception):
             raise done
@@ -52,7 +53,7 @@ def kernels(runner):
 
 
 def deterministic(runner):
-    """3: the same bits for any number of streams, with blocks that stay and without."""
+    """3: the same bits for any number of streams, with and without resident blocks."""
     store, first, runs = runner.tensors.get("skewed", 0.1), None, 0
     for streams, more in ((1, []), *[(2, [])] * 5, (4, []), (1, ["--no-cache"]), (4, ["--no-cache"])):
         result = runner.cpd(store, "-i", 3, "--device", "gpu", "--deterministic", "--streams", streams, *more)
@@ -63,7 +64,7 @@ def deterministic(runner):
         runs += 1
         first = first or factors
         if factors != first:
-            runner.mark(False, f"other bits with {streams} streams {' '.join(more)}".strip())
+            runner.mark(False, f"different bits with {streams} streams {' '.join(more)}".strip())
     runner.add_figure(f"{runs} runs with 1, 2 and 4 streams" + ("" if runner.row["short"] else ": the same bits"))
 
 
@@ -83,23 +84,23 @@ def sanitizer(runner):
     programs = [name for name in ("device_expand", "device_decode", "device_product", "device_mttkrp")
                 if name in runner.programs()]
     if not programs or not os.path.exists(planted):
-        raise Skip("no tests for a device were built")
+        raise Skip("no device tests were built")
 
-    def under(kind, program):
-        # The program finds its libraries by itself: a variable that names them would be the tool's, too.
+    def run_under(kind, program):
+        # The program finds its libraries without LD_LIBRARY_PATH, which would also affect the tool.
         done = runner.run(tool, "--tool", kind, "--error-exitcode", "9", program, check=False, limit=SANITIZED_SECONDS,
                           environment={"SLC_TEST_QUICK": "2"})
         text = done.stdout + done.stderr
         if "not supported" in text or "Failed to initialize" in text or "Unable to" in text:
-            raise Skip("compute-sanitizer refuses this device: " + text.strip().splitlines()[-1][:200])
+            raise Skip("compute-sanitizer does not support this device: " + text.strip().splitlines()[-1][:200])
         return done.returncode, text
 
-    status, text = under("racecheck", planted)
+    status, text = run_under("racecheck", planted)
     runner.mark(status == 9, "a planted race is " + ("found" if status == 9 else f"not found: {text[-200:]}"))
     cases = [(kind, name) for kind in ("memcheck", "synccheck", "initcheck", "racecheck") for name in programs]
 
     def check(kind, name):
-        return lambda: under(kind, os.path.join(runner.folder, name))
+        return lambda: run_under(kind, os.path.join(runner.folder, name))
 
     late, done = [], 0
     for (kind, name), result in zip(cases, runner.parallel([check(*case) for case in cases], SANITIZED_AT_A_TIME)):
@@ -112,10 +113,10 @@ def sanitizer(runner):
         done += 1
         if status != 0:
             runner.mark(False, f"{kind} of {name}: exit status {status}: {text[-300:]}")
-    runner.add_figure(f"{done} of {len(cases)} runs complete" + (f"; not in time: {', '.join(late)}" if late else "")
+    runner.add_figure(f"{done} of {len(cases)} runs complete" + (f"; time limit: {', '.join(late)}" if late else "")
                 + ("" if runner.row["short"] else ", no error"))
     if done == 0:
-        raise Skip("no run was complete in time")
+        raise Skip("no run completed within its time limit")
 
 
 def by_case(rows):
@@ -127,13 +128,14 @@ def by_case(rows):
 
 
 class InMemory:
-    """What row 5 has measured: rows of each call of `sluice bench device`, and the summaries that it prints."""
+    """Measurements of row 5: rows of each call of `sluice bench device`, and its summaries."""
 
     def __init__(self, runner):
         self.runner, self.calls, self.summaries, self.late = runner, [], [], None
 
     def measure(self, name, *options):
-        """One process for a tensor: all ranks of it. Returns what that prints; without rows, if it failed."""
+        """Measures all ranks of a tensor in one process. Returns its record; without rows, if it
+        failed."""
         try:
             result = self.runner.bench(self.runner.tensors.get(name), *options, "-n", self.runner.repeats, limit=120)
         except (Late, Failed) as reason:
@@ -148,7 +150,7 @@ class InMemory:
     def check(self, row):
         tensor = name_of(row["tensor"])
         if row["kernel"] == "sluice" and row.get("copied_bytes", 0) > 0:
-            self.runner.mark(False, f"{tensor}: not all blocks stayed in the device's memory")
+            self.runner.mark(False, f"{tensor}: not all blocks were resident in the device's memory")
         if row.get("differs", 0) > (1e-10 if row["precision"] == "f64" else 1e-4):
             self.runner.mark(False, f"{row['kernel']}, {tensor}, mode {row['mode']}: differs by {row['differs']:.1e}")
 
@@ -165,7 +167,8 @@ class InMemory:
 
 
 def mark_blco(runner, measured):
-    """The marks: f64, rank 32, compared with BLCO's kernel. The means are of six tensors; the lowest is of all."""
+    """The targets: f64, rank 32, compared with BLCO's kernel. Means over six tensors; lowest
+    ratio of all tensors."""
     of = {key: times for rows in measured.calls for key, times in by_case(rows).items() if {"blco", "sluice"} <= set(times)}
     if not of:
         raise Late(measured.late or "nothing was measured")
@@ -186,7 +189,7 @@ def mark_blco(runner, measured):
 
 
 def measure_variants(runner, measured):
-    """Variants of the kernel, where this sluice has them; compared with its default in the same call."""
+    """Variants of the kernel, if any, compared with the default in the same call."""
     if not runner.offers("bench device", "--variant"):
         return
     rows = []
@@ -197,7 +200,8 @@ def measure_variants(runner, measured):
 
 
 def in_memory(runner):
-    """5: all modes of seven tensors. The marks come first, and the other kernels last, in case that time runs out."""
+    """5: all modes of seven tensors. The targets come first and the other kernels last, in case
+    time runs out."""
     measured, tensors = InMemory(runner), (*SIX, "wide")
     for name in tensors:
         measured.add(name, "32", "f64", "blco", *runner.ceiling_sizes(8))
@@ -214,11 +218,12 @@ def in_memory(runner):
             others.setdefault(kernel, []).append(times[kernel]["median_ms"] / times["sluice"]["median_ms"])
     runner.add_figure("all: " + ", ".join(f"{geometric_mean(r):.2f} x {kernel}" for kernel, r in sorted(others.items())))
     if measured.late:
-        runner.add_figure("not all was measured: " + measured.late)
+        runner.add_figure("not everything was measured: " + measured.late)
 
 
 def agrees_with_cpu(runner):
-    """8: CP-ALS compared with the CPU's; only small matrices leave the device within the loop."""
+    """8: CP-ALS compared with the CPU's; only small matrices are copied from the device within
+    the loop."""
     store, result = runner.tensors.get("skewed", 0.2), {}
     for device in ("gpu", "cpu"):
         result[device] = runner.cpd(store, "-i", 10, "--device", device)
@@ -227,7 +232,7 @@ def agrees_with_cpu(runner):
     runner.mark(apart <= 1e-6, f"fits differ by {apart:.1e} after ten iterations")
     once = sum(gpu["tensor"]["dims"]) * 16 * 8
     back = gpu["device"]["factor_bytes_to_host"]
-    runner.mark(back <= once, f"{back / 1e6:.1f} MB of factors came back, once at the end {once / 1e6:.1f}")
+    runner.mark(back <= once, f"{back / 1e6:.1f} MB of factors were copied back, one copy is {once / 1e6:.1f}")
     dense = (gpu["seconds"]["solve"] + gpu["seconds"]["fit"]) / sum(i["seconds"] for i in gpu["iterations"])
     runner.mark(dense <= 0.1, f"dense algebra {100 * dense:.1f} % of the iterations")
     each = {device: sorted(i["seconds"] for i in run["iterations"])[len(run["iterations"]) // 2] for device, run in result.items()}

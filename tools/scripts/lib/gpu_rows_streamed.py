@@ -1,4 +1,4 @@
-"""Rows 6, 7, 9 and 10 of tools/gpu-acceptance: what passes through the device, and what several share."""
+"""Rows 6, 7, 9 and 10 of tools/gpu-acceptance: streaming, and several devices."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ import shutil
 from gpu_runner import Failed, npy_write
 from gpu_tensors import geometric_mean, name_of
 
-RANK = 16  # of what is streamed: the field's smallest, so that copies decide
+RANK = 16  # of streamed tensors: the smallest of the field, so that copies dominate
 
 
 def mega(size):
@@ -17,12 +17,13 @@ def mega(size):
 
 
 def slot_ms(row, rate):
-    """One slot: the first copy, which nothing overlaps."""
+    """Time of one slot: nothing overlaps the first copy."""
     return row["device"]["slot_bytes"] / rate * 1e-6
 
 
 def stream_once(runner, store, memory, *more):
-    """The row of mode 1, with `memory` of the device's; what it needs at least where that is less."""
+    """The row of mode 1 with `memory` of the device's memory, or with the minimum if that is
+    larger."""
     try:
         return runner.bench(store, "--rank", RANK, "--mode", 1, "--device-memory", memory, "-n", runner.repeats, *more)["rows"][0]
     except Failed as reason:
@@ -34,7 +35,8 @@ def stream_once(runner, store, memory, *more):
 
 
 def through(runner, codec, result):
-    """A store of one codec through a part of the device's memory: nothing of it stays but an eighth, and then a half."""
+    """Streams a store of one codec through a part of the device's memory: an eighth of it is
+    resident, and then a half."""
     store = runner.tensors.get("streamed", codec=codec)
     copy = runner.ceiling("to-device", 4 * 2**20)
     whole = runner.bench(store, "--rank", RANK, "--mode", 1, "-n", runner.repeats)["rows"][0]
@@ -42,7 +44,8 @@ def through(runner, codec, result):
     runner.keep("streaming", result)
     result[codec] = {"store_bytes": size, "kernel": whole, "through": []}
     for share in (8, 2):
-        # The plan spends a quarter of what the factors leave on slots: four whole ones, and blocks that stay.
+        # The plan uses a quarter of the memory beyond the factors for four whole slots, the rest
+        # for resident blocks.
         slots = 16 * min(whole["device"]["slot_bytes"], size // 64)
         row = stream_once(runner, store, mega(whole["device"]["factor_bytes"] + slots + size / share))
         copies = row["copied_bytes"] / copy * 1e-6
@@ -62,7 +65,8 @@ def through(runner, codec, result):
 
 
 def streaming(runner):
-    """6: from the host's memory through a part of the device's, compared with the same nonzeros in BLCO's codec."""
+    """6: streaming from host memory through a part of the device's, compared with the same
+    nonzeros in BLCO's codec."""
     result = {}
     packed = through(runner, "packed", result)
     blco = through(runner, "blco", result)
@@ -71,9 +75,10 @@ def streaming(runner):
 
 
 def from_disk(runner):
-    """7: every block from the drive in every pass, as fast as the slower of the drive and the bus."""
+    """7: every block read from the drive in every pass, compared with the slower of the drive
+    and the bus."""
     store = runner.tensors.get("streamed")
-    # As many reads of one block in flight as the stream has; past the page cache both times.
+    # The same number of reads of one block in flight as the stream, both past the page cache.
     io = json.loads(runner.sluice("bench", "io", store, "--io", "pread", "-n", 2, "--json").stdout)
     runner.keep("drive", io)
     drive = max(row["gb_per_s"] for row in io["rows"] if row["method"].startswith("raw") and row.get("gb_per_s"))
@@ -90,7 +95,7 @@ def from_disk(runner):
 # ---- several devices, CPU with GPU
 
 def median_iteration(result):
-    """The first iteration reads and copies what then stays."""
+    """Median iteration without the first, which reads and copies the resident blocks."""
     seconds = sorted(i["seconds"] for i in result["iterations"][1:])
     return seconds[len(seconds) // 2]
 
@@ -114,7 +119,8 @@ def logical_devices(runner, kept):
 
 
 def divided(runner):
-    """MTTKRP alone between logical devices, where this sluice measures that; scaling and spread as AMPED defines them."""
+    """MTTKRP alone on logical devices, if this sluice measures it; scaling and spread as defined
+    by AMPED."""
     if not runner.offers("bench device", "--logical"):
         return
     store = runner.tensors.get("skewed", 0.3, layouts=("--sorted", "all"))
@@ -126,7 +132,8 @@ def divided(runner):
 
 
 def shared(runner, kept):
-    """CPU and GPU on one decomposition, compared with the faster of them alone; from `blco`, as all of them read it."""
+    """CPU and GPU on one decomposition, compared with the faster one alone; from `blco`, which
+    all of them read."""
     store = runner.tensors.get("skewed", 0.3)
     alone = {}
     for device in ("cpu", "gpu"):
@@ -139,10 +146,10 @@ def shared(runner, kept):
         runner.keep("cpu_with_gpu", {**kept, "run": result.get("share")})
         apart = abs(result["fit"] - alone["gpu"]["fit"])
         modes = result["share"]["modes"]
-        # An adaptive share may leave the CPU out, if that is quicker.
+        # An adaptive split may leave out the CPU if that is faster.
         idle = [mode["mode"] for mode in modes
                 if (mode["nnz"]["device"] if split == "adaptive" else min(mode["nnz"].values())) == 0]
-        runner.mark(not idle, f"{split}: both compute" if not idle else f"{split}: one side has nothing of modes {idle}")
+        runner.mark(not idle, f"{split}: both compute" if not idle else f"{split}: one side computes nothing of modes {idle}")
         if split == "adaptive" and "passes_without_cpu" in modes[0]:
             runner.add_figure(f"adaptive: {sum(mode['passes_without_cpu'] for mode in modes)} of {sum(mode['passes'] for mode in modes)} "
                         "passes without the CPU")
@@ -188,9 +195,9 @@ def vectors_in_memory(runner, rows):
                 f"SpTV {geometric_mean(shares):.2f} of the read bandwidth, lowest {min(shares):.2f}")
     if "cusparse" in gains:
         runner.mark(not lost, f"{geometric_mean(gains['cusparse']):.2f} x cuSPARSE"
-                    + (f", no faster: {', '.join(lost)}" if lost else ", faster in every mode"))
+                    + (f", not faster: {', '.join(lost)}" if lost else ", faster in every mode"))
     else:
-        runner.add_figure("no cuSPARSE here")
+        runner.add_figure("no cuSPARSE found")
     for name, what in (("sptv-all", "with empty fibers"), ("sptv-short", "with a shortened vector")):
         if name in gains:
             runner.add_figure(f"{what} {geometric_mean(gains[name]):.2f} x the time")
@@ -211,7 +218,7 @@ def in_memory(runner):
 
 
 def streamed_cases(runner, command):
-    """Ways to multiply, by name: what SPTV measures one by one, and with the CPU."""
+    """Variants of a product, by name: the features measured by SPTV, and with the CPU."""
     gpu = ["--device", "gpu"]
     cases = {"cpu": [], "gpu": gpu, "1 stream": [*gpu, "--streams", 1], "4 streams": [*gpu, "--streams", 4]}
     if runner.offers(command, "--schedule"):
@@ -222,8 +229,9 @@ def streamed_cases(runner, command):
 
 
 def streamed_product(runner, store, command, cols, content):
-    """All ways of a product, compared with the CPU's. Integers: sums are exact, so that the order of additions changes no
-    result. `content` of a result's path is what has to be."""
+    """All variants of a product, compared with the CPU's. The operands are integers: sums are
+    exact, so the order of additions does not matter. `content(runner, path)` is the part of a
+    result that must agree."""
     operand, length = os.path.join(runner.work, command + ".npy"), runner.tensors.info(store)["dims"][2]
     npy_write(operand, length, cols, lambda i: 1 + i % 3)
     result, found = {}, {}
@@ -245,7 +253,7 @@ def sums_of(runner, out):
 
 
 def digest_of(_runner, out):
-    """Of the numbers in the files: row by row they are in one order."""
+    """Digest of the numbers in the files, which have a fixed order of rows."""
     digest = hashlib.sha256()
     for name in ("coords.npy", "rows.npy"):
         with open(os.path.join(out, name), "rb") as file:
@@ -257,7 +265,7 @@ def digest_of(_runner, out):
 def products(runner):
     """10: in memory, then streamed."""
     in_memory(runner)
-    # Rows of TTM are 16 numbers a fiber: a share of the tensor, so that they fit the disk.
+    # TTM writes 16 numbers per fiber: use a part of the tensor, so that the rows fit the disk.
     store = runner.tensors.get("fibers", 0.3, layouts=("--fiber", "3"))
     for command, cols, content in (("ttv", None, sums_of), ("ttm", RANK, digest_of)):
         if runner.offers(command, "--device"):

@@ -1,4 +1,5 @@
-"""Commands with limits of time, and figures that are written as soon as they are measured, for the rows of tools/gpu-acceptance."""
+"""Runs commands with time limits for the rows of tools/gpu-acceptance, and writes every figure
+as soon as it is measured."""
 
 import concurrent.futures
 import glob
@@ -14,17 +15,18 @@ import sys
 import threading
 import time
 
-# Characters kept from the beginning and from the end of a failed command's output; and the number of such files.
+# Characters kept from the start and from the end of a failed command's output; and the maximum
+# number of such files.
 KEPT_CHARACTERS, KEPT_FILES = 50_000, 60
 NAME = "gpu-acceptance"
 
 
 class Skip(Exception):
-    """This machine cannot do something; says why."""
+    """A row is not possible on this machine; has the reason."""
 
 
 class Late(Exception):
-    """The time of a row is up; says during which command."""
+    """The time limit of a row has passed; names the command."""
 
 
 class Failed(Exception):
@@ -36,7 +38,8 @@ class Stopped(BaseException):
 
 
 def cuda_folders():
-    """Where libraries of the toolkit may lie that the loader does not look into: the toolkit's own, and those of Python."""
+    """Folders with libraries of the CUDA toolkit outside the loader's path: the toolkit's own,
+    and those of Python packages."""
     found = glob.glob("/usr/local/cuda*/lib64") + glob.glob("/usr/local/cuda*/targets/*/lib")
     for place in {os.path.dirname(os.path.dirname(sys.executable)), sys.prefix, "/usr/local", "/opt/torch/.venv"}:
         found += glob.glob(os.path.join(place, "lib/python3*/*-packages/nvidia/*/lib"))
@@ -44,7 +47,7 @@ def cuda_folders():
 
 
 def npy_write(path, rows, cols, number):
-    """An .npy file of f64: `number(i)` of element i, row-major; a vector where cols is None."""
+    """Writes an .npy file of f64, row-major, element i = number(i); a vector if cols is None."""
     count = rows * (cols or 1)
     shape = f"({rows},)" if cols is None else f"({rows}, {cols})"
     header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"
@@ -57,14 +60,14 @@ def npy_write(path, rows, cols, number):
 
 
 def replace(path, text):
-    """Writes a file that is there in full or as it was."""
+    """Replaces a file atomically."""
     with open(path + ".part", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".part", path)
 
 
 def json_text(record):
-    """A line for each member, and for each element of those that are arrays: this is written after every command."""
+    """JSON with one line per member and per array element; it is written after every command."""
     members = []
     for name, value in record.items():
         elements = [json.dumps(element) for element in value] if isinstance(value, list) else []
@@ -85,11 +88,12 @@ def shortened(text):
 
 
 class Runner:
-    """Runs the programs of `folder`, keeps figures in `out`. Rows use one at a time; commands may run in several threads."""
+    """Runs the programs of `folder` and keeps figures in `out`. One row at a time; commands may
+    run in several threads."""
 
     def __init__(self, folder, work, out, scale, total_seconds):
         self.folder, self.work, self.out = os.path.abspath(folder), work, out
-        self.scale = scale  # of sizes; 1: those of TENSORS
+        self.scale = scale  # of sizes; 1: the sizes in TENSORS
         self.repeats = 5 if scale >= 0.5 else 3
         self.end = self.row_end = time.monotonic() + total_seconds
         self.lock = threading.RLock()
@@ -116,7 +120,7 @@ class Runner:
                               "disk_free_bytes": shutil.disk_usage(self.work).free})
 
     def commit(self):
-        """What the programs were built from, as gpu_pack.py noted it."""
+        """The commit of the programs, as recorded by gpu_pack.py."""
         try:
             with open(os.path.join(self.folder, "commit"), encoding="utf-8") as file:
                 return file.read().strip()
@@ -130,7 +134,8 @@ class Runner:
         self.write()
 
     def write(self):
-        """The record and the table, as they are now: a run that is killed leaves what it had."""
+        """Writes the record and the table in their current state, so that a killed run leaves
+        its figures."""
         with self.lock:
             rows = sorted(self.record["rows"], key=lambda row: row["row"])
             self.replace(NAME + ".json", json_text({**self.record, "rows": rows}))
@@ -141,13 +146,14 @@ class Runner:
             self.replace(NAME + ".txt", "".join(line + "\n" for line in lines + self.summary(self.record)))
 
     def replace(self, name, text):
-        """Writes a file of the results. If that fails, the run continues, with the file as it was."""
+        """Writes a file of the results. After a failure, the file is unchanged and the run
+        continues."""
         path = os.path.join(self.out, name)
         try:
             replace(path, text)
         except OSError as reason:
             if not self.unwritten:
-                print(f"gpu-acceptance: {path}: {reason.strerror}: figures from here on may be on standard output alone",
+                print(f"gpu-acceptance: {path}: {reason.strerror}: further figures may be on standard output only",
                       file=sys.stderr)
             self.unwritten = True
             try:
@@ -175,7 +181,7 @@ class Runner:
         self.write()
 
     def mark(self, reached, text):
-        """A mark. If it is not reached, the row falls short, and continues."""
+        """Records a target. If it is missed, the row falls short, and continues."""
         if not reached:
             self.row["short"].append(text)
         self.add_figure(text)
@@ -186,12 +192,13 @@ class Runner:
         return min(self.end, self.row_end) - time.monotonic()
 
     def run(self, *command, check=True, limit=None, environment=None, end=None, started=None):
-        """Runs a command until the row's end, or `end`, or for `limit` seconds; then kills it, and what it started."""
+        """Runs a command until the row's end, or `end`, or for `limit` seconds; then kills it
+        with its children."""
         command = [str(word) for word in command]
         seconds = min(end - time.monotonic() if end else self.left(), limit or math.inf)
         if seconds <= 0 or self.stopped:
             raise Late("no time left for " + " ".join(command[:3]))
-        # The packed libraries are for the programs packed with them, not for those of the system.
+        # The packed libraries are for the packed programs only, not for those of the system.
         own = self.environment if command[0].startswith(self.folder + os.sep) else os.environ
         begin, late = time.monotonic(), False
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
@@ -225,13 +232,13 @@ class Runner:
             pass
 
     def stop(self):
-        """Kills all commands; no other begins."""
+        """Kills all commands and starts no others."""
         self.stopped = True
         for process in list(self.processes):
             self.kill(process)
 
     def note_command(self, command, status, late, begin, out, err):
-        """Seconds and status of every command; and what it printed, if it failed."""
+        """Records seconds and status of a command, and its output if it failed."""
         words = [os.path.basename(word) if word.startswith((self.folder, self.work)) else word for word in command]
         note = {"command": " ".join(words), "status": "late" if late else status, "seconds": round(time.monotonic() - begin, 2)}
         with self.lock:
@@ -245,7 +252,7 @@ class Runner:
         self.write()
 
     def parallel(self, jobs, most):
-        """Calls functions in `most` threads. Returns what each returned or raised."""
+        """Calls functions in `most` threads. Returns their results or exceptions."""
         with concurrent.futures.ThreadPoolExecutor(max_workers=most) as pool:
             futures = [pool.submit(job) for job in jobs]
             try:
@@ -258,12 +265,13 @@ class Runner:
         return self.run(os.path.join(self.folder, "sluice"), *arguments, **kw)
 
     def bench(self, *arguments, **kw):
-        """The record of `sluice bench device`, without ceilings unless asked for."""
+        """The record of `sluice bench device`, without ceilings unless requested."""
         least = [] if "--moved" in arguments else ["--largest", "4KiB", "--moved", "4KiB"]
         return json.loads(self.sluice("bench", "device", *arguments, *least, "--json", **kw).stdout)
 
     def cpd(self, store, *arguments):
-        """run.json of a decomposition of 16 components, with the seconds the whole command took, and its folder."""
+        """run.json of a decomposition of 16 components, with the seconds of the whole command,
+        and its folder."""
         out = os.path.join(self.work, "out")
         shutil.rmtree(out, ignore_errors=True)
         begin = time.monotonic()
@@ -273,7 +281,7 @@ class Runner:
             return {**json.load(file), "command_seconds": seconds, "folder": out}
 
     def offers(self, command, *words):
-        """Whether the command's help has all of the words."""
+        """Whether the command's help contains all of the words."""
         text = self.sluice(*command.split(), "--help").stdout
         return all(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) for word in words)
 
@@ -285,20 +293,21 @@ class Runner:
     # ---- ceilings
 
     def ceiling_sizes(self, part):
-        """Options that measure ceilings, each run with 1/part of the bytes. An emulated device has the smallest sets only."""
+        """Options that measure ceilings, each run with 1/part of the bytes; only the smallest
+        sets on an emulated device."""
         return ["--largest", "4GiB" if self.scale >= 0.01 else "256KiB", "--moved",
                 f"{max(64, int(8 * 2**20 * self.scale / part)) * 1024}"]
 
     def ceilings(self):
-        """What the device moves, measured once; rows of `sluice bench device`."""
+        """The ceilings of the device, measured once; rows of `sluice bench device`."""
         if "ceilings" not in self.record:
             self.keep("ceilings", self.bench(*self.ceiling_sizes(1), "-n", self.repeats))
         return self.record["ceilings"]["ceilings"]
 
     def ceiling(self, name, working_bytes=math.inf, row_bytes=None):
         """
-        GB/s of a working set, between two that were measured by the logarithms of their sizes. A smaller one has the rate of
-        the smallest, a larger one that of the largest.
+        GB/s of a working set, interpolated between the measured sets in the logarithm of their
+        sizes, and constant outside them.
         """
         rates = {r["working_bytes"]: r["gb_per_s"] for r in self.ceilings()
                  if r["ceiling"] == name and row_bytes in (None, r.get("row_bytes"))}

@@ -1,10 +1,11 @@
-"""The figures of tools/gpu-acceptance in the terms of the papers, as lines of text, from what its record has so far."""
+"""The figures of tools/gpu-acceptance in the terms of the papers, as lines of text, from its
+record so far."""
 
 from gpu_tensors import SIX, geometric_mean, name_of
 
 
 def table(title, columns, rows):
-    """Lines with columns as wide as they have to be; the first to the left."""
+    """Lines with columns of the necessary width, the first aligned left."""
     if not rows:
         return []
     cells = [columns, *rows]
@@ -14,13 +15,14 @@ def table(title, columns, rows):
 
 
 def printed_summaries(record):
-    """Entries of the summaries that `sluice bench device` prints, where it does, by call, tensor, precision, rank and kernel."""
+    """Entries of the summaries of `sluice bench device`, by call, tensor, precision, rank and
+    kernel."""
     return {(of["call"], name_of(entry["tensor"]), entry["precision"], entry["rank"], entry["kernel"]): entry
             for of in record.get("in_memory_summaries", []) for entry in of["summary"] if not entry.get("devices")}
 
 
 def by_tensor(record, precision, rank):
-    """By tensor: the first entry of sluice; and of each other kernel the ratio within its call."""
+    """By tensor: the first entry of sluice, and the ratio of each other kernel within its call."""
     own, ratios = {}, {}
     for (_, name, *of, kernel), entry in printed_summaries(record).items():
         if of != [precision, rank]:
@@ -33,7 +35,7 @@ def by_tensor(record, precision, rank):
 
 
 def mean_of_six(numbers):
-    """Of numbers by tensor, those of the six that marks are about."""
+    """Mean of the numbers of the six tensors of the targets."""
     six = [number for name, number in numbers.items() if name in SIX]
     return f"{geometric_mean(six):.2f}" if six else "-"
 
@@ -54,7 +56,7 @@ def in_memory(record):
         shares = {name: entry["ceiling_share"] for name, entry in own.items() if entry["ceiling_share"]}
         rows.append(["mean of six", "", "", "", "", mean_of_six(shares),
                      *(mean_of_six({name: of[kernel] for name, of in ratios.items() if kernel in of}) for kernel in others)])
-    return table("MTTKRP in memory, f64, rank 32: ms of all modes, slowest over fastest mode, GB/s by the model of bytes, share of "
+    return table("MTTKRP in memory, f64, rank 32: ms of all modes, slowest over fastest mode, GB/s by the byte model, share of "
                  "the ceiling of random rows; time of other kernels over sluice's",
                  ["tensor", "ms", "slowest/fastest", "GFLOP/s", "GB/s", "ceiling", *others], rows)
 
@@ -71,7 +73,7 @@ def other_ranks(record):
 
 
 def forms(record):
-    """What it takes to build what each kernel reads, and its size; means over tensors."""
+    """Time to build the form of each kernel, and its size; means over tensors."""
     found = {}
     for case, entry in printed_summaries(record).items():
         if case[2:4] == ("f64", 32) and entry.get("build_ms") and case[1] in SIX:
@@ -94,7 +96,7 @@ def variants(record):
 
 
 def streaming(record):
-    """Overlap: of the shorter of copies and kernels, the share that the other hides."""
+    """Overlap: the share of the shorter of copies and kernels that the other hides."""
     rows = []
     for codec, measured in record.get("streaming", {}).items():
         for row in measured["through"]:

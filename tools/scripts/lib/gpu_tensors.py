@@ -1,4 +1,5 @@
-"""The tensors of tools/gpu-acceptance: made at their first use, or before it in the background, and dropped after the last."""
+"""The tensors of tools/gpu-acceptance: generated at their first use or earlier in the
+background, deleted after the last."""
 
 import json
 import math
@@ -11,9 +12,9 @@ import time
 
 from gpu_runner import Failed, Late
 
-# Six shapes: a short mode, skew, many modes, long modes beyond the cache, hypersparse, fibers. One whose indices need more
-# than 64 bits. Then those of streaming, whose factors fit a cache, so that copies decide; of fibers, each with several
-# nonzeros; and of fibers that are mostly empty.
+# Six shapes: a small mode, skew, many modes, large modes beyond the cache, hypersparse, fibers. One
+# with indices of more than 64 bits. One for streaming, whose factors fit a cache, so that copies
+# dominate; one with several nonzeros per fiber; and one with mostly empty fibers.
 TENSORS = {
     "short": ("24x60000x80000", 30e6, "uniform"),
     "skewed": ("200000x200000x5000", 30e6, "zipf:1.1"),
@@ -28,19 +29,20 @@ TENSORS = {
 }
 SIX = ("short", "skewed", "four", "long", "shuffled", "five")
 MOST_NNZ = 120e6
-# Nonzeros a second that `sluice generate` makes at least on a machine for which the sizes above are meant. On a slower
-# machine tensors are smaller in proportion: generating them would take all the time.
+# Minimum rate of `sluice generate`, in nonzeros per second, for the sizes above. On a slower
+# machine tensors are proportionally smaller, because generating them would take all the time.
 GENERATED_PER_SECOND = 8e6
 BACKGROUND_NICENESS = 10
 
 
 def key(name, share=1.0, codec="packed", layouts=()):
-    """A tensor that a row needs: `share` of its nonzeros, how its store is encoded, and what `sluice layout` adds to it."""
+    """Key of a tensor: its name, the share of its nonzeros, the codec, and the layouts added by
+    `sluice layout`."""
     return name, share, codec, layouts
 
 
 def name_of(path):
-    """The name in TENSORS of a store that get() returned."""
+    """The name in TENSORS of a store returned by get()."""
     return os.path.basename(path).split("-")[0]
 
 
@@ -50,7 +52,7 @@ def geometric_mean(numbers):
 
 
 def machine_memory():
-    """Bytes that this process may have: of the machine, or less by its control group."""
+    """Memory available to this process: that of the machine, or the limit of its cgroup."""
     with open("/proc/meminfo", encoding="ascii") as file:
         total = int(re.search(r"MemTotal:\s+(\d+)", file.read()).group(1)) * 1024
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
@@ -65,14 +67,15 @@ def machine_memory():
 
 
 class Tensors:
-    """Stores by their keys. Rows call get(); a thread makes those of plan() while background(True)."""
+    """Stores by their keys. Rows call get(); a thread generates those of plan() while
+    background(True)."""
 
     def __init__(self, runner):
         self.runner = runner
         self.generated_per_second = None
         self.changed = threading.Condition()
         self.made, self.planned = {}, []
-        self.current = self.process = None  # what the background makes, and the command that does
+        self.current = self.process = None  # the key and the command of the background
         self.allowed = self.awaited = self.closed = False
         self.thread = threading.Thread(target=self.make_planned, daemon=True)
         self.thread.start()
@@ -80,32 +83,34 @@ class Tensors:
     # ---- sizes
 
     def available_bytes(self):
-        """Bytes that stores may take: a third of the free disk space, a quarter of memory."""
+        """Bytes for stores: a third of the free disk space, at most a quarter of memory."""
         return min(shutil.disk_usage(self.runner.work).free // 3, machine_memory() // 4)
 
     def shape(self, name):
-        # Tiny ones, for an emulated device, have smaller modes, too: factors would be all they consist of.
+        # Tiny tensors, for an emulated device, also have smaller modes: otherwise factors would
+        # dominate.
         shorter = min(1.0, self.runner.scale * 20)
         return "x".join(str(max(2, int(int(d) * shorter))) for d in TENSORS[name][0].split("x"))
 
     def nonzeros(self, name, share):
         slower = min(1.0, self.generated_per_second / GENERATED_PER_SECOND)
         nnz = min(TENSORS[name][1] * share * self.runner.scale * slower, MOST_NNZ)
-        # A codec takes 16 bytes a nonzero at most; half of the space is for others. Three of four places stay empty.
+        # A codec needs at most 16 bytes per nonzero; half of the space is for other stores. At most
+        # a quarter of the cells are occupied.
         places = math.prod(int(d) for d in self.shape(name).split("x"))
         return min(max(1000, min(nnz, self.available_bytes() / 2 / 16)), places // 4)
 
-    # ---- making
+    # ---- generating
 
     def generate(self, path, dims, nnz, dist, *more, **kw):
         begin = time.monotonic()
-        # Tiny tensors have several blocks, too.
+        # Tiny tensors also have several blocks.
         blocks = ["--block-bytes", "16KiB"] if self.runner.scale < 0.01 else []
         self.runner.sluice("generate", path, "--dims", dims, "--nnz", int(nnz), "--dist", dist, *blocks, *more, "-f", "-q", **kw)
         return nnz / (time.monotonic() - begin)
 
     def probe(self):
-        """Measures how fast this machine generates, which the sizes of all tensors depend on."""
+        """Measures the rate of generating, which determines the sizes of all tensors."""
         path = os.path.join(self.runner.work, "probe.slc")
         self.generated_per_second = (self.generate(path, "1000000x1000000x1000000", 4e6, "uniform")
                                      if self.runner.scale >= 0.01 else math.inf)
@@ -120,7 +125,7 @@ class Tensors:
         return path
 
     def get(self, *which, **options):
-        """The path of a tensor's store. Waits for the background if that is making it."""
+        """The path of a tensor's store. Waits if the background is generating it."""
         wanted = key(*which, **options)
         with self.changed:
             if wanted in self.planned:
@@ -142,13 +147,14 @@ class Tensors:
     # ---- the background
 
     def plan(self, keys):
-        """What the background is to make, in this order."""
+        """Sets the tensors that the background generates, in this order."""
         with self.changed:
             self.planned = [k for k in dict.fromkeys(keys) if k not in self.made and k != self.current]
             self.changed.notify_all()
 
     def background(self, allowed):
-        """Whether tensors are made while a row runs. If not, a command that makes one is halted."""
+        """Whether tensors may be generated while a row runs. If not, a running command is
+        suspended."""
         with self.changed:
             self.allowed = allowed
             self.signal(signal.SIGCONT if allowed else signal.SIGSTOP)
@@ -167,7 +173,7 @@ class Tensors:
             try:
                 os.setpriority(os.PRIO_PROCESS, process.pid, BACKGROUND_NICENESS)
             except OSError:
-                pass  # it is done already, or this system has no priorities
+                pass  # it has ended, or this system has no priorities
             if not self.allowed and not self.awaited:
                 self.signal(signal.SIGSTOP)
 
@@ -184,23 +190,23 @@ class Tensors:
             try:
                 path = self.make(self.current, "-t", threads, end=self.runner.end, started=self.started)
             except (Failed, Late, OSError):
-                pass  # the row that needs it makes it again, and reports what is wrong
+                pass  # the row that needs it generates it again, and reports the error
             with self.changed:
                 if path is not None:
                     self.made[self.current] = path
                 self.current = None
                 self.changed.notify_all()
 
-    # ---- dropping
+    # ---- deleting
 
     def drop(self, path):
-        """Removes a store, whose space others need."""
+        """Deletes a store to free its space."""
         with self.changed:
             self.made = {k: made for k, made in self.made.items() if made != path}
         shutil.rmtree(path, ignore_errors=True)
 
     def keep_only(self, keys):
-        """Drops what no later row needs."""
+        """Deletes stores that no later row needs."""
         with self.changed:
             unneeded = [path for k, path in self.made.items() if k not in keys]
         for path in unneeded:

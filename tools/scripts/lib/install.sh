@@ -1,21 +1,21 @@
-# Sourced by tools/check and tools/demo: the packages of Debian 12 they need, installed where
-# missing; and configuring a build folder. Only what is missing is asked for, so that a machine that
-# has everything needs neither root nor a network.
+# Shell functions for tools/check, tools/demo and others: installing packages of Debian 12 and
+# configuring a build folder. Only missing packages are installed, so a complete machine needs
+# neither root nor a network.
 
 # Building.
 slc_packages=(
     meson ninja-build gcc g++ libc6-dev pkg-config libxxhash-dev liblz4-dev libjansson-dev
     libarchive-dev libzip-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libopenblas-dev liblapacke-dev liburing-dev libhwloc-dev
 )
-# Tests, man pages, second opinions, static analysis.
+# Tests, man pages, reference implementations, static analysis.
 slc_test_packages=(libcunit1-dev scdoc python3-numpy python3-scipy python3-sparse python3-lz4 python3-xxhash xz-utils tmux clang-tidy cppcheck)
 
-# slc_install PACKAGE..: installs those that are missing.
+# slc_install PACKAGE..: installs missing packages.
 slc_install() {
     local missing=() package as=()
 
     if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
-        echo "Not a Debian system: these packages (or what they are called here) must be there:" >&2
+        echo "Not a Debian system: these packages (or their equivalents) must be installed:" >&2
         echo "  $*" >&2
         return 0
     fi
@@ -27,7 +27,7 @@ slc_install() {
     [ ${#missing[@]} -eq 0 ] && return 0
     if [ "$(id -u)" -ne 0 ]; then
         if ! command -v sudo > /dev/null; then
-            echo "Missing packages, and neither root nor sudo to install them: ${missing[*]}" >&2
+            echo "Missing packages, which need root or sudo to install: ${missing[*]}" >&2
             return 1
         fi
         as=(sudo)
@@ -38,9 +38,9 @@ slc_install() {
             --no-install-recommends "${missing[@]}" > /dev/null
 }
 
-# slc_configure FOLDER MESON-ARGUMENT..: configures a build folder. One that has these arguments first
-# is kept up to date, one that lacks the last of them is given them, any other (another compiler, other
-# arguments) is configured afresh.
+# slc_configure FOLDER MESON-ARGUMENT..: configures a build folder. A folder whose arguments start
+# with these is kept up to date, a folder that lacks the last of them is reconfigured, and any other
+# (another compiler, other arguments) is configured from scratch.
 slc_configure() {
     local folder=$1 wanted have stamp again=()
     shift
@@ -49,7 +49,7 @@ slc_configure() {
     if [ -f "$folder/build.ninja" ]; then
         have=$(cat "$stamp" 2> /dev/null)
         if [ "${have#"$wanted"}" != "$have" ]; then
-            # Targets that a changed meson.build adds or removes.
+            # Updates the targets if a meson.build has changed.
             ninja -C "$folder" build.ninja > "$folder.log" 2>&1 || {
                 cat "$folder.log"
                 return 1

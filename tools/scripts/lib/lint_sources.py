@@ -1,4 +1,5 @@
-"""What tools/scripts/lint looks at: the sources of a build folder's compile database, each once, alone or in bundles."""
+"""The sources that tools/scripts/lint analyses: those of a compile database, each once, alone or
+in bundles."""
 
 import collections
 import functools
@@ -10,23 +11,25 @@ import shlex
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 PLANTED = os.path.join(SOURCE, "tools", "scripts", "lib", "lint_planted.c.in")
 MODEL = os.path.join(SOURCE, "tools", "scripts", "lib", "lint_model.h.in")
-# Of a compiler's arguments what makes one source different from another. Everything else is the same for all, changes
-# no finding, or is known to gcc alone.
+# Compiler arguments in which sources differ. All other arguments are the same for all, do not
+# affect findings, or are specific to gcc.
 MATTERS = re.compile(r"-(D|U|std=|m)")
-# What clang warns of beside gcc, for which the build's own warnings are errors.
+# Warnings of clang in addition to gcc's, which are errors in the build.
 WARNINGS = ("-Wall", "-Wextra", "-Wimplicit-fallthrough", "-Wloop-analysis", "-Wcomma", "-Wunreachable-code-aggressive",
             "-Wshift-sign-overflow", "-Wformat=2", "-Wno-format-nonliteral", "-Wno-unused-function")
-# Where headers of the house are looked for, beside the folder of who includes them. A bundle has sources of several
-# folders: with each folder's own among these, a <limits.h> of the system would be that of base/.
+# Search path of the project's headers, in addition to the folder of the including file. A bundle
+# has sources of several folders: with all of these in the path, the system's <limits.h> would be
+# found in base/.
 INCLUDED_FROM = [os.path.join(SOURCE, folder).rstrip(os.sep)
                  for folder in ("", "include", "tests/lib", "tests/gpu/emulation")]
-# What a bundle may hold: more are dearer than they save, and processors that have nothing left wait for the last one.
+# Limit of a bundle: larger ones cost more than they save, and idle processors wait for the last
+# one.
 BUNDLE_BYTES = 600_000
-# Names that many sources define, each its own: in a bundle they get a number.
+# Names that many sources define independently: in a bundle they get a number.
 NUMBERED = (("main", re.compile(r"^int main\(", re.M)),
             ("tests", re.compile(r"^static const struct slc_test tests\[", re.M)),
             ("LLVMFuzzerTestOneInput", re.compile(r"^int LLVMFuzzerTestOneInput\(", re.M)))
-# Names that a file has at its outermost level: macros; tags; types; functions; objects with a value; objects without.
+# Names at file scope: macros; tags; types; functions; initialised objects; other objects.
 OWN_NAMES = re.compile(
     r"^#\s*define\s+(\w+)|^(?:struct|enum|union|class) (\w+) \{|^\} (\w+)[;[]"
     r"|^[A-Za-z_][\w \t*]*?[ *\n](?:(?:__\w+|SLC_\w+)\(.*\)\s*)?(\w+)\([^;{}]*\)[\w\s]*[{;]"
@@ -36,7 +39,7 @@ CONSTANTS = re.compile(r"^enum(?: \w+)? \{([^}]*)\}", re.M)
 
 
 class CannotLint(Exception):
-    """Why, and what to do."""
+    """The reason, and a remedy."""
 
 
 def is_ours(folder):
@@ -44,7 +47,8 @@ def is_ours(folder):
 
 
 class Source:
-    """The file `path` of the repository, compiled as `given` with `arguments` and `folders` to include from."""
+    """The file `path` of the repository, compiled as `given` with `arguments` and `folders` to
+    include from."""
 
     def __init__(self, path, given, arguments, folders):
         self.path, self.given, self.arguments, self.folders = path, given, arguments, folders
@@ -57,7 +61,8 @@ class Source:
 
     @property
     def is_product(self):
-        """Whether it is C that is no test's; gpu/ is C++ here, with the emulated device for a library."""
+        """Whether it is a C source outside tests/; sources of gpu/ are C++ here, for the
+        emulated device."""
         return self.is_c and not self.path.startswith("tests" + os.sep)
 
     def includes(self):
@@ -65,11 +70,11 @@ class Source:
 
     @property
     def model(self):
-        """For who looks into one source at a time."""
+        """Arguments for a tool that analyses one source at a time."""
         return ["-include", MODEL] if self.is_product and self.path != "base/error/error.c" else []
 
     def entry(self, alone=False):
-        """Its line of a compile database."""
+        """Its entry in a compile database."""
         return {"directory": SOURCE, "file": self.given,
                 "arguments": ["cc" if self.is_c else "c++", *self.arguments, *(f"-I{f}" for f in INCLUDED_FROM),
                               *(f"{'-iquote' if is_ours(f) else '-isystem'}{f}" for f in self.folders), *WARNINGS,
@@ -78,7 +83,8 @@ class Source:
 
 @functools.lru_cache(maxsize=None)
 def own_names(path):
-    """{name: what has it} of a file, which of its names are numbered, and the files of the house that it includes."""
+    """{name: its owner} of a file, the names that are numbered, and the project's files that it
+    includes."""
     with open(path, encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
     names = {name: path for names in OWN_NAMES.findall(text) for name in names if name}
@@ -97,7 +103,7 @@ def own_names(path):
 
 
 def all_names(path):
-    """{name: those that have it} of a source and of all of the house that it includes."""
+    """{name: its owners} of a source and of all project files that it includes."""
     found, todo, done = collections.defaultdict(set), [path], set()
     while todo:
         path = todo.pop()
@@ -111,7 +117,7 @@ def all_names(path):
 
 
 def compiled(path, build):
-    """The source that a file of the compile database is: itself, or the one that it includes and nothing else."""
+    """The source of a file in the compile database: itself, or the only file that it includes."""
     if not path.startswith(build + os.sep):
         return path
     with open(path, encoding="utf-8") as file:
@@ -120,7 +126,8 @@ def compiled(path, build):
 
 
 def sources(build, parts):
-    """Those of the build folder, of which paths have one of `parts` in them if any; each as it is compiled first."""
+    """The sources of the build folder whose paths contain one of `parts`, if any, each with the
+    arguments of its first entry."""
     build = os.path.realpath(build)
     listed = os.path.join(build, "compile_commands.json")
     try:
@@ -146,7 +153,8 @@ def sources(build, parts):
 
 
 class Bundle(Source):
-    """Sources that are compiled as one file, which includes them: their headers are read once."""
+    """Sources that are analysed as one file that includes them, so that their headers are read
+    once."""
 
     def __init__(self, first):
         super().__init__(None, None, first.arguments, [])
@@ -179,7 +187,7 @@ class Bundle(Source):
 
 
 def bundles(wanted, folder):
-    """All of `wanted` in as few bundles as may be, written to `folder`."""
+    """All of `wanted` in as few bundles as possible, written to `folder`."""
     groups = collections.defaultdict(list)
     for source in wanted:
         names, size = all_names(source.real), os.path.getsize(source.real)
@@ -196,7 +204,8 @@ def bundles(wanted, folder):
 
 
 class Planted(Source):
-    """lint_planted.c.in, written to `folder` as a source; its lines say which check of which tool finds them."""
+    """lint_planted.c.in, written to `folder` as a source; its comments name the tool and check
+    that find each fault."""
 
     def __init__(self, folder):
         path = os.path.join(folder, "lint_planted.c")

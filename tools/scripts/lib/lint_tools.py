@@ -1,4 +1,4 @@
-"""The tools that tools/scripts/lint runs, and what they find."""
+"""The tools that tools/scripts/lint runs, and their findings."""
 
 import concurrent.futures
 import dataclasses
@@ -11,10 +11,11 @@ import subprocess
 from lint_sources import SOURCE, CannotLint, bundles
 
 TIDY = os.path.join(SOURCE, ".clang-tidy")
-# Of what .clang-tidy asks for, what the short form leaves out; of tests the long one, too: the analyzer does not know
-# what CUnit's assertions end.
+# Checks of .clang-tidy that the short form leaves out; for tests the long form, too, because the
+# analyzer does not know that CUnit's assertions end a test.
 DEAREST = "-clang-analyzer-*"
-# The same where the language is C++, of which the tests of gpu/ are: every check looks at all of its library, too.
+# The same for C++, the language of the tests of gpu/, because each check also analyses the C++
+# library.
 DEAREST_OF_TESTS = DEAREST + ",-bugprone-infinite-loop,-bugprone-use-after-move"
 FINDING = re.compile(r"(/[^:]+):(\d+):(\d+): (?:warning|error|performance|portability|information): (.*) \[([^\]]+)\]")
 
@@ -33,7 +34,8 @@ class Finding:
 
 
 def read_findings(text):
-    """What a tool printed as PATH:LINE:COLUMN: SEVERITY: MESSAGE [CHECK], each with the lines that follow it."""
+    """The findings that a tool printed as PATH:LINE:COLUMN: SEVERITY: MESSAGE [CHECK], each with
+    the lines that follow it."""
     found = []
     for line in text.splitlines():
         begin = FINDING.fullmatch(line)
@@ -47,30 +49,30 @@ def read_findings(text):
 
 
 class Tool:
-    """A program that looks at a source, or at several in a bundle."""
+    """A program that analyses a source, or several in a bundle."""
 
     name = None
-    # What it says of a source that it cannot make sense of.
+    # Checks that report a source it cannot parse.
     failures = ()
 
     def program(self):
         found = shutil.which(self.name)
         if not found:
-            raise CannotLint(f"{self.name} not found: install the package {self.name} (tools/check does on Debian)")
+            raise CannotLint(f"{self.name} not found: install the package {self.name} (on Debian, tools/check does)")
         return found
 
     def choose(self, wanted, full):
-        """Those of the sources that it looks at."""
+        """The sources that it analyses."""
         return wanted
 
     def prepare(self, units, folder, full):
-        """Before `command`."""
+        """Called before `command`."""
 
     def command(self, unit, folder, full):
         raise NotImplementedError
 
     def look(self, units, folder, full):
-        """Yields what is found in each of `units`, as many at once as there are processors."""
+        """Yields the findings in each of `units`, one unit per processor at a time."""
         def look_at(unit):
             done = subprocess.run(self.command(unit, folder, full), capture_output=True, text=True, errors="replace",
                                   cwd=SOURCE, check=False)
@@ -85,11 +87,12 @@ class Tool:
             yield from pool.map(look_at, units)
 
     def run(self, planted, wanted, folder, full):
-        """What is found, each fault once. In the long form every source is alone, as it is for the compiler."""
+        """The findings, each once. The long form analyses every source alone, like a compiler."""
         first = [planted, *(wanted if full else bundles(wanted, folder))]
         results, alone = set(), []
         for unit, found in zip(first, self.look(first, folder, full)):
-            # Which names clash in a bundle is guessed: its sources may have to be looked at one by one.
+            # Clashing names are only estimated, so the sources of a bundle may have to be analysed
+            # one by one.
             if len(unit.members) > 1 and any(finding.check in self.failures for finding in found):
                 alone += unit.members
             else:
@@ -116,7 +119,7 @@ class Cppcheck(Tool):
     failures = ("syntaxError", "internalAstError", "internalError", "preprocessorErrorDirective", "unknownMacro")
 
     def choose(self, wanted, full):
-        # What it would find in tests is not worth half of its time each day.
+        # Its findings in tests are not worth half of its time every day.
         return [source for source in wanted if full or source.is_product]
 
     def command(self, unit, folder, full):

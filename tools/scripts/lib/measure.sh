@@ -1,12 +1,12 @@
-# Sourced by tools/demo and the benchmarks that are shell scripts.
+# Shell functions for tools/demo and the benchmark scripts.
 
-# median NUMBER.. (of an even number the upper one of the middle two)
+# median NUMBER.. (for an even count, the upper of the middle two)
 median() {
     printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print v[int(NR / 2) + 1] }'
 }
 
-# make_cgroup BYTES: makes a control group, of version 1 or 2, with at most BYTES of memory and page cache. Prints its
-# folder, or nothing if this user may not make one.
+# make_cgroup BYTES: creates a cgroup (version 1 or 2) limited to BYTES of memory and page cache.
+# Prints its folder, or nothing without permission.
 make_cgroup() {
     local try folder
     for try in /sys/fs/cgroup/memory:memory.limit_in_bytes /sys/fs/cgroup:memory.max; do

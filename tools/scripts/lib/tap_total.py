@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""tap_total.py BROKEN LOG..: adds up the TAP points of meson's test logs, prints the output of what failed, and a last line
-`N passed, N failed, N skipped`. Exit status 0 only if nothing failed and something passed.
+"""tap_total.py BROKEN LOG..: adds up the TAP points of meson's test logs, prints the output of
+failed tests, and a last line `N passed, N failed, N skipped`. Exit status 0 only if nothing failed
+and something passed.
 
-A program that ended badly without a failing point (a crash, a timeout, too few points) counts as one
-failure, so that nothing is lost by not being said; so does each of the BROKEN builds that did not get
-as far as tests.
+A program that fails without a failing point (a crash, a timeout, too few points) counts as one
+failure, and so does each of the BROKEN builds that did not reach their tests.
 """
 
 import json

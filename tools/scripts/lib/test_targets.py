@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What a folder has to build for some of its tests, a target of ninja a line.
+"""Prints the ninja targets that some tests of a build folder need, one per line.
 
     test_targets.py FOLDER [--alone] < NAMES
 
-NAMES are those of `meson test --list`, without the project. Written are the programs and modules these tests depend on and,
-without --alone, everything outside tests/ that a plain build makes: a program that no named test runs is left out.
+NAMES are names of `meson test --list`, without the project. Prints the programs and modules that
+these tests depend on and, without --alone, all default targets outside tests/. Test programs of
+other tests are left out.
 """
 
 import json
