@@ -325,14 +325,14 @@ static enum slc_status measure_group(struct mttkrp_bench *bench,
                                      struct slc_error *err)
 {
     const struct arguments *args = bench->args;
-    const struct bench_mttkrp_wanted wanted = {args->isa, args->conflict, args->kernel,
-                                               args->layouts};
+    const struct bench_mttkrp_selection selection = {args->isa, args->conflict, args->kernel,
+                                                     args->layouts};
     struct bench_mttkrp_group *group = &bench->group;
 
     group->rank = rank;
     group->threads = threads > 0 ? (unsigned)threads : slc_team_default_workers();
     group->precision = precision;
-    SLC_TRY(bench_mttkrp_variants(&wanted, &bench->session.store, group, err));
+    SLC_TRY(bench_mttkrp_variants(&selection, &bench->session.store, group, err));
     bench->cells = slc_calloc(group->variant_count, sizeof *bench->cells);
     SLC_TRY(slc_check_memory(bench->cells != NULL, err, "for samples"));
     enum slc_status status = bench_mttkrp_measure(&bench->session, group, bench->cells, err);

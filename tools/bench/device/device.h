@@ -31,7 +31,7 @@ struct device_mttkrp {
 };
 
 /* Appends to `rows` a row without figures for a kernel in `mode`, counted from 0. */
-json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
+json_t *device_mttkrp_add_row(const struct device_mttkrp *request,
                               const struct slc_manifest *manifest,
                               unsigned mode,
                               const char *kernel,
@@ -89,7 +89,7 @@ enum slc_status device_group_measure(const struct device_mttkrp *measured,
  * the nonzeros (sections 3.2 and 4.9 of the paper), kernels over lists on each device, and its
  * exchange of the output's rows (4.8), by the ring of engine/executor/gpu_group.h. The same device
  * may be listed several times.
- * Appends a row per mode to `rows`, for the devices of of->devices. `list` is complete, and
+ * Appends a row per mode to `rows`, for the devices of request->devices. `list` is complete, and
  * `wanted` has the output of each mode. A row that cannot be measured has a note instead.
  *
  *   device_ms       of each device, alone on the machine, as section 5.6 measures them
@@ -101,7 +101,7 @@ enum slc_status device_group_measure(const struct device_mttkrp *measured,
  * The summary (device_summary.h) derives spread and scaling (sections 5.6, 5.7).
  * Errors: those of planning and of the devices, SLC_ERR_MEMORY, SLC_ERR_SYSTEM.
  */
-enum slc_status device_amped_measure(const struct device_mttkrp *of,
+enum slc_status device_amped_measure(const struct device_mttkrp *request,
                                      const struct slc_manifest *manifest,
                                      const struct slc_coo *list,
                                      const struct bench_factors *factors,

@@ -34,7 +34,7 @@ struct share {
 };
 
 struct amped {
-    const struct device_mttkrp *of;
+    const struct device_mttkrp *request;
     const struct slc_coo *list;
     const struct bench_factors *factors;
     struct slc_session session;
@@ -65,12 +65,12 @@ static unsigned find_kernel(void)
 
 static enum slc_status create_solver(struct amped *amped, struct slc_error *err)
 {
-    const uint64_t rank = amped->of->rank, sums = rank * rank + 2 * rank;
+    const uint64_t rank = amped->request->rank, sums = rank * rank + 2 * rank;
 
     SLC_TRY(slc_buffer_create(&amped->sums, amped->count * sums * sizeof(double), SLC_PAGES_SMALL,
                               err));
-    SLC_TRY(slc_dense_create(1, amped->of->rank, 1, &amped->dense, err));
-    SLC_TRY(slc_solver_create(&amped->solver, amped->of->rank, err));
+    SLC_TRY(slc_dense_create(1, amped->request->rank, 1, &amped->dense, err));
+    SLC_TRY(slc_solver_create(&amped->solver, amped->request->rank, err));
     for (unsigned d = 0; d < amped->count; d++) {
         amped->share[d].sums = (double *)amped->sums.data + d * sums;
     }
@@ -85,15 +85,15 @@ static enum slc_status create_solver(struct amped *amped, struct slc_error *err)
 
 static enum slc_status open_devices(struct amped *amped, struct slc_error *err)
 {
-    const struct device_mttkrp *of = amped->of;
-    struct session_options options = of->session;
+    const struct device_mttkrp *request = amped->request;
+    struct session_options options = request->session;
 
-    SLC_TRY(session_open(&amped->session, of->path, options.memory, err));
+    SLC_TRY(session_open(&amped->session, request->path, options.memory, err));
     /* The layout that every store has, and no memory for its blocks. */
     options.split = "nnz";
     options.no_cache = true;
-    options.devices = of->devices;
-    SLC_TRY(session_plan(&amped->session, &options, SLC_OP_CPD, 0, of->rank, err));
+    options.devices = request->devices;
+    SLC_TRY(session_plan(&amped->session, &options, SLC_OP_CPD, 0, request->rank, err));
     SLC_TRY(slc_session_start(&amped->session, err));
     return slc_gpu_group_load(amped->session.group, amped->factors->factors, err);
 }
@@ -203,7 +203,7 @@ static void divide_rows(struct amped *amped, const struct division *division)
 
 static enum slc_status create_lists(struct amped *amped, struct slc_error *err)
 {
-    struct slc_gpu_lists_options options = amped->of->lists;
+    struct slc_gpu_lists_options options = amped->request->lists;
 
     options.partition_rows = amped->count;
     for (unsigned d = 0; d < amped->count; d++) {
@@ -251,7 +251,7 @@ static void keep_output(void *context, unsigned d, unsigned count)
 {
     struct amped *amped = context;
     struct share *share = &amped->share[d];
-    const uint64_t rank = amped->of->rank;
+    const uint64_t rank = amped->request->rank;
     const struct slc_update_sums sums = {share->sums, share->sums + rank * rank,
                                          share->sums + rank * rank + rank};
     struct slc_device *device = device_of(amped, d);
@@ -372,7 +372,7 @@ static enum slc_status measure_mode(struct amped *amped,
                                     json_t *row,
                                     struct slc_error *err)
 {
-    const struct device_mttkrp *of = amped->of;
+    const struct device_mttkrp *request = amped->request;
     struct bench_samples longest = {.count = 0}, whole = {.count = 0}, ring = {.count = 0};
     const uint64_t start_ns = slc_clock_ns();
     double divide_seconds, differs = 0;
@@ -380,8 +380,8 @@ static enum slc_status measure_mode(struct amped *amped,
     amped->mode = mode;
     enum slc_status status = divide(amped, err);
     divide_seconds = slc_seconds_since(start_ns);
-    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
-        const bool counts = i >= of->warm_up;
+    for (unsigned i = 0; i < request->warm_up + request->repeats && status == SLC_OK; i++) {
+        const bool counts = i >= request->warm_up;
         double most, all = 0, exchanged = 0;
 
         status = measure_each(amped, counts, &most, err);
@@ -403,7 +403,7 @@ static enum slc_status measure_mode(struct amped *amped,
     return status;
 }
 
-enum slc_status device_amped_measure(const struct device_mttkrp *of,
+enum slc_status device_amped_measure(const struct device_mttkrp *request,
                                      const struct slc_manifest *manifest,
                                      const struct slc_coo *list,
                                      const struct bench_factors *factors,
@@ -411,24 +411,24 @@ enum slc_status device_amped_measure(const struct device_mttkrp *of,
                                      json_t *rows,
                                      struct slc_error *err)
 {
-    struct amped amped = {.of = of,
+    struct amped amped = {.request = request,
                           .list = list,
                           .factors = factors,
-                          .count = of->devices.count,
+                          .count = request->devices.count,
                           .kernel = find_kernel()};
     enum slc_status opened = open_devices(&amped, err), status = SLC_OK;
 
     if (opened == SLC_OK) {
         opened = create_solver(&amped, err);
     }
-    for (unsigned n = of->mode > 0 ? of->mode - 1 : 0; n < manifest->order && status == SLC_OK;
-         n++) {
-        json_t *row = device_mttkrp_add_row(of, manifest, n, "amped", rows);
+    for (unsigned n = request->mode > 0 ? request->mode - 1 : 0;
+         n < manifest->order && status == SLC_OK; n++) {
+        json_t *row = device_mttkrp_add_row(request, manifest, n, "amped", rows);
 
         slc_json_set_count(row, "devices", amped.count);
         status = device_mttkrp_note_refusal(
             row, opened == SLC_OK ? measure_mode(&amped, n, &wanted[n], row, err) : opened, err);
-        if (of->mode != 0 || opened != SLC_OK) {
+        if (request->mode != 0 || opened != SLC_OK) {
             break;
         }
     }

@@ -73,7 +73,7 @@ sort_list(struct slc_coo *coo, unsigned mode, unsigned workers, struct slc_error
 
 /* The sorted list of a mode, and its factors. */
 struct sorted {
-    const struct device_fibers *of;
+    const struct device_fibers *request;
     const struct slc_coo *coo;
     unsigned mode;
     struct slc_gpu_fiber_list *list;
@@ -193,7 +193,7 @@ static json_t *add_row(const struct sorted *sorted, const char *name)
 {
     json_t *row = bench_add_row(sorted->rows);
 
-    slc_json_set_text(row, "tensor", sorted->of->path);
+    slc_json_set_text(row, "tensor", sorted->request->path);
     slc_json_set_text(row, "precision", sorted->matrix.type == SLC_F32 ? "f32" : "f64");
     slc_json_set_count(row, "rank", sorted->matrix.cols);
     slc_json_set_count(row, "mode", sorted->mode + 1);
@@ -208,8 +208,8 @@ static enum slc_status measure_product(struct sorted *sorted,
                                        struct slc_error *err)
 {
     const struct slc_gpu_product_run run = {product, &sorted->matrix, &sorted->result,
-                                            sorted->of->repeats};
-    struct bench_samples samples = {.count = sorted->of->repeats};
+                                            sorted->request->repeats};
+    struct bench_samples samples = {.count = sorted->request->repeats};
     struct slc_error refused = SLC_ERROR_INIT;
     double *sums = slc_calloc(sorted->matrix.cols, sizeof *sums);
     json_t *row = add_row(sorted, name);
@@ -255,7 +255,7 @@ static enum slc_status measure_products(struct sorted *sorted,
         const enum slc_gpu_fiber_product product = (enum slc_gpu_fiber_product)p;
         const char *name = sorted->keep_empty ? "sptv-all" : slc_gpu_product_name(product);
 
-        if (sorted->of->only == NULL || strcmp(sorted->of->only, name) == 0) {
+        if (sorted->request->only == NULL || strcmp(sorted->request->only, name) == 0) {
             status = measure_product(sorted, product, name, err);
         }
     }
@@ -267,7 +267,7 @@ static enum slc_status measure_products(struct sorted *sorted,
 static enum slc_status make_list(struct sorted *sorted, bool keep_empty, struct slc_error *err)
 {
     const struct slc_coo *coo = sorted->coo;
-    struct slc_gpu_fiber_source source = {.ordinal = sorted->of->ordinal,
+    struct slc_gpu_fiber_source source = {.ordinal = sorted->request->ordinal,
                                           .order = coo->shape.order,
                                           .mode = sorted->mode,
                                           .nnz = coo->shape.nnz,
@@ -320,20 +320,21 @@ static enum slc_status measure_empty(struct sorted *sorted, struct slc_error *er
 
 static enum slc_status measure_mode(struct sorted *sorted, struct slc_error *err)
 {
-    const struct device_fibers *of = sorted->of;
+    const struct device_fibers *request = sorted->request;
     enum slc_status status = make_list(sorted, false, err);
 
-    if (status == SLC_OK && of->vector) {
+    if (status == SLC_OK && request->vector) {
         status = measure_products(sorted, SLC_F64, 1, SLC_GPU_PRODUCT_SPTV,
                                   SLC_GPU_PRODUCT_TTM_FIBERS, err);
     }
-    for (unsigned r = 0; r < of->ranks->count && of->matrix && status == SLC_OK; r++) {
-        status = measure_products(sorted, of->precision, (uint32_t)of->ranks->number[r],
+    for (unsigned r = 0; r < request->ranks->count && request->matrix && status == SLC_OK; r++) {
+        status = measure_products(sorted, request->precision, (uint32_t)request->ranks->number[r],
                                   SLC_GPU_PRODUCT_TTM_FIBERS, SLC_GPU_PRODUCTS, err);
     }
     slc_gpu_fiber_list_destroy(sorted->list);
     sorted->list = NULL;
-    return status == SLC_OK && of->vector && of->only == NULL ? measure_empty(sorted, err) : status;
+    return status == SLC_OK && request->vector && request->only == NULL ? measure_empty(sorted, err)
+                                                                        : status;
 }
 
 enum slc_status
@@ -342,7 +343,7 @@ device_fibers_measure(const struct device_fibers *measured, json_t *rows, struct
     const unsigned workers = measured->session.threads > 0 ? (unsigned)measured->session.threads
                                                            : slc_team_default_workers();
     struct slc_coo coo = {.type = measured->precision};
-    struct sorted sorted = {.of = measured, .coo = &coo, .rows = rows};
+    struct sorted sorted = {.request = measured, .coo = &coo, .rows = rows};
     enum slc_status status =
         device_list_load(measured->path, &measured->session, measured->precision, &coo, err);
 

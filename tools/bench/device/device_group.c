@@ -14,7 +14,7 @@
 
 /* One group of devices with one division of the work. */
 struct group {
-    const struct device_mttkrp *of;
+    const struct device_mttkrp *request;
     unsigned count;
     const char *split;
     struct slc_session session;
@@ -35,25 +35,25 @@ static bool has_sorted_layouts(const struct slc_manifest *manifest)
 
 static enum slc_status start_group(struct group *group, unsigned ordinal, struct slc_error *err)
 {
-    const struct device_mttkrp *of = group->of;
-    struct session_options options = of->session;
+    const struct device_mttkrp *request = group->request;
+    struct session_options options = request->session;
 
     options.split = group->split;
     options.devices.count = group->count;
     for (unsigned d = 0; d < group->count; d++) {
         options.devices.number[d] = ordinal;
     }
-    SLC_TRY(session_plan(&group->session, &options, SLC_OP_CPD, 0, of->rank, err));
+    SLC_TRY(session_plan(&group->session, &options, SLC_OP_CPD, 0, request->rank, err));
     SLC_TRY(slc_session_start(&group->session, err));
-    SLC_TRY(bench_factors_create(&group->factors, &group->session.store.manifest, of->precision,
-                                 of->rank, 0, err));
+    SLC_TRY(bench_factors_create(&group->factors, &group->session.store.manifest,
+                                 request->precision, request->rank, 0, err));
     return slc_gpu_group_load(group->session.group, group->factors.factors, err);
 }
 
 static json_t *add_row(const struct group *group, unsigned mode)
 {
-    json_t *row = device_mttkrp_add_row(group->of, &group->session.store.manifest, mode, "sluice",
-                                        group->rows);
+    json_t *row = device_mttkrp_add_row(group->request, &group->session.store.manifest, mode,
+                                        "sluice", group->rows);
 
     slc_json_set_text(row, "split", group->split);
     slc_json_set_count(row, "devices", group->count);
@@ -90,7 +90,7 @@ static enum slc_status run_once(struct group *group,
 
 static enum slc_status measure_mode(struct group *group, unsigned mode, struct slc_error *err)
 {
-    const struct device_mttkrp *of = group->of;
+    const struct device_mttkrp *request = group->request;
     struct bench_samples longest = {.count = 0}, whole = {.count = 0};
     struct slc_device_stats before = {0}, after = {0};
     json_t *row = add_row(group, mode), *each = json_array();
@@ -100,16 +100,16 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
     for (unsigned d = 0; d < group->count; d++) {
         group->each[d].count = 0;
     }
-    for (unsigned i = 0; i < of->warm_up + of->repeats; i++) {
+    for (unsigned i = 0; i < request->warm_up + request->repeats; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
         slc_gpu_group_sum(group->session.group, &before);
         SLC_TRY(run_once(group, mode, seconds, &most, err));
         slc_gpu_group_sum(group->session.group, &after);
-        for (unsigned d = 0; d < group->count && i >= of->warm_up; d++) {
+        for (unsigned d = 0; d < group->count && i >= request->warm_up; d++) {
             bench_samples_add(&group->each[d], seconds[d]);
         }
-        if (i >= of->warm_up) {
+        if (i >= request->warm_up) {
             bench_samples_add(&longest, most);
             bench_samples_add(&whole, slc_seconds_since(start_ns));
         }
@@ -128,16 +128,16 @@ static enum slc_status measure_mode(struct group *group, unsigned mode, struct s
 
 static enum slc_status measure_split(struct group *group, unsigned ordinal, struct slc_error *err)
 {
-    const struct device_mttkrp *of = group->of;
+    const struct device_mttkrp *request = group->request;
     enum slc_status status = start_group(group, ordinal, err);
 
     if (status != SLC_OK) {
         bench_factors_destroy(&group->factors);
-        return device_mttkrp_note_refusal(add_row(group, of->mode > 0 ? of->mode - 1 : 0), status,
-                                          err);
+        return device_mttkrp_note_refusal(add_row(group, request->mode > 0 ? request->mode - 1 : 0),
+                                          status, err);
     }
     for (unsigned n = 0; status == SLC_OK && n < group->session.store.manifest.order; n++) {
-        if (of->mode == 0 || of->mode == n + 1) {
+        if (request->mode == 0 || request->mode == n + 1) {
             status = measure_mode(group, n, err);
         }
     }
@@ -155,7 +155,8 @@ enum slc_status device_group_measure(const struct device_mttkrp *measured,
     enum slc_status status = SLC_OK;
 
     for (unsigned s = 0; s < 2 && status == SLC_OK; s++) {
-        struct group group = {.of = measured, .count = count, .split = splits[s], .rows = rows};
+        struct group group = {
+            .request = measured, .count = count, .split = splits[s], .rows = rows};
 
         group.each = slc_calloc(count, sizeof *group.each);
         status = group.each == NULL

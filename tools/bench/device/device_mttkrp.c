@@ -70,7 +70,7 @@ double device_mttkrp_difference(const struct slc_matrix *wanted, const struct sl
     return norm > 0 ? sqrt(apart / norm) : sqrt(apart);
 }
 
-json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
+json_t *device_mttkrp_add_row(const struct device_mttkrp *request,
                               const struct slc_manifest *manifest,
                               unsigned mode,
                               const char *kernel,
@@ -78,9 +78,9 @@ json_t *device_mttkrp_add_row(const struct device_mttkrp *of,
 {
     json_t *row = bench_add_row(rows);
 
-    slc_json_set_text(row, "tensor", of->path);
-    slc_json_set_count(row, "rank", of->rank);
-    slc_json_set_text(row, "precision", of->precision == SLC_F32 ? "f32" : "f64");
+    slc_json_set_text(row, "tensor", request->path);
+    slc_json_set_count(row, "rank", request->rank);
+    slc_json_set_text(row, "precision", request->precision == SLC_F32 ? "f32" : "f64");
     slc_json_set_count(row, "mode", mode + 1);
     slc_json_set_text(row, "kernel", kernel);
     slc_json_set(row, "dims", slc_json_dims(manifest->order, manifest->dims));
@@ -144,7 +144,7 @@ device_mttkrp_note_refusal(json_t *row, enum slc_status status, struct slc_error
 
 /* State of the kernels of sluice and of the baselines at one rank. */
 struct sides {
-    const struct device_mttkrp *of;
+    const struct device_mttkrp *request;
     struct slc_session session;
     struct bench_factors factors;
     struct slc_coo coo; /* empty without a baseline */
@@ -153,15 +153,16 @@ struct sides {
     json_t *rows;
 };
 
-static bool baseline_wanted(const struct device_mttkrp *of, unsigned kernel)
+static bool baseline_wanted(const struct device_mttkrp *request, unsigned kernel)
 {
-    return strcmp(of->kernel, "all") == 0 || strcmp(of->kernel, slc_gpu_lists_kernel(kernel)) == 0;
+    return strcmp(request->kernel, "all") == 0 ||
+           strcmp(request->kernel, slc_gpu_lists_kernel(kernel)) == 0;
 }
 
-static bool any_baseline(const struct device_mttkrp *of)
+static bool any_baseline(const struct device_mttkrp *request)
 {
     for (unsigned k = 0; k < slc_gpu_lists_kernels(); k++) {
-        if (baseline_wanted(of, k)) {
+        if (baseline_wanted(request, k)) {
             return true;
         }
     }
@@ -170,28 +171,31 @@ static bool any_baseline(const struct device_mttkrp *of)
 
 static enum slc_status start_baselines(struct sides *sides, struct slc_error *err)
 {
-    const struct device_mttkrp *of = sides->of;
+    const struct device_mttkrp *request = sides->request;
 
-    SLC_TRY(device_list_load(of->path, &of->session, of->precision, &sides->coo, err));
+    SLC_TRY(
+        device_list_load(request->path, &request->session, request->precision, &sides->coo, err));
     struct slc_gpu_lists_source source = {sides->coo.shape.nnz, sides->coo.coords.data,
                                           sides->coo.type, sides->coo.values.data};
-    return slc_gpu_lists_create(sides->session.gpu, &source, &of->lists, &sides->lists, err);
+    return slc_gpu_lists_create(sides->session.gpu, &source, &request->lists, &sides->lists, err);
 }
 
 static enum slc_status start_sides(struct sides *sides, struct slc_error *err)
 {
-    const struct device_mttkrp *of = sides->of;
-    enum slc_status status = session_open(&sides->session, of->path, of->session.memory, err);
+    const struct device_mttkrp *request = sides->request;
+    enum slc_status status =
+        session_open(&sides->session, request->path, request->session.memory, err);
 
-    SLC_THEN(status, session_plan(&sides->session, &of->session, SLC_OP_CPD, 0, of->rank, err));
+    SLC_THEN(status,
+             session_plan(&sides->session, &request->session, SLC_OP_CPD, 0, request->rank, err));
     SLC_THEN(status, slc_session_start(&sides->session, err));
     SLC_THEN(status, bench_factors_create(&sides->factors, &sides->session.store.manifest,
-                                          of->precision, of->rank, 0, err));
+                                          request->precision, request->rank, 0, err));
     struct slc_device *device = sides->session.gpu;
     for (unsigned n = 0; status == SLC_OK && n < sides->session.store.manifest.order; n++) {
         status = device->ops->memory.factor_write(device, n, &sides->factors.factors[n], err);
     }
-    return status == SLC_OK && any_baseline(of) ? start_baselines(sides, err) : status;
+    return status == SLC_OK && any_baseline(request) ? start_baselines(sides, err) : status;
 }
 
 static void stop_sides(struct sides *sides)
@@ -207,7 +211,7 @@ static void stop_sides(struct sides *sides)
 
 static json_t *add_row(const struct sides *sides, unsigned mode, const char *kernel)
 {
-    return device_mttkrp_add_row(sides->of, &sides->session.store.manifest, mode, kernel,
+    return device_mttkrp_add_row(sides->request, &sides->session.store.manifest, mode, kernel,
                                  sides->rows);
 }
 
@@ -215,13 +219,13 @@ static json_t *add_row(const struct sides *sides, unsigned mode, const char *ker
 static enum slc_status
 measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error *err)
 {
-    const struct device_mttkrp *of = sides->of;
+    const struct device_mttkrp *request = sides->request;
     struct slc_device *device = sides->session.gpu;
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
     struct slc_device_stats before = {0}, after = {0};
     struct slc_stream_stats read_before = {0}, read_after = {0};
 
-    for (unsigned i = 0; i < of->warm_up + of->repeats; i++) {
+    for (unsigned i = 0; i < request->warm_up + request->repeats; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
         device->ops->stats(device, &before);
@@ -230,7 +234,7 @@ measure_kernel(struct sides *sides, unsigned mode, json_t *row, struct slc_error
                                         NULL, NULL, NULL, err));
         device->ops->stats(device, &after);
         slc_stream_stats(sides->session.stream, &read_after);
-        if (i >= of->warm_up) {
+        if (i >= request->warm_up) {
             bench_samples_add(&samples, after.compute_seconds - before.compute_seconds);
             bench_samples_add(&whole, slc_seconds_since(start_ns));
         }
@@ -259,11 +263,11 @@ static enum slc_status measure_own(struct sides *sides, unsigned mode, struct sl
     json_t *row = add_row(sides, mode, "sluice");
 
     SLC_TRY(measure_kernel(sides, mode, row, err));
-    if (strcmp(sides->of->variant, slc_gpu_variant_name(0)) != 0) {
+    if (strcmp(sides->request->variant, slc_gpu_variant_name(0)) != 0) {
         slc_json_set_text(row, "variant", slc_gpu_variant_name(0));
     }
-    SLC_TRY(slc_matrix_create(&sides->wanted[mode], sides->of->precision,
-                              sides->session.store.manifest.dims[mode], sides->of->rank, err));
+    SLC_TRY(slc_matrix_create(&sides->wanted[mode], sides->request->precision,
+                              sides->session.store.manifest.dims[mode], sides->request->rank, err));
     return device->ops->memory.output_read(device, &sides->wanted[mode], err);
 }
 
@@ -283,7 +287,7 @@ static void set_copies(const struct sides *sides, json_t *row, const struct slc_
 /* Measures all modes with another variant, which stays selected on the device. */
 static enum slc_status measure_variant(struct sides *sides, unsigned variant, struct slc_error *err)
 {
-    const struct device_mttkrp *of = sides->of;
+    const struct device_mttkrp *request = sides->request;
     struct slc_device *device = sides->session.gpu;
     enum slc_status status = slc_gpu_variant_use(device, variant, err);
     const bool refused = status != SLC_OK;
@@ -291,7 +295,7 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
     for (unsigned n = 0; n < sides->session.store.manifest.order; n++) {
         struct slc_matrix got = sides->factors.output;
 
-        if (of->mode != 0 && of->mode != n + 1) {
+        if (request->mode != 0 && request->mode != n + 1) {
             continue;
         }
         json_t *row = add_row(sides, n, "sluice");
@@ -316,7 +320,7 @@ static enum slc_status measure_variant(struct sides *sides, unsigned variant, st
 /* Measures the requested variants, then selects the default again. */
 static enum slc_status measure_variants(struct sides *sides, struct slc_error *err)
 {
-    const char *wanted = sides->of->variant;
+    const char *wanted = sides->request->variant;
 
     for (unsigned v = 1; v < slc_gpu_variants(); v++) {
         if (strcmp(wanted, "all") == 0 || strcmp(wanted, slc_gpu_variant_name(v)) == 0) {
@@ -329,7 +333,7 @@ static enum slc_status measure_variants(struct sides *sides, struct slc_error *e
 static enum slc_status
 measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc_error *err)
 {
-    const struct device_mttkrp *of = sides->of;
+    const struct device_mttkrp *request = sides->request;
     struct slc_device *device = sides->session.gpu;
     struct slc_matrix got = sides->factors.output;
     struct bench_samples samples = {.count = 0}, whole = {.count = 0};
@@ -337,11 +341,11 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     enum slc_status status = SLC_OK;
     json_t *row = add_row(sides, mode, slc_gpu_lists_kernel(kernel));
 
-    for (unsigned i = 0; i < of->warm_up + of->repeats && status == SLC_OK; i++) {
+    for (unsigned i = 0; i < request->warm_up + request->repeats && status == SLC_OK; i++) {
         const uint64_t start_ns = slc_clock_ns();
 
         status = slc_gpu_lists_mttkrp(sides->lists, kernel, mode, &run, err);
-        if (i >= of->warm_up) {
+        if (i >= request->warm_up) {
             bench_samples_add(&samples, run.kernel_seconds);
             bench_samples_add(&whole, slc_seconds_since(start_ns));
         }
@@ -366,35 +370,35 @@ static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
     slc_gpu_lists_destroy(sides->lists);
     sides->lists = NULL;
     slc_session_close(&sides->session);
-    return device_amped_measure(sides->of, &sides->session.store.manifest, &sides->coo,
+    return device_amped_measure(sides->request, &sides->session.store.manifest, &sides->coo,
                                 &sides->factors, sides->wanted, sides->rows, err);
 }
 
-static enum slc_status check_names(const struct device_mttkrp *of, struct slc_error *err)
+static enum slc_status check_names(const struct device_mttkrp *request, struct slc_error *err)
 {
-    bool known = strcmp(of->variant, "all") == 0;
+    bool known = strcmp(request->variant, "all") == 0;
 
     for (unsigned v = 0; v < slc_gpu_variants(); v++) {
-        known = known || strcmp(of->variant, slc_gpu_variant_name(v)) == 0;
+        known = known || strcmp(request->variant, slc_gpu_variant_name(v)) == 0;
     }
     if (!known) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--variant %s: unknown variant; see sluice bench device --help",
-                        of->variant);
+                        request->variant);
     }
-    if (strcmp(of->kernel, "sluice") == 0 || any_baseline(of)) {
+    if (strcmp(request->kernel, "sluice") == 0 || any_baseline(request)) {
         return SLC_OK;
     }
     return slc_fail(err, SLC_ERR_USAGE,
                     "--kernel %s: unknown kernel; see sluice bench "
                     "device --help",
-                    of->kernel);
+                    request->kernel);
 }
 
 enum slc_status
 device_mttkrp_measure(const struct device_mttkrp *measured, json_t *rows, struct slc_error *err)
 {
-    struct sides sides = {.of = measured, .session = {.stream = NULL}, .rows = rows};
+    struct sides sides = {.request = measured, .session = {.stream = NULL}, .rows = rows};
     enum slc_status status = check_names(measured, err);
 
     SLC_THEN(status, start_sides(&sides, err));

@@ -91,44 +91,44 @@ enum slc_status bench_list_pass(const struct slc_session *session,
 /* ---- stores in memory */
 
 /* Requests that are planned together. */
-struct wanted {
+struct requests {
     const struct slc_layouts *layouts;
     const struct slc_plan_request *request;
     const struct slc_plan_request *extra; /* or NULL */
 };
 
 /* Plans with this budget. Errors: SLC_ERR_BUDGET, also if not every block can be kept. */
-static enum slc_status try_budget(const struct wanted *wanted,
+static enum slc_status try_budget(const struct requests *requests,
                                   uint64_t budget_bytes,
                                   struct slc_plan *plan,
                                   struct slc_plan *extra,
                                   struct slc_error *err)
 {
-    struct slc_plan_request request = *wanted->request;
+    struct slc_plan_request request = *requests->request;
 
     request.memory_bytes = budget_bytes;
-    SLC_TRY(slc_plan_make(wanted->layouts, &request, plan, err));
+    SLC_TRY(slc_plan_make(requests->layouts, &request, plan, err));
     if (plan->iteration_read_bytes > 0) {
         return slc_fail(err, SLC_ERR_BUDGET, "the store does not fit the budget");
     }
-    if (wanted->extra != NULL) {
-        request = *wanted->extra;
+    if (requests->extra != NULL) {
+        request = *requests->extra;
         request.memory_bytes = budget_bytes;
         request.resident_bytes = plan->total_bytes;
-        SLC_TRY(slc_plan_make(wanted->layouts, &request, extra, err));
+        SLC_TRY(slc_plan_make(requests->layouts, &request, extra, err));
     }
     return SLC_OK;
 }
 
 /* The smallest sufficient budget, in whole MiB as in messages; UINT64_MAX: none. */
-static uint64_t least_budget(const struct wanted *wanted, uint64_t refused_bytes)
+static uint64_t least_budget(const struct requests *requests, uint64_t refused_bytes)
 {
     const uint64_t mib = UINT64_C(1) << 20;
     struct slc_plan plan, extra;
     uint64_t low = refused_bytes / mib;
     uint64_t high = low + 1;
 
-    while (try_budget(wanted, high * mib, &plan, &extra, NULL) != SLC_OK) {
+    while (try_budget(requests, high * mib, &plan, &extra, NULL) != SLC_OK) {
         if (high > UINT64_MAX / mib / 2) {
             return UINT64_MAX;
         }
@@ -138,7 +138,7 @@ static uint64_t least_budget(const struct wanted *wanted, uint64_t refused_bytes
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
 
-        if (try_budget(wanted, middle * mib, &plan, &extra, NULL) == SLC_OK) {
+        if (try_budget(requests, middle * mib, &plan, &extra, NULL) == SLC_OK) {
             high = middle;
         } else {
             low = middle;
@@ -154,16 +154,16 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
                                     struct slc_plan *extra_plan,
                                     struct slc_error *err)
 {
-    const struct wanted wanted = {layouts, request, extra};
+    const struct requests requests = {layouts, request, extra};
     struct slc_error fault = SLC_ERROR_INIT;
     const enum slc_status status =
-        try_budget(&wanted, request->memory_bytes, plan, extra_plan, &fault);
+        try_budget(&requests, request->memory_bytes, plan, extra_plan, &fault);
 
     if (status == SLC_OK) {
         return SLC_OK;
     }
     uint64_t need =
-        status == SLC_ERR_BUDGET ? least_budget(&wanted, request->memory_bytes) : UINT64_MAX;
+        status == SLC_ERR_BUDGET ? least_budget(&requests, request->memory_bytes) : UINT64_MAX;
     if (need != UINT64_MAX) {
         return slc_fail_budget(
             err, request->memory_bytes, need,

@@ -229,9 +229,9 @@ static bool needs_file_order(const struct bench_mttkrp_group *group)
 }
 
 /* Whether the variants need replicas. */
-static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
+static enum slc_copies choose_copies(const struct bench_mttkrp_group *group)
 {
-    enum slc_copies wanted = SLC_COPIES_NEVER;
+    enum slc_copies copies = SLC_COPIES_NEVER;
 
     for (unsigned v = 0; v < group->variant_count; v++) {
         const struct bench_mttkrp_variant *variant = &group->variants[v];
@@ -240,10 +240,10 @@ static enum slc_copies wanted_copies(const struct bench_mttkrp_group *group)
             return SLC_COPIES_ALWAYS;
         }
         if (variant->conflict == SLC_CONFLICT_REPLICA || variant->best) {
-            wanted = SLC_COPIES_AUTO;
+            copies = SLC_COPIES_AUTO;
         }
     }
-    return wanted;
+    return copies;
 }
 
 /* Builds the replicas that the plan includes, and resolves the variants that depend on them. */
@@ -311,7 +311,7 @@ enum slc_status bench_mttkrp_measure(struct slc_session *session,
         .schedule = needs_file_order(group) ? SLC_SCHEDULE_FILE : SLC_SCHEDULE_AUTO,
         .memory_bytes = group->memory_bytes,
         .cache = true,
-        .copies = wanted_copies(group)};
+        .copies = choose_copies(group)};
     struct mttkrp_held held = {.session = session, .group = group};
     enum slc_status status = bench_resident_start(session, &request, err);
 

@@ -73,7 +73,7 @@ struct bench_mttkrp_group {
 };
 
 /* The options that select variants. */
-struct bench_mttkrp_wanted {
+struct bench_mttkrp_selection {
     const char *isa, *conflict, *kernel, *layouts;
 };
 
@@ -82,7 +82,7 @@ struct bench_mttkrp_wanted {
  * does not support this number of threads, and for kernels over fibers if the store keeps none
  * whole, naming how to change that.
  */
-enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,
+enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selection,
                                       const struct slc_store *store,
                                       struct bench_mttkrp_group *group,
                                       struct slc_error *err) SLC_NODISCARD;

@@ -49,13 +49,13 @@ static bool selects(const char *option, const char *name)
 }
 
 /* Adds the baselines over a list that --kernel names, for one instruction set. */
-static void add_listed(const struct bench_mttkrp_wanted *wanted,
+static void add_listed(const struct bench_mttkrp_selection *selection,
                        const char *instruction_set,
                        struct bench_mttkrp_group *group)
 {
     for (enum slc_coo_kernel kernel = SLC_COO_EACH; kernel < SLC_COO_KERNELS; kernel++) {
-        if (selects(wanted->kernel, "genten") ||
-            strcmp(wanted->kernel, slc_coo_kernel_name(kernel)) == 0) {
+        if (selects(selection->kernel, "genten") ||
+            strcmp(selection->kernel, slc_coo_kernel_name(kernel)) == 0) {
             add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
                                                              .listed = true,
                                                              .kernel = kernel});
@@ -64,17 +64,17 @@ static void add_listed(const struct bench_mttkrp_wanted *wanted,
 }
 
 /* Adds the baselines over whole fibers, for each mode whose fibers the store keeps whole. */
-static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
+static enum slc_status add_fibers(const struct bench_mttkrp_selection *selection,
                                   const struct slc_store *store,
                                   const char *instruction_set,
                                   struct bench_mttkrp_group *group,
                                   struct slc_error *err)
 {
-    bool any = strcmp(wanted->kernel, "all") == 0;
+    bool any = strcmp(selection->kernel, "all") == 0;
 
     for (enum slc_fiber_form form = 0; form < SLC_FIBER_FORMS; form++) {
-        if (!selects(wanted->kernel, "atomic") &&
-            strcmp(wanted->kernel, slc_fiber_form_name(form)) != 0) {
+        if (!selects(selection->kernel, "atomic") &&
+            strcmp(selection->kernel, slc_fiber_form_name(form)) != 0) {
             continue;
         }
         for (unsigned n = 0; n < store->manifest.order; n++) {
@@ -87,24 +87,24 @@ static enum slc_status add_fibers(const struct bench_mttkrp_wanted *wanted,
             }
         }
     }
-    if (!any && strncmp(wanted->kernel, "atomic", strlen("atomic")) == 0) {
+    if (!any && strncmp(selection->kernel, "atomic", strlen("atomic")) == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "--kernel %s: the store keeps no mode's fibers whole: add such layouts "
                         "(sluice layout %s --fiber all)",
-                        wanted->kernel, store->path);
+                        selection->kernel, store->path);
     }
     return SLC_OK;
 }
 
 /* Adds the strategies that --conflict names, over `blco`, for one instruction set. */
-static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
+static enum slc_status add_strategies(const struct bench_mttkrp_selection *selection,
                                       const char *instruction_set,
                                       struct bench_mttkrp_group *group,
                                       struct slc_error *err)
 {
-    const bool all = strcmp(wanted->conflict, "all") == 0;
+    const bool all = strcmp(selection->conflict, "all") == 0;
 
-    if (strcmp(wanted->conflict, "auto") == 0) {
+    if (strcmp(selection->conflict, "auto") == 0) {
         add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
                                                          .conflict = SLC_CONFLICT_AUTO,
                                                          .best = true});
@@ -120,7 +120,7 @@ static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
 
         /* Owned rows follow from a layout and are not an option. */
         if (c == SLC_CONFLICT_ROWS ||
-            !selects(wanted->conflict, bench_mttkrp_conflict_name(&variant))) {
+            !selects(selection->conflict, bench_mttkrp_conflict_name(&variant))) {
             continue;
         }
         if (c == SLC_CONFLICT_DIRECT && !all && !sensible) {
@@ -136,24 +136,24 @@ static enum slc_status add_strategies(const struct bench_mttkrp_wanted *wanted,
 }
 
 /* Adds the variants of all options for one instruction set. */
-static enum slc_status add_variants(const struct bench_mttkrp_wanted *wanted,
+static enum slc_status add_variants(const struct bench_mttkrp_selection *selection,
                                     const struct slc_store *store,
                                     const char *instruction_set,
                                     struct bench_mttkrp_group *group,
                                     struct slc_error *err)
 {
-    if (selects(wanted->kernel, "sluice") && selects(wanted->layouts, "blco")) {
-        SLC_TRY(add_strategies(wanted, instruction_set, group, err));
+    if (selects(selection->kernel, "sluice") && selects(selection->layouts, "blco")) {
+        SLC_TRY(add_strategies(selection, instruction_set, group, err));
     }
-    if (selects(wanted->kernel, "sluice") && selects(wanted->layouts, "sorted")) {
+    if (selects(selection->kernel, "sluice") && selects(selection->layouts, "sorted")) {
         add_variant(group, (struct bench_mttkrp_variant){.instruction_set = instruction_set,
                                                          .sorted = true});
     }
-    add_listed(wanted, instruction_set, group);
-    return add_fibers(wanted, store, instruction_set, group, err);
+    add_listed(selection, instruction_set, group);
+    return add_fibers(selection, store, instruction_set, group, err);
 }
 
-enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,
+enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_selection *selection,
                                       const struct slc_store *store,
                                       struct bench_mttkrp_group *group,
                                       struct slc_error *err)
@@ -163,16 +163,17 @@ enum slc_status bench_mttkrp_variants(const struct bench_mttkrp_wanted *wanted,
     const unsigned available = bench_bandwidth_sets(sets);
 
     group->variant_count = 0;
-    if (strcmp(wanted->isa, "all") != 0) {
-        return add_variants(
-            wanted, store,
-            strcmp(wanted->isa, "best") == 0 ? slc_cpu_instruction_set() : wanted->isa, group, err);
+    if (strcmp(selection->isa, "all") != 0) {
+        return add_variants(selection, store,
+                            strcmp(selection->isa, "best") == 0 ? slc_cpu_instruction_set()
+                                                                : selection->isa,
+                            group, err);
     }
     for (unsigned i = 0; i < available; i++) {
         /* A compiler may support the loops of a set but not its kernels. */
         if (slc_cpu_force_instruction_set(sets[i]->name)) {
             (void)slc_cpu_force_instruction_set(NULL);
-            SLC_TRY(add_variants(wanted, store, sets[i]->name, group, err));
+            SLC_TRY(add_variants(selection, store, sets[i]->name, group, err));
         }
     }
     return SLC_OK;
