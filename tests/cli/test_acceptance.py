@@ -179,8 +179,8 @@ def without(folder):
     others = os.path.join(folder, "others.tar.xz")
     with tarfile.open(others, "w:xz") as file:
         file.add(SCRIPT, "other/file")
-    for words, message in (([folder], "there is no program sluice"), ([folder, "--rows", "3,11"], "--rows 3,11"),
-                           ([archive], "bad.tar.xz: "), ([others], "there is no program sluice"),
+    for words, message in (([folder], "no program sluice found"), ([folder, "--rows", "3,11"], "--rows 3,11"),
+                           ([archive], "bad.tar.xz: "), ([others], "no program sluice found"),
                            ([folder + "/nowhere.tar.xz"], "nowhere.tar.xz: "),
                            ([folder, "--seconds", "nan"], "--seconds"), ([folder, "--scale", "0"], "--scale"),
                            ([folder, "--out", archive], "--out"), ([folder, "--work", archive + "/x"], "--work")):

@@ -330,7 +330,7 @@ def mttkrp_refuses(folder):
             (2, "--rank R[,R..] must be given", [path]),
             (2, "genten-d", [path, "-r", 2, "--kernel", "genten-d"]),
             (4, "MiB of memory or more", [path, "-r", 2, "--memory", "1MiB"]),
-            (4, "copies", [path, "-r", 2, "--memory", without, "--conflict", "owned"]),
+            (4, "replicas", [path, "-r", 2, "--memory", without, "--conflict", "owned"]),
             (5, "x-not.slc", [os.path.join(folder, "x-not.slc"), "-r", 2])):
         out, messages = sluice("bench", "mttkrp", *args, status=status)
         check(out == "", out)

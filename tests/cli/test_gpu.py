@@ -266,7 +266,7 @@ def baselines(folder):
                                least_memory(made(folder))))["rows"]
     check([row.get("devices") for row in rows] == [None] * 6 + [2] and "MiB of device memory or more" in rows[-1]["note"], str(rows))
     for wrong in (["--work-group", 48], ["--queues", 1]):
-        check("possible" in emulated(*options, "--kernel", "blco", *wrong, status=2), str(wrong))
+        check("must be" in emulated(*options, "--kernel", "blco", *wrong, status=2), str(wrong))
 
 
 def stop(folder):
