@@ -283,8 +283,8 @@ const struct command bench_convert = {
     .operands_min = 1,
     .operands_max = 1,
     .options = options,
-    .notes = "Scan, convert and text (until all of it is parsed) are wall time; the other phases "
-             "overlap\n"
-             "and are summed over their threads. sluice generate makes an input of any size.",
+    .notes =
+        "Scan, convert and text (until all of it is parsed) are wall times; the other phases\n"
+        "overlap and are summed over their threads. sluice generate makes an input of any size.",
     .run = run,
 };

@@ -451,13 +451,12 @@ const struct command bench_cpd = {
     .operands_max = 1,
     .options = options,
     .notes =
-        "--repeat counts iterations, --warm-up those before: the first fills the cache. Dense is\n"
-        "update and fit together. Copies are made before an iteration and count in none. "
-        "Ceilings:\n"
-        "plain reads of what an iteration reads; decoding alone (of one pass for copies); a gather "
-        "of\n"
-        "GENTEN's model bytes; a copy of all outputs to the factors. On a GPU kernels, copies of\n"
-        "blocks that no kernel covers, and idle time split the MTTKRPs; kernels have the ceiling\n"
-        "of rows at random places.",
+        "--repeat counts iterations, --warm-up the iterations before them: the first fills the\n"
+        "cache. Dense is update and fit together. Replicas are built before an iteration,\n"
+        "outside its time. Ceilings: plain reads of an iteration's bytes; decoding alone (for\n"
+        "copies of one pass); a gather of GENTEN's model bytes; a copy of all outputs to the\n"
+        "factors. On a GPU the MTTKRPs are split into kernels, copies of blocks during which no\n"
+        "kernel runs, and idle time; the ceiling of kernels is the rate of rows at random\n"
+        "places.",
     .run = run,
 };

@@ -374,24 +374,22 @@ const struct command bench_device = {
     .operands_max = OPTIONS_MAX_OPERANDS,
     .options = options,
     .notes =
-        "read sweeps a working set; copy counts bytes read and written; to-device and to-host go\n"
-        "from and to registered memory; rows are read, or added to (reduce), at random places;\n"
-        "fma computes in registers.\n"
-        "ms is the device's time of one MTTKRP, whole ms that of the call; differs by: from\n"
-        "sluice's output, relative in norm, in units of 1e-15. ttv and ttm compute from fibers in\n"
-        "the device's memory and differ from the CPU's sums; GB/s counts each array once. "
-        "Kernels:\n"
-        "sptv, sptv-short (indices that never occur left out), sptv-all (empty fibers kept), "
-        "those\n"
-        "of cuSPARSE where it can be opened, ttm-fibers, ttm-nonzeros.\n"
+        "read: reads of a working set; copy: bytes read and written; to-device and to-host: from\n"
+        "and to registered memory; rows and reduce: rows at random places, read or added to;\n"
+        "fma: computing in registers.\n"
+        "ms: device time of one MTTKRP; whole ms: time of the call; differs by: distance from\n"
+        "sluice's output, relative in norm, in units of 1e-15. ttv and ttm compute from fibers\n"
+        "in the device's memory and are compared with the CPU's sums; GB/s counts each array\n"
+        "once. Their kernels: sptv, sptv-short (without unused indices), sptv-all (with empty\n"
+        "fibers), those of cuSPARSE if it can be opened, ttm-fibers, ttm-nonzeros.\n"
         "\n"
-        "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice; lowest "
-        "ratio:\n"
-        "of one mode; slowest/fastest: modes of one kernel; model GB/s: rows of factors and\n"
-        "nonzeros in the kernel's form; % of ceiling: of random rows in this run. If blocks are\n"
-        "copied: overall Gnnz/s counts copies; % of in-memory: that over the rate of kernels\n"
-        "alone; % overlap: the part of the shorter of copies and kernels during which the other\n"
-        "ran. build/MTTKRPs: time to build the form over that of an MTTKRP in every mode;\n"
-        "scaling: over one device; spread: difference of the devices' times over their sum.",
+        "The summary adds up all modes of an MTTKRP. ratio: time over that of sluice; lowest\n"
+        "ratio: the smallest ratio of a mode; slowest/fastest: modes of one kernel; model GB/s:\n"
+        "rows of factors, and nonzeros in the kernel's form; % of ceiling: rate of random rows\n"
+        "in this run. If blocks are copied: overall Gnnz/s includes copies; % of in-memory: its\n"
+        "share of the rate of kernels alone; % overlap: part of the shorter of copies and\n"
+        "kernels that overlaps with the other. build/MTTKRPs: time to build the form over that\n"
+        "of an MTTKRP in every mode; scaling: over one device; spread: difference of the\n"
+        "devices' times over their sum.",
     .run = run,
 };

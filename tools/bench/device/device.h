@@ -1,5 +1,4 @@
-/* The measurements of `bench device`: MTTKRP and products from fibers, and the rows of the record.
- */
+/* The measurements of `bench device`: MTTKRP, products from fibers, and rows of the record. */
 #ifndef SLC_TOOLS_BENCH_DEVICE_H
 #define SLC_TOOLS_BENCH_DEVICE_H
 

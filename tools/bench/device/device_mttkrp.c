@@ -362,9 +362,7 @@ measure_baseline(struct sides *sides, unsigned mode, unsigned kernel, struct slc
     return status;
 }
 
-/* Measures AMPED on several devices. The session's device, which may be one of them, is closed
- * first.
- */
+/* Measures AMPED on several devices. Closes the session's device first: it may be one of them. */
 static enum slc_status measure_amped(struct sides *sides, struct slc_error *err)
 {
     slc_gpu_lists_destroy(sides->lists);

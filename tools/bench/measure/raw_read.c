@@ -78,8 +78,7 @@ static void load_cache_lines(const char *memory, uint64_t bytes)
     }
 }
 
-/* Reads one block; the last one of the file may be shorter. Returns false at the end of the sweep.
- */
+/* Reads one block; the last block may be shorter. Returns false at the end of the sweep. */
 static bool read_block(struct bench_raw *raw, char *memory)
 {
     const uint64_t at = atomic_fetch_add(&raw->next, raw->block_bytes);

@@ -67,8 +67,7 @@ void bench_set_real(json_t *object, const char *name, double number);
 /* Path, dims, nnz, value type and bytes of a store. Owns: as json_object. */
 json_t *bench_tensor_to_json(const struct slc_store *store);
 
-/* Opens a store and checks `mode`, the value of --mode. Errors: SLC_ERR_USAGE for a missing mode.
- */
+/* Opens a store and checks `mode`, the value of --mode. Errors: SLC_ERR_USAGE for another mode. */
 enum slc_status bench_open_store(struct slc_session *session,
                                  const char *path,
                                  uint64_t memory_bytes,

@@ -25,8 +25,7 @@ struct mttkrp_held {
     struct mttkrp_side sorted;
     struct mttkrp_side fibers[SLC_MAX_ORDER]; /* by the fibers' mode */
     struct slc_coo list;                      /* empty unless a variant computes from it */
-    /* With group->check: the store's nonzeros, and the products of the group's modes in `memory`.
-     */
+    /* With group->check: the store's nonzeros, and the group's reference results in `memory`. */
     struct ttv_tensor tensor;
     struct slc_buffer memory;
     double *want[SLC_MAX_ORDER], *magnitude[SLC_MAX_ORDER];

@@ -60,8 +60,7 @@ struct roofline_kernel {
                                struct slc_error *err);
 };
 
-/* The last part of a path without .slc; the whole path if another operand has the same last part.
- */
+/* The last part of a path without .slc, or the whole path if another operand has the same one. */
 void roofline_name_tensor(const struct operands *operands,
                           unsigned which,
                           char *name,

@@ -365,9 +365,7 @@ static void draw_roofs(const struct picture *picture)
     }
 }
 
-/* Draws a shape around a point: a circle, then polygons of 4, 3, .. corners; upright or on a
- * corner.
- */
+/* Draws a shape around a point: a circle, or a polygon of 4, 3, .. corners, upright or on one. */
 static void draw_shape(FILE *out, unsigned shape, const char *class, double x, double y)
 {
     static const struct {

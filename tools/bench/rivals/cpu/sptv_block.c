@@ -63,8 +63,7 @@ static uint64_t length_of(const struct slc_sptv_source *source, uint64_t fiber)
     return source->begin[fiber + 1] - source->begin[fiber];
 }
 
-/* Excludes long fibers, which have lanes of their own, and empty fibers, whose sum no nonzero sets.
- */
+/* Excludes long fibers, which have their own lanes, and empty fibers, whose sum is never set. */
 bool slc_sptv_few_pays(const struct slc_sptv_source *source)
 {
     if (source->begin[source->fibers] > FEW_NNZ) {

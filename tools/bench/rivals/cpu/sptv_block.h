@@ -14,8 +14,7 @@ enum {
     SLC_SPTV_SHORT_NNZ = 64
 };
 
-/* Fibers of similar length: `groups` times SLC_SPTV_LANES of them, or one that is processed alone.
- */
+/* Fibers of similar length: `groups` times SLC_SPTV_LANES, or one that is processed alone. */
 struct slc_sptv_class {
     uint32_t length; /* steps of a group: nonzeros of each of its fibers, with padding */
     uint32_t groups;

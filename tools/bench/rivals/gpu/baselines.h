@@ -113,8 +113,7 @@ struct slc_gpu_genten_blocking slc_gpu_genten_blocking(enum slc_gpu_kernel kerne
  */
 uint32_t slc_gpu_clusters(const struct slc_gpu_machine *machine);
 
-/* A tensor in the forms that kernels need: the caller sets the first five fields, prepare the rest.
- */
+/* A tensor in the forms of the kernels: the caller sets the first five fields, prepare the rest. */
 struct slc_gpu_forms {
     struct slc_gpu_host_list list;         /* borrowed */
     const uint64_t *dims;                  /* the mode sizes; borrowed */

@@ -53,8 +53,7 @@ struct slc_gpu_coo {
     uint64_t nnz;
     uint32_t *coords; /* absolute, of nonzero i in mode m at i * order + m: mode sizes below 2^32 */
     void *values;     /* of `type` */
-    /* Nonzeros sorted by coordinate in the mode, equal ones in the list's order; NULL: not built.
-     */
+    /* Nonzeros sorted by their coordinate in the mode, stable; NULL: not built. */
     uint32_t *permutation[SLC_MAX_ORDER];
 };
 
