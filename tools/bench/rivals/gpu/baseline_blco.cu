@@ -16,7 +16,7 @@ struct slc_blco_tile {
     uint32_t heads; /* bit k: nonzero k has another row than nonzero k - 1 */
 };
 
-/* Nonzeros in tile t of a warp, which starts at `first` of the work-group; 0: no such tile. */
+/* Number of nonzeros in tile t of a warp, 0 if none; *first: its start in the work-group. */
 __device__ static inline uint32_t
 slc_blco_tile_count(const struct slc_gpu_blco_group *group, uint32_t t, uint32_t *first)
 {
