@@ -96,7 +96,7 @@ static enum slc_status plan_request(const struct pass_bench *bench,
     };
     return slc_io_parse(given->io, &request->io)
                ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE, "--io %s is not known", given->io);
+               : slc_fail(err, SLC_ERR_USAGE, "--io %s: unknown I/O method", given->io);
 }
 
 /* Opens both streams, the raw file and the factors for one rank and mode. */

@@ -167,11 +167,11 @@ enum slc_status bench_resident_plan(const struct slc_layouts *layouts,
     if (need != UINT64_MAX) {
         return slc_fail_budget(
             err, request->memory_bytes, need,
-            "rank %" PRIu32 " with %u threads and all %" PRIu64
-            " MiB of blocks in memory%s, which this benchmark holds,",
+            "this benchmark with rank %" PRIu32 ", %u threads and all %" PRIu64
+            " MiB of blocks%s in memory",
             request->rank, plan->threads,
             slc_div_up_u64(slc_reader_info(layouts->reader[0])->file_bytes, UINT64_C(1) << 20),
-            request->copies == SLC_COPIES_ALWAYS ? ", with replicas" : "");
+            request->copies == SLC_COPIES_ALWAYS ? " and replicas" : "");
     }
     slc_error_pass(err, &fault);
     return status;

@@ -420,7 +420,8 @@ static void draw_marker(struct picture *picture, const json_t *row)
     (void)snprintf(mode, sizeof mode, "%d", (int)real_of(row, "mode"));
     (void)fputs("<g class=\"marker\"><title>", out);
     write_text(out, text_of(row, "tensor"));
-    (void)fprintf(out, ", %s: %s, mode %s, rank %d: %.3g GFLOP/s at %.3g operations a byte</title>",
+    (void)fprintf(out,
+                  ", %s: %s, mode %s, rank %d: %.3g GFLOP/s at %.3g operations per byte</title>",
                   text_of(row, "case"), text_of(row, "kernel"), mode, (int)real_of(row, "rank"),
                   real_of(row, "gflop_per_s"), real_of(row, "flop_per_byte"));
     draw_symbol(out, shape_of(picture, row), series_of(picture, row), text_of(row, "case"),
