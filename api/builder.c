@@ -1,6 +1,4 @@
-/*
- * Public API: stores made from entries that the caller pushes, piece by piece.
- */
+/* Public API: stores from entries that the caller pushes. */
 #include "convert/build/builder.h"
 #include "api/call.h"
 #include "base/error/clock.h"
@@ -16,9 +14,9 @@
 #include <string.h>
 
 enum {
-    PIECE_ENTRIES = 8192,             /* pushed at a time: as many as text is parsed in */
-    SAMPLE_ENTRIES = 32768,           /* what chooses buckets: enough for a hundred of even size */
-    OVERHEAD_BYTES = 2 << 20,         /* of the process, first touched after planning */
+    PIECE_ENTRIES = 8192,     /* entries per piece: as many as text is parsed in */
+    SAMPLE_ENTRIES = 32768,   /* sample for choosing buckets: enough for a hundred of even size */
+    OVERHEAD_BYTES = 2 << 20, /* memory of the process that is first touched after planning */
     WORKER_OVERHEAD_BYTES = 256 << 10 /* stack and allocator */
 };
 
@@ -28,15 +26,15 @@ struct sluice_builder {
     uint32_t order;
     unsigned base;
     uint64_t entries;                /* pushed */
-    uint64_t sequence;               /* of the next piece */
-    uint64_t largest[SLC_MAX_ORDER]; /* index as pushed */
+    uint64_t sequence;               /* number of the next piece */
+    uint64_t largest[SLC_MAX_ORDER]; /* largest index pushed per mode */
     uint64_t start_ns;
     struct api_run run;
     bool failed;
     char titles[SLC_MAX_ORDER][SLC_TITLE_BYTES];
 };
 
-/* As many workers as asked for where they fit, and what is left for the builder. */
+/* Reduces the workers until they fit the budget, and leaves the remaining memory to the builder. */
 static enum slc_status divide_memory(struct slc_builder_options *build,
                                      unsigned order,
                                      uint64_t beside,
@@ -71,20 +69,19 @@ static enum slc_status read_options(struct sluice_builder *builder,
     if (builder->order < 1 || builder->order > SLUICE_MAX_ORDER ||
         (entries->dims_order != 0 && entries->dims_order != builder->order)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the order is %u, and %u mode sizes are given; a tensor has 1 to %d modes, "
-                        "and all sizes or none are given",
+                        "the order is %u and dims_order %u: a tensor has 1 to %d modes, and "
+                        "dims_order is the order or 0",
                         builder->order, entries->dims_order, (int)SLUICE_MAX_ORDER);
     }
     if (known->named_modes != 0 && known->name == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "named_modes is set, and `name`, which has the names, is NULL");
+        return slc_fail(err, SLC_ERR_USAGE, "named_modes is set, but `name` is NULL");
     }
     for (uint32_t n = 0; n < builder->order; n++) {
         if (known->titles[n] != NULL && strlen(known->titles[n]) >= SLC_TITLE_BYTES) {
             return slc_fail(err, SLC_ERR_USAGE, "the title of mode %u has more than %d bytes", n,
                             SLC_TITLE_BYTES - 1);
         }
-        /* The caller's may be gone when it is written. */
+        /* The caller's text may be gone when it is written. */
         if (known->titles[n] != NULL) {
             known->titles[n] = strcpy(builder->titles[n], known->titles[n]);
         }
@@ -98,7 +95,7 @@ static enum slc_status read_options(struct sluice_builder *builder,
     return api_check_output(&known->output, err);
 }
 
-/* The names of one mode, as far as the caller has some. */
+/* Writes the names of one mode, until the caller has no more. */
 static enum slc_status write_names(const struct sluice_builder_options *known,
                                    uint32_t mode,
                                    const char *folder,
@@ -123,7 +120,7 @@ static enum slc_status write_names(const struct sluice_builder_options *known,
     return slc_names_writer_finish(writer, &manifest->names[manifest->names_count++], err);
 }
 
-/* Titles and names: `attach` of struct slc_builder_options. */
+/* Adds titles and names: `attach` of struct slc_builder_options. */
 static enum slc_status
 attach(void *context, const char *folder, struct slc_manifest *manifest, struct slc_error *err)
 {
@@ -141,7 +138,8 @@ attach(void *context, const char *folder, struct slc_manifest *manifest, struct 
     return SLC_OK;
 }
 
-/* What writing names of a mode takes beside the builder: of the longest one that is known. */
+/* Returns the memory for writing names, in addition to the builder: that of the largest mode whose
+ * size is known. */
 static uint64_t names_bytes(const struct sluice_builder *builder)
 {
     uint64_t most = 0;
@@ -173,7 +171,7 @@ create(struct sluice_builder *builder, const char *output, struct slc_error *err
     API_SET_RUN(&build, &builder->run);
     API_SET_OUTPUT(&build, &known->output);
     if (build.workers > SLC_MAX_THREADS) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u threads; 1 to %d are possible", build.workers,
+        return slc_fail(err, SLC_ERR_USAGE, "%u threads: the limits are 1 to %d", build.workers,
                         SLC_MAX_THREADS);
     }
     SLC_TRY(divide_memory(&build, builder->order, names_bytes(builder), err));
@@ -209,7 +207,7 @@ enum sluice_status sluice_builder_create(const char *output,
     return SLUICE_OK;
 }
 
-/* Checks entries and notes the largest indices. Errors: SLC_ERR_INPUT naming entry and mode. */
+/* Checks entries and updates the largest indices. Errors: SLC_ERR_INPUT with entry and mode. */
 static enum slc_status check_entries(struct sluice_builder *builder,
                                      uint64_t count,
                                      const uint64_t *const *coords,
@@ -225,25 +223,26 @@ static enum slc_status check_entries(struct sluice_builder *builder,
             const uint64_t index = coords[n][i];
 
             if (index < builder->base || index - builder->base >= limit) {
-                return slc_fail(err, SLC_ERR_INPUT,
-                                "entry %" PRIu64 " has index %" PRIu64 " in mode %u; %u to %" PRIu64
-                                " are possible",
-                                builder->entries + i, index, n, builder->base,
-                                limit - 1 + builder->base);
+                return slc_fail(
+                    err, SLC_ERR_INPUT,
+                    "entry %" PRIu64 " has index %" PRIu64 " in mode %u; the range is %u "
+                    "to %" PRIu64,
+                    builder->entries + i, index, n, builder->base, limit - 1 + builder->base);
             }
             builder->largest[n] = slc_max_u64(builder->largest[n], index);
         }
     }
     for (uint64_t i = 0; i < count; i++) {
         if (!isfinite(values[i])) {
-            return slc_fail(err, SLC_ERR_INPUT, "entry %" PRIu64 " is %g; values have to be finite",
+            return slc_fail(err, SLC_ERR_INPUT, "entry %" PRIu64 " is %g; values must be finite",
                             builder->entries + i, values[i]);
         }
     }
     return SLC_OK;
 }
 
-/* From the entries that are pushed first: all of them where they are few, else evenly spread. */
+/* Takes a sample of the first entries that are pushed: all if they are few, otherwise evenly
+ * spread. */
 static enum slc_status push_sample(struct sluice_builder *builder,
                                    uint64_t count,
                                    const uint64_t *const *coords,
@@ -303,7 +302,7 @@ enum sluice_status sluice_builder_push(struct sluice_builder *builder,
 
     if (builder->failed) {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "an earlier push has failed: the builder can only be abandoned");
+                          "an earlier push failed: the builder can only be abandoned");
         return api_return(status, err, ret_err);
     }
     if (count == 0) {
@@ -326,7 +325,7 @@ find_dims(const struct sluice_builder *builder, uint64_t *dims, struct slc_error
 
     if (entries->dims_order == 0 && builder->entries == 0) {
         return slc_fail(err, SLC_ERR_INPUT,
-                        "no entries and no mode sizes: set dims to make an empty tensor");
+                        "there are no entries and no mode sizes: set dims to make an empty tensor");
     }
     for (uint32_t n = 0; n < builder->order; n++) {
         dims[n] =
@@ -365,9 +364,8 @@ enum sluice_status sluice_builder_finish(struct sluice_builder *builder,
     struct slc_builder_report made = {0};
     uint64_t dims[SLC_MAX_ORDER] = {0};
     enum slc_status status =
-        builder->failed
-            ? slc_fail(err, SLC_ERR_USAGE, "a push has failed: there is no store to finish")
-            : api_check_report(report, "sluice_convert_report", err);
+        builder->failed ? slc_fail(err, SLC_ERR_USAGE, "a push failed: there is no store to finish")
+                        : api_check_report(report, "sluice_convert_report", err);
 
     SLC_THEN(status, find_dims(builder, dims, err));
     if (status != SLC_OK) {

@@ -1,7 +1,8 @@
 /*
  * The boundary of the public interface: versioned structs, runs and faults.
  *
- * Structs only grow at the end, so the common part of two versions is the shorter one's bytes.
+ * Structs only grow at the end, so the common part of two versions is the size of the shorter
+ * struct.
  */
 #include "api/call.h"
 
@@ -85,12 +86,12 @@ api_return(enum slc_status status, const struct slc_error *err, struct sluice_er
     return (enum sluice_status)status;
 }
 
-/* Checks and returns struct_bytes, the first member of every versioned struct. */
+/* Checks and stores struct_bytes, the first member of every versioned struct. */
 static enum slc_status
 read_size(const void *versioned, const char *name, uint64_t *bytes, struct slc_error *err)
 {
     memcpy(bytes, versioned, sizeof *bytes);
-    /* No struct will outgrow a page; a larger size was never set. */
+    /* No struct will exceed a page; a larger number means that the member was not set. */
     if (*bytes < sizeof *bytes || *bytes > 4096) {
         return slc_fail(err, SLC_ERR_USAGE,
                         "struct_bytes of struct %s is %" PRIu64
@@ -112,8 +113,8 @@ enum slc_status api_read_options(
     for (size_t i = known_bytes; i < bytes; i++) {
         if (((const uint8_t *)given)[i] != 0) {
             return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                            "struct %s comes from a newer version and uses an option that this "
-                            "library (%s) does not know",
+                            "struct %s has an option of a newer version, which this library (%s) "
+                            "does not support",
                             name, SLC_VERSION);
         }
     }
@@ -144,7 +145,7 @@ enum slc_status api_fill_report(
 
 enum slc_status api_need_path(const char *path, const char *name, struct slc_error *err)
 {
-    return path != NULL ? SLC_OK : slc_fail(err, SLC_ERR_USAGE, "%s is NULL: name a file", name);
+    return path != NULL ? SLC_OK : slc_fail(err, SLC_ERR_USAGE, "%s is NULL: pass a path", name);
 }
 
 enum slc_status
@@ -152,7 +153,7 @@ api_check_choices(const struct api_choice *choices, size_t count, struct slc_err
 {
     for (size_t i = 0; i < count; i++) {
         if (choices[i].value < 0 || choices[i].value > choices[i].last) {
-            return slc_fail(err, SLC_ERR_USAGE, "%s %d is not one of the enumeration",
+            return slc_fail(err, SLC_ERR_USAGE, "%s %d is not a value of its enumeration",
                             choices[i].name, choices[i].value);
         }
     }
@@ -164,7 +165,7 @@ void api_run_init(struct api_run *run, const struct sluice_run_options *options)
     run->options = *options;
     run->flag = options->stop != NULL ? options->stop : &run->own;
     run->stop = (struct slc_stop){.flag = NULL};
-    /* Internal code reads the flag by __atomic_load_n: the pointer as it is, without _Atomic. */
+    /* Internal code reads the flag by __atomic_load_n: copy the pointer without _Atomic. */
     memcpy(&run->stop.flag, &run->flag, sizeof run->flag);
 }
 
@@ -220,10 +221,11 @@ enum slc_status api_check_output(const struct sluice_output_options *output, str
                               {"fibers", (int)output->fibers, SLUICE_FIBERS_MODE}));
     if (output->fiber_bits > SLC_FIBER_BITS_MAX ||
         (output->fibers == SLUICE_FIBERS_MODE && output->fiber_mode >= SLC_MAX_ORDER)) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "fibers of mode %u in pieces of 2^%u indices: a mode below %d and at most "
-                        "%d bits are possible",
-                        output->fiber_mode, output->fiber_bits, SLC_MAX_ORDER, SLC_FIBER_BITS_MAX);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "fibers of mode %u in pieces of 2^%u indices: the mode must be below %d, and "
+            "the bits at most %d",
+            output->fiber_mode, output->fiber_bits, SLC_MAX_ORDER, SLC_FIBER_BITS_MAX);
     }
     return SLC_OK;
 }
@@ -259,7 +261,7 @@ api_parse_transforms(const char *text, struct slc_transforms *transforms, struct
         const size_t length = strcspn(text, ",");
 
         if (length >= sizeof step) {
-            return slc_fail(err, SLC_ERR_USAGE, "transform '%s': a step of this length is unknown",
+            return slc_fail(err, SLC_ERR_USAGE, "transform '%s': no step has a name of this length",
                             text);
         }
         memcpy(step, text, length);

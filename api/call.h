@@ -1,8 +1,5 @@
-/*
- * What every public function does at its boundary: it reads versioned options, fills in versioned
- * reports, runs under sluice_run_options and sluice_output_options, and hands an internal fault to
- * the caller.
- */
+/* The boundary of public functions: versioned options and reports, calls under sluice_run_options
+ * and sluice_output_options, and conversion of faults. */
 #ifndef SLC_API_CALL_H
 #define SLC_API_CALL_H
 
@@ -20,21 +17,23 @@
 
 #include <stddef.h>
 
-/* Ends a public function: copies the fault, unless `ret_err` is NULL or has one already. */
+/* Ends a public function: copies the fault, unless `ret_err` is NULL or already has one. */
 enum sluice_status
 api_return(enum slc_status status, const struct slc_error *err, struct sluice_error *ret_err);
 
-/* The member of public options, argument or function that a field is; "" if it is none. */
+/*
+ * Returns the public name of a field: a member of options, an argument or a function; "" for none.
+ */
 const char *api_field_name(enum slc_error_field field);
 
-/* The public form of a fault. */
+/* Returns the public record of a fault. */
 struct sluice_error api_public_error(const struct slc_error *err);
 
 /*
- * Copies the options that a program filled in over `known`, which is all zero. A shorter, older
- * struct leaves the newer members zero; a longer, newer one is accepted if the members that this
- * library does not know are zero. `given` NULL leaves all defaults. Errors: SLC_ERR_USAGE if
- * struct_bytes is not set, SLC_ERR_UNSUPPORTED.
+ * Copies the options of a program over `known`, which is all zero. A shorter, older struct leaves
+ * newer members zero; a longer, newer struct is accepted if the members that this library does not
+ * know are zero. `given` NULL: defaults. Errors: SLC_ERR_USAGE if struct_bytes is not set,
+ * SLC_ERR_UNSUPPORTED.
  */
 #define API_READ_OPTIONS(type, known, given, err)                                                  \
     api_read_options((struct type *){known}, sizeof(struct type), (const struct type *){given},    \
@@ -45,11 +44,11 @@ enum slc_status api_read_options(void *known,
                                  const char *name,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Checks struct_bytes of a report, before the work that it will describe. NULL: none is wanted. */
+/* Checks struct_bytes of a report before the work that it will describe. NULL: no report. */
 enum slc_status
 api_check_report(const void *given, const char *name, struct slc_error *err) SLC_NODISCARD;
 
-/* Copies `known` into the caller's report, as far as its struct_bytes reach. NULL: not wanted. */
+/* Copies `known` to the caller's report, up to its struct_bytes. NULL: no report. */
 #define API_FILL_REPORT(type, given, known, err)                                                   \
     api_fill_report((struct type *){given}, (const struct type *){known}, sizeof(struct type),     \
                     #type, err)
@@ -59,16 +58,16 @@ enum slc_status api_fill_report(void *given,
                                 const char *name,
                                 struct slc_error *err) SLC_NODISCARD;
 
-/* A path that the caller has to give, called `name`. Errors: SLC_ERR_USAGE for NULL. */
+/* Checks a required path with the argument name `name`. Errors: SLC_ERR_USAGE for NULL. */
 enum slc_status
 api_need_path(const char *path, const char *name, struct slc_error *err) SLC_NODISCARD;
 
-/* A member of an enumeration, whose values run from 0 to `last`. */
+/* A value of an enumeration from 0 to `last`. */
 struct api_choice {
     const char *name;
     int value, last;
 };
-/* Errors: SLC_ERR_USAGE naming the first value that is in no enumeration. */
+/* Errors: SLC_ERR_USAGE with the first value outside its enumeration. */
 #define API_CHECK_CHOICES(err, ...)                                                                \
     api_check_choices(                                                                             \
         (const struct api_choice[]){__VA_ARGS__},                                                  \
@@ -77,28 +76,29 @@ enum slc_status api_check_choices(const struct api_choice *choices,
                                   size_t count,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* A call under sluice_run_options. Internal code looks at `stop`; a callback that wants to end the
- * call sets the same flag. The struct keeps its address during the call. */
+/* A call under sluice_run_options. Internal code polls `stop`; a callback that stops the call sets
+ * the same flag. The struct must not move during the call. */
 struct api_run {
     struct sluice_run_options options;
     struct slc_stop stop;
-    sluice_atomic_int *flag; /* the caller's, or .. */
-    sluice_atomic_int own;   /* .. this one */
-    const char *phase;       /* of api_run_blocks */
+    sluice_atomic_int *flag; /* flag of the caller, or `own` */
+    sluice_atomic_int own;
+    const char *phase; /* phase that api_run_blocks reports */
 };
 void api_run_init(struct api_run *run, const struct sluice_run_options *options);
 void api_run_stop(struct api_run *run);
-/* The caller's budget, or 80 % of memory; the caller's threads, or all. */
+/* Return the caller's budget or 80 % of memory, and the caller's threads or all. */
 uint64_t api_run_memory(const struct api_run *run);
 unsigned api_run_threads(const struct api_run *run);
-/* The `progress` of internal options whose context is the run; NULL if the caller has none. */
+/* Returns the `progress` callback for internal options with the run as context; NULL if the caller
+ * has none. */
 typedef void api_progress_fn(void *run, const char *phase, uint64_t done, uint64_t total);
 api_progress_fn *api_run_progress(const struct api_run *run);
-/* The same for passes, which count blocks; the phase is run->phase. */
+/* The same for passes, which count blocks. The phase is run->phase. */
 typedef void api_blocks_fn(void *run, uint64_t done, uint64_t total, uint64_t bytes_read);
 api_blocks_fn *api_run_blocks(const struct api_run *run);
 
-/* Sets what internal options of any kind say of a run. */
+/* Sets the members of internal options that describe a run. */
 #define API_SET_RUN(to, run)                                                                       \
     do {                                                                                           \
         (to)->memory_bytes = api_run_memory(run);                                                  \
@@ -107,15 +107,15 @@ api_blocks_fn *api_run_blocks(const struct api_run *run);
         (to)->context = (run);                                                                     \
     } while (0)
 
-/* Errors: SLC_ERR_USAGE for values that are in no enumeration, and for a mode or bits of fibers
- * that are out of range. */
+/* Checks options of an output. Errors: SLC_ERR_USAGE for values outside their enumeration, and for
+ * a mode or bits of fibers out of range. */
 enum slc_status api_check_output(const struct sluice_output_options *output,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* The fibers that are kept together, of checked options. */
+/* Returns the fiber run of checked options. */
 struct slc_fiber_run api_fiber_run(const struct sluice_output_options *output);
 
-/* Sets what internal options of any kind say of a store that is written, of checked options. */
+/* Sets the members of internal options that describe an output, from checked options. */
 #define API_SET_OUTPUT(to, output)                                                                 \
     do {                                                                                           \
         (to)->codec = (output)->codec == SLUICE_CODEC_DEFAULT ? SLC_CODEC_PACKED                   \
@@ -130,33 +130,33 @@ struct slc_fiber_run api_fiber_run(const struct sluice_output_options *output);
         (to)->overwrite = (output)->overwrite != 0;                                                \
     } while (0)
 
-/* The set of modes that a builder has relabelled. */
+/* Returns the set of modes that a builder has relabelled. */
 uint32_t api_relabelled_modes(const struct slc_relabel_report *relabel, unsigned order);
 
-/* Adds the steps of text like "abs,log1p"; NULL: none. Errors: SLC_ERR_USAGE. */
+/* Adds the steps of a text such as "abs,log1p"; NULL: none. Errors: SLC_ERR_USAGE. */
 enum slc_status api_parse_transforms(const char *text,
                                      struct slc_transforms *transforms,
                                      struct slc_error *err) SLC_NODISCARD;
 
-/* The opaque objects of the public interface: what is behind their handles. */
+/* Definitions of the opaque public structs. */
 struct sluice_store {
     struct slc_store store;
-    struct slc_names *names[SLC_MAX_ORDER]; /* opened when they are first asked for */
+    struct slc_names *names[SLC_MAX_ORDER]; /* opened at first use */
 };
 
 struct sluice_model {
     struct slc_cp_result result;
     uint64_t bytes_read;
-    /* Of what the tensor was made from: the format, "" if unknown, and the first index. */
+    /* Format and first index of the tensor's input; "" if unknown. */
     char dialect[32];
     unsigned index_base;
-    char *record; /* text of the run that it comes from, by malloc; NULL: there is none */
+    char *record; /* text of the run's record, allocated by malloc; NULL: none */
 };
 
-/* The model, whose factors and weights are borrowed. */
+/* Returns a view of a model, which borrows factors and weights. */
 struct slc_model_view api_model_view(const struct sluice_model *model);
 
-/* sluice_model_save. */
+/* Implements sluice_model_save. */
 enum slc_status api_model_save(const struct sluice_model *model,
                                enum sluice_model_form form,
                                const char *path,

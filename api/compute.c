@@ -1,8 +1,8 @@
 /*
  * Public API: one MTTKRP on arrays of the caller.
  *
- * The caller's matrices are copied into padded ones, so that kernels may run whole vectors over a
- * row. The copies are part of the plan.
+ * The caller's matrices are copied to padded matrices, so that kernels can process rows in whole
+ * vectors. The copies are part of the plan.
  */
 #include "sluice/compute.h"
 #include "api/session.h"
@@ -20,7 +20,8 @@ static enum slc_status read_options(struct sluice_mttkrp_options *known,
 
     SLC_TRY(API_READ_OPTIONS(sluice_mttkrp_options, known, options, err));
     if (mode >= order) {
-        return slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "mode %u does not exist: the tensor has %u modes, counted from 0", mode,
                         order);
     }
     return api_check_compute(&known->compute, err);

@@ -1,6 +1,4 @@
-/*
- * Public API: stores made from files or random numbers, and stores that grow.
- */
+/* Public API: stores from files or random numbers, and appending. */
 #include "convert/ingest/convert.h"
 #include "api/call.h"
 #include "base/memory/checked.h"
@@ -29,7 +27,7 @@ static struct sluice_convert_report convert_report(const struct slc_convert_repo
     return known;
 }
 
-/* What a table's columns become, if the input is one. */
+/* Reads the options of a table, if the input is one. */
 static enum slc_status read_table(const struct sluice_convert_options *known,
                                   struct slc_convert_options *convert,
                                   struct slc_csv_spec *csv,
@@ -41,20 +39,20 @@ static enum slc_status read_table(const struct sluice_convert_options *known,
     if (table->columns == NULL) {
         return table->value_column != NULL || table->delimiter != '\0' || table->no_header != 0 ||
                        table->missing != SLUICE_MISSING_ERROR
-                   ? slc_fail(err, SLC_ERR_USAGE,
-                              "value_column, delimiter, no_header and missing apply to tables: set "
-                              "columns")
+                   ? slc_fail(
+                         err, SLC_ERR_USAGE,
+                         "value_column, delimiter, no_header and missing apply only to tables: set "
+                         "columns")
                    : SLC_OK;
     }
     if (known->values != NULL) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "values are of coordinates in an .npy file; those of a table are in its "
-                        "value_column");
+                        "values applies to coordinates in a .npy file; use value_column for a "
+                        "table");
     }
     if (known->dialect != SLUICE_DIALECT_AUTO || known->entries.index_base != SLUICE_BASE_AUTO ||
         known->entries.dims_order > 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "dialect, index_base and dims do not go with columns of a table");
+        return slc_fail(err, SLC_ERR_USAGE, "dialect, index_base and dims do not apply to tables");
     }
     enum slc_status status =
         API_CHECK_CHOICES(err, {"missing", (int)table->missing, SLUICE_MISSING_NAME});
@@ -95,7 +93,7 @@ static enum slc_status read_convert(const struct sluice_convert_options *known,
     return api_parse_transforms(known->transform, &convert->transforms, err);
 }
 
-/* Converts or appends, with the names in files that options name as labels. */
+/* Converts or appends, with the names in the files of `labels`. */
 static enum slc_status run_convert(const struct slc_convert_options *of,
                                    const struct sluice_run_options *options,
                                    const char *const *labels,
@@ -139,9 +137,9 @@ enum sluice_status sluice_convert(const char *input,
     SLC_THEN(status,
              run_convert(&convert, &known.run, known.labels, known.label_count, &made, err));
     if (status == SLC_OK) {
-        const struct sluice_convert_report told = convert_report(&made);
+        const struct sluice_convert_report filled = convert_report(&made);
 
-        status = API_FILL_REPORT(sluice_convert_report, report, &told, err);
+        status = API_FILL_REPORT(sluice_convert_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);
 }
@@ -160,15 +158,15 @@ static enum slc_status read_append(const struct sluice_append_options *known,
     if (known->output.codec != SLUICE_CODEC_DEFAULT ||
         known->output.relabel != SLUICE_RELABEL_DEFAULT || known->output.overwrite != 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "codec, relabel and overwrite have to be 0: codec and numbering of a "
-                        "store stay when it grows");
+                        "codec, relabel and overwrite must be 0: a store keeps its codec and "
+                        "numbering");
     }
     if (known->table != 0 && (known->dialect != SLUICE_DIALECT_AUTO ||
                               known->index_base != SLUICE_BASE_AUTO || known->values != NULL)) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "dialect, index_base and values do not go with a table");
+                        "dialect, index_base and values do not apply to tables");
     }
-    API_SET_OUTPUT(append, &known->output); /* packed, until the store's codec is known */
+    API_SET_OUTPUT(append, &known->output); /* replaced by the store's codec later */
     append->table = known->table != 0;
     append->values = known->values;
     append->dialect = (enum slc_dialect)known->dialect;
@@ -198,16 +196,16 @@ enum sluice_status sluice_append(const char *path,
     SLC_THEN(status, read_append(&known, &append, err));
     SLC_THEN(status, run_convert(&append, &known.run, known.labels, known.label_count, &made, err));
     if (status == SLC_OK) {
-        struct sluice_append_report told = {.order = made.order,
-                                            .layouts_dropped = made.layouts_dropped,
-                                            .known = made.appended_before,
-                                            .entries = made.entries,
-                                            .nnz_before = made.old_nnz,
-                                            .nnz = made.appended_before ? made.old_nnz
-                                                                        : made.build.summary.nnz};
+        struct sluice_append_report filled = {.order = made.order,
+                                              .layouts_dropped = made.layouts_dropped,
+                                              .known = made.appended_before,
+                                              .entries = made.entries,
+                                              .nnz_before = made.old_nnz,
+                                              .nnz = made.appended_before ? made.old_nnz
+                                                                          : made.build.summary.nnz};
 
-        memcpy(told.dims, made.dims, made.order * sizeof told.dims[0]);
-        status = API_FILL_REPORT(sluice_append_report, report, &told, err);
+        memcpy(filled.dims, made.dims, made.order * sizeof filled.dims[0]);
+        status = API_FILL_REPORT(sluice_append_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);
 }

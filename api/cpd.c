@@ -21,14 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One run: its options and what it holds. */
+/* One run: its options and resources. */
 struct run {
     const struct sluice_cpd_options *options;
     struct api_run call;
     struct slc_checkpoint *checkpoint;
     struct slc_session session;
     struct api_history history;
-    double seconds_before; /* of the runs that this one resumes */
+    double seconds_before; /* of the earlier runs that this run resumed */
 };
 
 struct api_cpd_limits api_cpd_limits(const struct sluice_cpd_options *options)
@@ -57,7 +57,7 @@ enum slc_status api_cpd_read_options(struct sluice_cpd_options *known,
     enum slc_status status = API_READ_OPTIONS(sluice_cpd_options, known, options, err);
 
     SLC_THEN(status, api_check_compute(&known->compute, err));
-    /* Before a plan is made with it; written so that NaN fails, too. */
+    /* Checked before planning; the condition also rejects NaN. */
     SLC_TRY(status);
     if (!(known->holdout >= 0.0) || !(known->holdout <= 0.5)) {
         return slc_fail(err, SLC_ERR_USAGE, "holdout %g is not a fraction from 0 to 0.5",
@@ -107,7 +107,7 @@ on_blocks(void *context, unsigned iteration, unsigned mode, uint64_t done, uint6
     }
 }
 
-/* Without memory for a copy of the iterations before, reports none. */
+/* Without memory for a copy of the earlier iterations, reports none. */
 static void report_resume(const struct run *run, const struct slc_cp_resume *resume)
 {
     const unsigned count = resume->past_count;
@@ -191,13 +191,13 @@ static enum slc_status open_checkpoint(struct run *run, struct slc_error *err)
     SLC_TRY(status);
     const struct slc_error *fault = slc_checkpoint_fault(run->checkpoint);
     if (fault->status != SLC_OK) {
-        slc_log(SLC_LOG_WARNING, "%s: %s; going on from the generation before", fault->file,
+        slc_log(SLC_LOG_WARNING, "%s: %s; resuming from the previous generation", fault->file,
                 fault->message);
     }
     return SLC_OK;
 }
 
-/* What is planned. `checkpoint`, or NULL, has the order of modes that the run began with. */
+/* Makes the request to plan. `checkpoint`, unless NULL, has the order of modes of the run. */
 static enum slc_status cpd_request(const struct sluice_cpd_options *options,
                                    const struct sluice_store *store,
                                    uint32_t rank,
@@ -337,7 +337,7 @@ enum sluice_status sluice_checkpoint_remove(const char *folder, struct sluice_er
 
     if (status == SLC_OK && files->stat_path(files->self, folder, &stat) != -ENOENT) {
         status = slc_checkpoint_discard(files, folder, err);
-        /* The system keeps a folder that has anything else in it. */
+        /* Fails if the folder has other files. */
         if (status == SLC_OK) {
             (void)files->remove_folder(files->self, folder);
         }
@@ -345,9 +345,7 @@ enum sluice_status sluice_checkpoint_remove(const char *folder, struct sluice_er
     return api_return(status, err, ret_err);
 }
 
-/*
- * Records of runs: made when a run ends, and loaded with its factors.
- */
+/* Records of runs: made when a run ends, and loaded with its factors. */
 void api_history_add(struct api_history *history, const struct slc_cp_iteration *iteration)
 {
     if (history->count == history->capacity && !history->lost) {
@@ -387,7 +385,7 @@ static json_t *mode_order(const struct api_record_facts *run)
     return json_string(text);
 }
 
-/* What was asked for, by the names that the command has for it. */
+/* Returns the options with the names of the command. */
 static json_t *options_json(const struct api_record_facts *run)
 {
     const struct sluice_cpd_options *options = run->options;
@@ -419,7 +417,7 @@ static json_t *options_json(const struct api_record_facts *run)
     return object;
 }
 
-/* What the command would have ended with. */
+/* Returns the exit code that the command would have. */
 static int exit_code(enum slc_stop_reason reason)
 {
     return reason == SLC_STOP_TIME     ? slc_status_exit_code(SLC_ERR_TIME_LIMIT)
@@ -457,7 +455,7 @@ char *api_record_make(const struct api_record_facts *run)
     json_decref(iterations);
     json_decref(options);
     if (status != SLC_OK) {
-        slc_log(SLC_LOG_WARNING, "no memory for the record of a run: it will have none");
+        slc_log(SLC_LOG_WARNING, "no memory for the record of the run: the model has no record");
     }
     return text;
 }

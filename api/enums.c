@@ -1,6 +1,7 @@
 /*
- * The public enumerations have the values of the internal ones: api/ converts between them by
- * casts. The internal ones stay separate because no layer below api/ includes include/sluice/.
+ * Checks that public and internal enumerations have equal values: api/ converts between them by
+ * casts. Internal enumerations exist separately because layers below api/ do not include
+ * include/sluice/.
  */
 #include "api/call.h"
 #include "base/error/log.h"
@@ -61,13 +62,13 @@ SAME3(STOP_TOLERANCE, STOP_ITERATIONS, STOP_TIME);
 EQUAL(SLUICE_STOP_REQUEST, SLC_STOP_SIGNAL);
 SAME3(CONSISTENCY_AUTO, CONSISTENCY_ALWAYS, CONSISTENCY_NEVER);
 
-/* One more than the internal ones, which have no SLUICE_MODEL_AUTO .. */
+/* One more than the internal values, which have no SLUICE_MODEL_AUTO. */
 EQUAL(SLUICE_MODEL_NPY, SLC_MODEL_NPY + 1);
 EQUAL(SLUICE_MODEL_SPLATT, SLC_MODEL_SPLATT + 1);
 EQUAL(SLUICE_MODEL_KTENSOR, SLC_MODEL_KTENSOR + 1);
 EQUAL(SLUICE_MODEL_CSV, SLC_MODEL_CSV + 1);
 EQUAL(SLUICE_MODEL_MATLAB, SLC_MODEL_MATLAB + 1);
-/* .. and one less, because no output is SLC_PREDICT_NONE. */
+/* One less than the internal values, which have SLC_PREDICT_NONE. */
 EQUAL(SLUICE_PREDICT_TEXT + 1, SLC_PREDICT_TEXT);
 EQUAL(SLUICE_PREDICT_CSV + 1, SLC_PREDICT_CSV);
 EQUAL(SLUICE_PREDICT_NPY + 1, SLC_PREDICT_NPY);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* By what the command calls them. */
+/* Names of the command. */
 static const char *const tensor_forms[] = {NULL, "tns", "splatt-bin", "npz", "scipy", "matlab"};
 
 static enum slc_status choose_tensor_form(const struct sluice_export_options *known,
@@ -24,7 +24,7 @@ static enum slc_status choose_tensor_form(const struct sluice_export_options *kn
         slc_export_form_choose(SLC_EXPORT_TENSOR, tensor_forms[known->form], output, form, err));
     if (!(*form)->text && strcmp(output, "-") == 0) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the form %s is written in many places at once: name a file",
+                        "the form %s needs a file, not standard output: name a file",
                         (*form)->name);
     }
     return SLC_OK;
@@ -62,22 +62,22 @@ enum sluice_status sluice_export(const char *path,
     return api_return(status, err, ret_err);
 }
 
-static enum slc_status choose_model_form(enum sluice_model_form wanted,
+static enum slc_status choose_model_form(enum sluice_model_form requested,
                                          const char *output,
                                          enum slc_model_form *form,
                                          struct slc_error *err)
 {
     const struct slc_export_form *chosen = NULL;
 
-    SLC_TRY(API_CHECK_CHOICES(err, {"form", (int)wanted, SLUICE_MODEL_MATLAB}));
-    if (wanted == SLUICE_MODEL_AUTO) {
+    SLC_TRY(API_CHECK_CHOICES(err, {"form", (int)requested, SLUICE_MODEL_MATLAB}));
+    if (requested == SLUICE_MODEL_AUTO) {
         SLC_TRY(slc_export_form_choose(SLC_EXPORT_MODEL, NULL, output, &chosen, err));
     }
-    *form = chosen != NULL ? chosen->model : (enum slc_model_form)(wanted - 1);
+    *form = chosen != NULL ? chosen->model : (enum slc_model_form)(requested - 1);
     return SLC_OK;
 }
 
-/* Exports the folder or the model that `of` names. */
+/* Exports the folder or model in `of`. */
 static enum slc_status export_model(const struct slc_export_run_options *of,
                                     const struct sluice_model_export_options *options,
                                     struct slc_error *err)

@@ -1,6 +1,4 @@
-/*
- * Public API: further layouts of a store.
- */
+/* Public API: layouts of a store, and stripes. */
 #include "api/call.h"
 #include "base/memory/memory.h"
 #include "convert/layout/relayout.h"
@@ -27,11 +25,12 @@ static enum slc_status no_path(struct slc_error *err)
 static enum slc_status
 no_layout(const struct sluice_store *store, uint32_t number, struct slc_error *err)
 {
-    return slc_fail(err, SLC_ERR_USAGE, "layout %u of a store that has %u, from 0 on", number,
+    return slc_fail(err, SLC_ERR_USAGE,
+                    "layout %u does not exist: the store has %u layouts, counted from 0", number,
                     store->store.manifest.layout_count);
 }
 
-/* The file of a layout, with the paths of its stripes. Owns: slc_block_file_close. */
+/* Opens the file of a layout, with the paths of its stripes. Ownership: slc_block_file_close. */
 static enum slc_status open_file(const struct sluice_store *store,
                                  uint32_t number,
                                  struct slc_block_file *file,
@@ -47,7 +46,7 @@ static enum slc_status open_file(const struct sluice_store *store,
     return status;
 }
 
-/* The number of stripes of a layout, wherever they are now. */
+/* Counts the stripes of a layout, without opening them. */
 static enum slc_status count_stripes(const struct sluice_store *store,
                                      const struct slc_store_layout *layout,
                                      uint32_t *count,
@@ -82,8 +81,9 @@ enum sluice_status sluice_store_get_stripe(const struct sluice_store *store,
                                  : no_layout(store, number, err);
 
     if (status == SLC_OK && stripe >= file.shape.count) {
-        status = slc_fail(err, SLC_ERR_USAGE, "stripe %u of a layout that has %u", stripe,
-                          file.shape.count);
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "stripe %u does not exist: the layout has %u stripes, counted from 0",
+                          stripe, file.shape.count);
     }
     if (status == SLC_OK) {
         const char *found = file.parts[stripe].path;
@@ -126,19 +126,19 @@ static enum slc_status check_kind(enum sluice_layout_kind kind, struct slc_error
 {
     if (kind != SLUICE_LAYOUT_SORTED && kind != SLUICE_LAYOUT_FIBER) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "layout kind %d: sorted and fiber layouts are added and dropped",
+                        "layout kind %d: only sorted and fiber layouts can be added and dropped",
                         (int)kind);
     }
     return SLC_OK;
 }
 
-/* The layouts of a store that are being changed. */
+/* A change of the layouts of a store. */
 struct changing {
     struct api_run run;
     struct slc_relayout layouts;
 };
 
-/* Opens and locks the store, which has to have the mode. Owns: slc_relayout_close, also after an
+/* Opens and locks the store, and checks the mode. Ownership: slc_relayout_close, also after an
  * error. */
 static enum slc_status open_layouts(struct changing *changing,
                                     const char *path,
@@ -159,7 +159,8 @@ static enum slc_status open_layouts(struct changing *changing,
     SLC_THEN(status, slc_relayout_open(&open, layouts, err));
     SLC_TRY(status);
     if (mode >= layouts->store.manifest.order) {
-        return slc_fail(err, SLC_ERR_USAGE, "mode %u of a tensor of %u modes, from 0 on", mode,
+        return slc_fail(err, SLC_ERR_USAGE,
+                        "mode %u does not exist: the tensor has %u modes, counted from 0", mode,
                         layouts->store.manifest.order);
     }
     return SLC_OK;
@@ -186,12 +187,12 @@ enum sluice_status sluice_layout_add(const char *path,
     return api_return(status, err, ret_err);
 }
 
-/* Folders as they are to be listed: absolute. free() each, also after an error. */
+/* Resolves folders to absolute paths. Ownership: free() each, also after an error. */
 static enum slc_status
 resolve_folders(uint32_t count, const char *const *given, char **folders, struct slc_error *err)
 {
     if (count == 0 || count > SLC_MAX_STRIPES) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes; 1 to %d are possible", count,
+        return slc_fail(err, SLC_ERR_USAGE, "%u folders for stripes: the limits are 1 to %d", count,
                         (int)SLC_MAX_STRIPES);
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -204,7 +205,7 @@ resolve_folders(uint32_t count, const char *const *given, char **folders, struct
     return SLC_OK;
 }
 
-/* Stripes the layout to the folders; of no folders, gathers it. */
+/* Stripes the layout to the folders, or gathers it if count is 0. */
 static enum slc_status move_layout(const char *path,
                                    enum sluice_layout_kind kind,
                                    uint32_t mode,
@@ -217,7 +218,7 @@ static enum slc_status move_layout(const char *path,
     bool changed;
 
     if ((unsigned)kind < SLUICE_LAYOUT_BLCO || (unsigned)kind > SLUICE_LAYOUT_FIBER) {
-        return slc_fail(err, SLC_ERR_USAGE, "layout kind %d is not one of the enumeration",
+        return slc_fail(err, SLC_ERR_USAGE, "layout kind %d is not a value of its enumeration",
                         (int)kind);
     }
     enum slc_status status = open_layouts(&changing, path, mode, options, err);

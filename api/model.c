@@ -1,6 +1,4 @@
-/*
- * Public API: models, from decompositions, files and arrays of the caller.
- */
+/* Public API: models from decompositions, files and arrays. */
 #include "storage/model/model.h"
 #include "api/call.h"
 #include "api/cpd.h"
@@ -19,7 +17,7 @@ static enum slc_status no_memory(struct slc_error *err)
     return slc_fail(err, SLC_ERR_MEMORY, "no memory for a model");
 }
 
-/* What is not known of a model that was not computed here. */
+/* Sets the members that are unknown for a model that was not computed here. */
 static void set_unknown(struct slc_cp_result *result, double norm)
 {
     for (unsigned n = 0; n < result->order; n++) {
@@ -30,7 +28,7 @@ static void set_unknown(struct slc_cp_result *result, double norm)
     result->reason = SLC_STOP_ITERATIONS;
 }
 
-/* Weights of a model whose order and rank are known: of 1. */
+/* Allocates weights of 1. */
 static enum slc_status create_weights(struct slc_cp_result *result, struct slc_error *err)
 {
     result->lambda = slc_calloc(result->rank, sizeof *result->lambda);
@@ -41,7 +39,7 @@ static enum slc_status create_weights(struct slc_cp_result *result, struct slc_e
     return SLC_OK;
 }
 
-/* Factors of the shape `order` and `dims`, and weights, from a folder. */
+/* Loads factors of the shape `order` and `dims`, and weights, from a folder. */
 static enum slc_status load_model(unsigned order,
                                   const uint64_t *dims,
                                   double norm,
@@ -59,7 +57,7 @@ static enum slc_status load_model(unsigned order,
     return slc_model_read_lambda(NULL, folder, result->rank, result->lambda, &found, err);
 }
 
-/* The same, of the shape that the files have. */
+/* The same, with the shape of the files. */
 static enum slc_status
 load_folder(const char *folder, struct sluice_model *model, struct slc_error *err)
 {
@@ -115,14 +113,16 @@ static enum slc_status check_shape(uint32_t order,
 {
     if (order < 1 || order > SLC_MAX_ORDER || rank < 1 || rank > SLC_MAX_RANK) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "a model of %" PRIu32 " modes and %" PRIu32 " components: 1 to %d modes "
-                        "and 1 to %d components can be",
+                        "a model of %" PRIu32 " modes and %" PRIu32
+                        " components: the limits are 1 to "
+                        "%d modes and 1 to %d components",
                         order, rank, SLC_MAX_ORDER, SLC_MAX_RANK);
     }
     for (unsigned n = 0; n < order; n++) {
         if (factors[n] == NULL || dims[n] < 1 || dims[n] > SLC_MAX_MODE_LENGTH) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "the factor of mode %u is NULL, or has %" PRIu64 " rows, which is not "
+                            "the factor of mode %u is NULL, or its number of rows, %" PRIu64
+                            ", is not "
                             "1 to 2^62",
                             n, dims[n]);
         }
@@ -254,7 +254,8 @@ enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
     const enum slc_status status =
         mode < model->result.order
             ? api_copy_matrix(&model->result.factors[mode], factor, count, err)
-            : slc_fail(err, SLC_ERR_USAGE, "mode %u of a model of %u modes, from 0 on", mode,
+            : slc_fail(err, SLC_ERR_USAGE,
+                       "mode %u does not exist: the model has %u modes, counted from 0", mode,
                        model->result.order);
 
     return api_return(status, err, ret_err);
@@ -285,7 +286,8 @@ enum slc_status api_model_save(const struct sluice_model *model,
 
     SLC_TRY(api_need_path(path, "path", err));
     if ((unsigned)form < SLUICE_MODEL_NPY || (unsigned)form > SLUICE_MODEL_MATLAB) {
-        return slc_fail(err, SLC_ERR_USAGE, "form %d is none that a model is saved in", (int)form);
+        return slc_fail(err, SLC_ERR_USAGE, "form %d: a model cannot be saved in this form",
+                        (int)form);
     }
     char *record = api_record_path(form, path);
     enum slc_status status = record == NULL ? no_memory(err) : slc_run_record_remove(record, err);

@@ -38,8 +38,9 @@ static enum slc_status read_text(struct sluice_predict_text_options *known,
                               {"dialect", (int)known->dialect, SLUICE_DIALECT_NPZ},
                               {"index_base", (int)known->index_base, SLUICE_BASE_ONE}));
     if (known->form == SLUICE_PREDICT_NPY && output != NULL && strcmp(output, "-") == 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "a .npy file has its length at its beginning: name a file");
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "a .npy file starts with its size and cannot go to standard output: name a file");
     }
     return SLC_OK;
 }
@@ -54,7 +55,7 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_model_view view = api_model_view(model);
     struct sluice_predict_text_options known = {0};
-    struct sluice_predict_report told = {.rows = 0};
+    struct sluice_predict_report filled = {.rows = 0};
     struct slc_predict_options predict = {.input = input, .output = output, .model = &view};
     struct slc_predict_report made = {.rows = 0};
     struct api_run run = {.phase = NULL};
@@ -78,15 +79,15 @@ enum sluice_status sluice_predict_text(const struct sluice_model *model,
     predict.context = &run;
     status = slc_predict(&predict, &made, err);
     if (status == SLC_OK) {
-        told.dialect = (enum sluice_dialect)made.dialect;
-        told.index_base = made.index_base;
-        told.rows = made.rows;
-        told.has_values = made.has_values;
-        told.rmse = made.rmse;
-        told.mae = made.mae;
-        told.largest = made.largest;
-        told.values_norm = made.values_norm;
-        status = API_FILL_REPORT(sluice_predict_report, report, &told, err);
+        filled.dialect = (enum sluice_dialect)made.dialect;
+        filled.index_base = made.index_base;
+        filled.rows = made.rows;
+        filled.has_values = made.has_values;
+        filled.rmse = made.rmse;
+        filled.mae = made.mae;
+        filled.largest = made.largest;
+        filled.values_norm = made.values_norm;
+        status = API_FILL_REPORT(sluice_predict_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);
 }

@@ -1,6 +1,4 @@
-/*
- * Public API: tensor times vectors, and times a matrix.
- */
+/* Public API: tensor times vectors, and tensor times matrix. */
 #include "api/call.h"
 #include "api/session.h"
 #include "engine/product/contract.h"
@@ -13,7 +11,7 @@
 
 #include <string.h>
 
-/* The contraction that is asked for; the operands live as long. */
+/* Fills in the contraction, which borrows the operands. */
 static enum slc_status fill_contraction(struct slc_contract_options *contract,
                                         const struct sluice_store *store,
                                         const double *const *vectors,
@@ -36,7 +34,7 @@ static enum slc_status fill_contraction(struct slc_contract_options *contract,
     return SLC_OK;
 }
 
-/* The GPU that the options ask for, one at most. */
+/* Chooses the GPU of the options, at most one. */
 static enum slc_status choose_device(const struct sluice_compute_options *compute,
                                      struct api_devices *devices,
                                      struct slc_products_choice *choice,
@@ -47,8 +45,7 @@ static enum slc_status choose_device(const struct sluice_compute_options *comput
     memset(choice, 0, sizeof *choice);
     SLC_TRY(status);
     if (devices->known.count > 0) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "count is %u: products are not divided between several devices",
+        return slc_fail(err, SLC_ERR_USAGE, "count is %u: products use only one device",
                         devices->known.count);
     }
     return slc_products_choose(&devices->wish, slc_gpu_maker(), choice, err);
@@ -71,7 +68,7 @@ static struct sluice_ttv_report ttv_report(const struct slc_contract_report *mad
     return known;
 }
 
-/* Reads the options and checks that there is a place for the result. */
+/* Reads the options and checks that the result has a destination. */
 static enum slc_status read_ttv(struct sluice_ttv_options *known,
                                 const struct sluice_ttv_options *options,
                                 const char *output,
@@ -83,7 +80,7 @@ static enum slc_status read_ttv(struct sluice_ttv_options *known,
     SLC_TRY(api_check_output(&known->output, err));
     SLC_TRY(api_check_report(report, "sluice_ttv_report", err));
     if (output == NULL && report == NULL) {
-        return slc_fail(err, SLC_ERR_USAGE, "neither an output nor a report is given");
+        return slc_fail(err, SLC_ERR_USAGE, "output and report are both NULL");
     }
     return SLC_OK;
 }
@@ -133,14 +130,14 @@ enum sluice_status sluice_ttv(const struct sluice_store *store,
     }
     slc_products_drop(&choice);
     if (status == SLC_OK) {
-        const struct sluice_ttv_report told = ttv_report(&made, &tiles, &device.report);
+        const struct sluice_ttv_report filled = ttv_report(&made, &tiles, &device.report);
 
-        status = API_FILL_REPORT(sluice_ttv_report, report, &told, err);
+        status = API_FILL_REPORT(sluice_ttv_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);
 }
 
-/* Everything a product with a matrix holds. */
+/* State of a product with a matrix. */
 struct product {
     const struct sluice_store *store;
     struct sluice_ttm_options known;
@@ -157,7 +154,7 @@ static void set_request(struct product *product, uint32_t mode, uint32_t columns
 
     *request =
         api_plan_request(&product->known.compute, &product->known.run, SLC_OP_TTM, mode, columns);
-    /* Of decompositions. */
+    /* These members apply only to decompositions. */
     request->copies = SLC_COPIES_AUTO;
     request->passes = SLC_PASSES_AUTO;
     request->streams = product->devices.known.streams;
@@ -169,7 +166,7 @@ static void set_request(struct product *product, uint32_t mode, uint32_t columns
     options->progress_context = &product->run;
 }
 
-/* The layout with whole fibers; planned before, too, so that nothing is sorted in vain. */
+/* Opens the layout with whole fibers. Plans before, too, so that nothing is sorted in vain. */
 static enum slc_status open_fibers(struct product *product, struct slc_error *err)
 {
     struct slc_ttm_session *ttm = &product->ttm;
@@ -242,18 +239,18 @@ enum sluice_status sluice_ttm(const struct sluice_store *store,
         api_log_refused(&ttm->refused);
     }
     slc_ttm_session_close(ttm);
-    /* Where all went well a temporary store that is left over is an error. */
+    /* After success a temporary store that cannot be removed is an error. */
     closed = slc_fiber_order_close(&ttm->order, status == SLC_OK ? err : NULL);
     status = status == SLC_OK ? closed : status;
     if (status == SLC_OK) {
-        const struct sluice_ttm_report told = {.fibers = ttm->report.fibers,
-                                               .bytes_read = ttm->stats.bytes_read,
-                                               .bytes_written = ttm->report.output.bytes,
-                                               .sorted = sorted,
-                                               .device_nnz =
-                                                   ttm->report.products.hybrid.nnz[SLC_HYBRID_GPU]};
+        const struct sluice_ttm_report filled = {
+            .fibers = ttm->report.fibers,
+            .bytes_read = ttm->stats.bytes_read,
+            .bytes_written = ttm->report.output.bytes,
+            .sorted = sorted,
+            .device_nnz = ttm->report.products.hybrid.nnz[SLC_HYBRID_GPU]};
 
-        status = API_FILL_REPORT(sluice_ttm_report, report, &told, err);
+        status = API_FILL_REPORT(sluice_ttm_report, report, &filled, err);
     }
     return api_return(status, err, ret_err);
 }

@@ -1,6 +1,4 @@
-/*
- * Public API: stores made from other stores.
- */
+/* Public API: stores from other stores. */
 #include "convert/reshape/reshape.h"
 #include "api/call.h"
 #include "base/memory/memory.h"
@@ -26,23 +24,23 @@ static enum slc_status reshape(const struct slc_reshape_options *of,
     api_run_init(&run, &known.run);
     API_SET_RUN(&given, &run);
     API_SET_OUTPUT(&given, &known.output);
-    given.codec = (enum slc_codec)known.output.codec; /* 0: that of the store */
+    given.codec = (enum slc_codec)known.output.codec; /* 0: codec of the store */
     given.keep_numbering = known.output.relabel == SLUICE_RELABEL_DEFAULT;
     given.keep_indices = known.keep_indices != 0;
     given.threads = api_run_threads(&run);
     SLC_TRY(slc_reshape(&given, &made, err));
-    struct sluice_convert_report told = {.order = made.order,
-                                         .relabelled_modes =
-                                             api_relabelled_modes(&made.build.relabel, made.order),
-                                         .entries = made.nnz,
-                                         .explicit_zeros = made.build.explicit_zeros,
-                                         .nnz = made.build.summary.nnz,
-                                         .store_bytes = made.build.summary.file_bytes};
-    memcpy(told.dims, made.dims, made.order * sizeof told.dims[0]);
-    return API_FILL_REPORT(sluice_convert_report, report, &told, err);
+    struct sluice_convert_report filled = {
+        .order = made.order,
+        .relabelled_modes = api_relabelled_modes(&made.build.relabel, made.order),
+        .entries = made.nnz,
+        .explicit_zeros = made.build.explicit_zeros,
+        .nnz = made.build.summary.nnz,
+        .store_bytes = made.build.summary.file_bytes};
+    memcpy(filled.dims, made.dims, made.order * sizeof filled.dims[0]);
+    return API_FILL_REPORT(sluice_convert_report, report, &filled, err);
 }
 
-/* The ranges of each mode; slc_free. NULL after an error. */
+/* Returns the ranges of each mode; NULL after an error. Ownership: slc_free. */
 static struct slc_ranges *
 read_ranges(uint32_t count, const struct sluice_range *given, struct slc_error *err)
 {
@@ -59,8 +57,8 @@ read_ranges(uint32_t count, const struct sluice_range *given, struct slc_error *
         if (given[i].mode >= SLC_MAX_ORDER || given[i].last < given[i].first ||
             of_mode->count == SLC_RANGES_MAX) {
             status = slc_fail(err, SLC_ERR_USAGE,
-                              "range %u: a mode below %d, a first index up to the last, and at "
-                              "most %d ranges of a mode are possible",
+                              "range %u: the mode must be below %d, the first index at most the "
+                              "last, and a mode has at most %d ranges",
                               i, SLC_MAX_ORDER, SLC_RANGES_MAX);
         } else {
             of_mode->range[of_mode->count++] =
@@ -112,8 +110,8 @@ enum sluice_status sluice_permute(const char *path,
     enum slc_status status;
 
     if (count == 0 || count > SLC_MAX_ORDER) {
-        status = slc_fail(err, SLC_ERR_USAGE, "an order of %u modes; a tensor has 1 to %d", count,
-                          SLC_MAX_ORDER);
+        status = slc_fail(err, SLC_ERR_USAGE, "an order of %u modes; a tensor has 1 to %d modes",
+                          count, SLC_MAX_ORDER);
     } else {
         permute.mode_count = count;
         memcpy(permute.modes, modes, count * sizeof *modes);

@@ -63,10 +63,11 @@ static enum slc_status read_split(const struct sluice_device_options *known,
     if (known->split == SLUICE_SPLIT_STATIC) {
         split->hybrid.fraction = known->split_fraction;
         if (!(known->split_fraction >= 0 && known->split_fraction <= 1)) {
-            return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
-                                  "the split static needs the device's fraction of the nonzeros, "
-                                  "from 0 to 1, not %g",
-                                  known->split_fraction);
+            return slc_fail_field(
+                err, SLC_ERR_USAGE, SLC_FIELD_SPLIT,
+                "the static split needs the GPU's fraction of the nonzeros from 0 to "
+                "1, not %g",
+                known->split_fraction);
         }
     }
     return SLC_OK;
@@ -186,7 +187,7 @@ enum slc_status api_plan(const struct sluice_store *store,
                          struct slc_error *err)
 {
     struct api_devices devices;
-    /* All zero, as the plan stays if not even the indices fit: none is made then. */
+    /* All zero: if not even the indices fit, no plan is made and it stays zero. */
     struct slc_session session = {.stream = NULL};
     enum slc_status status = api_check_report(plan, "sluice_plan", err);
     enum slc_status filled;

@@ -1,4 +1,4 @@
-/* Planning and starting a computation: sluice_compute_options in internal terms. */
+/* Plans and sessions of computations, from sluice_compute_options. */
 #ifndef SLC_API_SESSION_H
 #define SLC_API_SESSION_H
 
@@ -8,7 +8,7 @@
 #include "engine/session/session.h"
 #include "sluice/experimental.h"
 
-/* Errors: SLC_ERR_USAGE for values that are in no enumeration. */
+/* Checks options. Errors: SLC_ERR_USAGE for values outside their enumeration. */
 enum slc_status api_check_compute(const struct sluice_compute_options *compute,
                                   struct slc_error *err) SLC_NODISCARD;
 
@@ -18,7 +18,7 @@ struct slc_plan_request api_plan_request(const struct sluice_compute_options *co
                                          unsigned mode,
                                          uint32_t rank);
 
-/* The devices that options ask for; `wish` borrows from `known`. */
+/* Devices selected by options. `wish` borrows from `known`. */
 struct api_devices {
     struct sluice_device_options known;
     struct slc_device_wish wish;
@@ -27,12 +27,12 @@ enum slc_status api_read_devices(const struct sluice_compute_options *compute,
                                  struct api_devices *devices,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Logs why SLUICE_DEVICE_AUTO took the CPU; nothing if it did not. */
+/* Logs why SLUICE_DEVICE_AUTO selected the CPU; nothing if it did not. */
 void api_log_refused(const struct slc_error *refused);
 
 /*
- * Plans and starts a request on the devices of the options. The calling thread's teams are placed
- * as planned until slc_session_close, which the caller calls also after an error.
+ * Plans a request and starts a session on the devices of the options. Teams of the calling thread
+ * follow the planned placement until slc_session_close, which the caller also calls after an error.
  */
 enum slc_status api_session_open(struct slc_session *session,
                                  const struct sluice_store *store,
@@ -40,14 +40,16 @@ enum slc_status api_session_open(struct slc_session *session,
                                  const struct sluice_compute_options *compute,
                                  struct slc_error *err) SLC_NODISCARD;
 
-/* Only plans. The reports, of which both may be NULL, are filled in after SLC_ERR_BUDGET, too. */
+/*
+ * Plans a request. The reports, both of which may be NULL, are also filled in after SLC_ERR_BUDGET.
+ */
 enum slc_status api_plan(const struct sluice_store *store,
                          const struct slc_plan_request *request,
                          const struct sluice_compute_options *compute,
                          struct sluice_plan *plan,
                          struct slc_error *err) SLC_NODISCARD;
 
-/* Copies a matrix into `count` doubles of the caller. Errors: SLC_ERR_USAGE if it does not fit. */
+/* Copies a matrix to `count` doubles of the caller. Errors: SLC_ERR_USAGE if it does not fit. */
 enum slc_status api_copy_matrix(const struct slc_matrix *matrix,
                                 double *to,
                                 uint64_t count,

@@ -1,6 +1,4 @@
-/*
- * Public API: the library itself, opening and verifying stores.
- */
+/* Public API: the library itself, and opening and verifying stores. */
 #include "sluice/store.h"
 #include "api/call.h"
 #include "base/error/log.h"
@@ -22,13 +20,13 @@ const char *sluice_status_name(enum sluice_status status)
     return slc_status_name((enum slc_status)status);
 }
 
-/* The caller's sink: the same but for the name of the enumeration. */
+/* The caller's sink, with the public enumeration. */
 static struct {
     void (*message)(void *context, enum sluice_log_level level, const char *message);
     void *context;
 } sink;
 
-static void pass_on(void *context, enum slc_log_level level, const char *message)
+static void forward_message(void *context, enum slc_log_level level, const char *message)
 {
     (void)context;
     sink.message(sink.context, (enum sluice_log_level)level, message);
@@ -39,7 +37,7 @@ void sluice_log_to(void (*message)(void *context, enum sluice_log_level level, c
 {
     sink.message = message;
     sink.context = context;
-    slc_log_set_sink(message != NULL ? pass_on : NULL, NULL);
+    slc_log_set_sink(message != NULL ? forward_message : NULL, NULL);
 }
 
 int sluice_error_format(const struct sluice_error *err, char *text, uint64_t text_bytes)
@@ -68,7 +66,7 @@ sluice_parse_size(const char *text, uint64_t *ret_bytes, struct sluice_error *re
     const enum slc_status status =
         text != NULL
             ? slc_parse_size(text, ret_bytes, err)
-            : slc_fail(err, SLC_ERR_USAGE, "the text is NULL: give a size, such as 512MiB");
+            : slc_fail(err, SLC_ERR_USAGE, "the text is NULL: pass a size, such as 512MiB");
 
     return api_return(status, err, ret_err);
 }
@@ -130,7 +128,8 @@ enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
     enum slc_status status;
 
     if (number >= origin->appended_count) {
-        status = slc_fail(err, SLC_ERR_USAGE, "input %u of %u that were appended, from 0 on",
+        status = slc_fail(err, SLC_ERR_USAGE,
+                          "appended input %u does not exist: the store has %u, counted from 0",
                           number, origin->appended_count);
     } else {
         known.entries = origin->appended[number].entries;
@@ -197,10 +196,11 @@ enum sluice_status sluice_store_get_name(struct sluice_store *store,
     size_t bytes;
 
     if (index >= indices) {
-        status = slc_fail(err, SLC_ERR_USAGE,
-                          "index %" PRIu64 " of mode %u; the tensor has %u modes, and this one "
-                          "%" PRIu64 " indices, all from 0 on",
-                          index, mode, manifest->order, indices);
+        status =
+            slc_fail(err, SLC_ERR_USAGE,
+                     "index %" PRIu64 " of mode %u does not exist: the tensor has %u modes, and "
+                     "this mode %" PRIu64 " indices, counted from 0",
+                     index, mode, manifest->order, indices);
     } else if (listed == NULL) {
         *ret_name = NULL;
     } else {
@@ -214,7 +214,7 @@ enum sluice_status sluice_store_get_name(struct sluice_store *store,
     return api_return(status, err, ret_err);
 }
 
-/* What the callbacks of a check need: the run comes first, as API_SET_RUN's context. */
+/* Context of the callbacks of a check. The run comes first, as API_SET_RUN's context. */
 struct checking {
     struct api_run run;
     struct sluice_check_options known;

@@ -1,7 +1,5 @@
-/*
- * Public API: sweeps over ranks and starts. Each run is one of sluice_cpd, with a checkpoint in
- * the folder of its results.
- */
+/* Public API: sweeps over ranks and starts. Each run is an sluice_cpd with a checkpoint in the
+ * folder of its results. */
 #include "sweep/sweep.h"
 #include "api/call.h"
 #include "api/cpd.h"
@@ -26,13 +24,13 @@ struct sluice_sweep {
     struct slc_sweep_suggestion suggestion;
 };
 
-/* One sweep: its options. */
+/* State of a sweep. */
 struct sweep {
     const struct sluice_store *store;
     struct sluice_sweep_options options;
     struct sluice_cpd_options cpd;
     struct api_run run;
-    struct slc_error fault; /* of a run */
+    struct slc_error fault; /* fault of the last run */
 };
 
 static enum slc_status
@@ -45,11 +43,10 @@ read_options(struct sweep *sweep, const struct sluice_sweep_options *options, st
                                              SLUICE_CONSISTENCY_NEVER}));
     if (status == SLC_OK && sweep->cpd.init_folder != NULL) {
         status = slc_fail(err, SLC_ERR_USAGE,
-                          "the runs of a sweep differ by their random starts: init_folder has to "
-                          "be NULL");
+                          "the runs of a sweep have random starts: init_folder must be NULL");
     }
     api_run_init(&sweep->run, &sweep->cpd.run);
-    sweep->cpd.run.stop = sweep->run.flag; /* runs end with the sweep */
+    sweep->cpd.run.stop = sweep->run.flag; /* stopping the sweep stops its runs */
     return status;
 }
 
@@ -72,7 +69,7 @@ static struct sluice_sweep_run public_run(const struct slc_sweep_run *run)
     return known;
 }
 
-/* Plans for the largest rank, so that a lack of memory is an error before the first run. */
+/* Plans for the largest rank, so that insufficient memory is an error before the first run. */
 static enum slc_status
 prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
 {
@@ -94,8 +91,8 @@ prepare(void *context, uint32_t rank, json_t **identity, struct slc_error *err)
     return status;
 }
 
-/* The interface has no callback for this. */
-static void ignore_begin(void *context, bool fresh)
+/* The public interface has no callback for the start. */
+static void ignore_start(void *context, bool fresh)
 {
     (void)context;
     (void)fresh;
@@ -113,7 +110,7 @@ static void report_run(void *context, const struct slc_sweep_run *run, bool befo
     }
 }
 
-/* Writes the results of a complete run and records it, and then discards its checkpoint. */
+/* Writes the results of a complete run, records it, and discards its checkpoint. */
 static enum slc_status
 keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc_error *err)
 {
@@ -134,7 +131,7 @@ keep_run(const struct sluice_model *model, struct slc_sweep_job *job, struct slc
                : status;
 }
 
-/* Makes a run and returns its status, 0 when it is complete; keeps the fault. */
+/* Computes a run and returns its status, 0 if it is complete. Keeps the fault. */
 static int make_run(void *context, struct slc_sweep_job *job)
 {
     struct sweep *sweep = context;
@@ -166,14 +163,14 @@ static int make_run(void *context, struct slc_sweep_job *job)
     return (int)status;
 }
 
-/* What the end of a sweep is to its caller. */
+/* Returns the status for the end of a sweep. */
 static enum slc_status
 end_status(const struct sweep *sweep, enum slc_sweep_end end, int code, struct slc_error *err)
 {
     enum slc_status status = SLC_OK;
 
     switch (end) {
-    case SLC_SWEEP_THROUGH:
+    case SLC_SWEEP_COMPLETE:
         return SLC_OK;
     case SLC_SWEEP_STOPPED:
         status = SLC_ERR_INTERRUPTED;
@@ -186,7 +183,7 @@ end_status(const struct sweep *sweep, enum slc_sweep_end end, int code, struct s
         break;
     }
     if (status == SLC_ERR_TIME_LIMIT || status == SLC_ERR_INTERRUPTED) {
-        return slc_fail(err, status, "the sweep was stopped; the same call goes on with it");
+        return slc_fail(err, status, "the sweep was stopped; the same call continues it");
     }
     if (err != NULL) {
         *err = sweep->fault;
@@ -216,9 +213,9 @@ static enum slc_status make_sweep(struct sweep *sweep,
         .threads = sweep->cpd.run.threads,
         .stop = sweep->run.stop.flag,
         .prepare = prepare,
-        .begin = ignore_begin,
+        .starting = ignore_start,
         .run = make_run,
-        .told = report_run,
+        .completed = report_run,
         .context = sweep};
     enum slc_sweep_end end;
     int code;
@@ -277,9 +274,10 @@ uint32_t sluice_sweep_rank_count(const struct sluice_sweep *sweep)
 static enum slc_status
 check_number(uint32_t number, uint32_t count, const char *what, struct slc_error *err)
 {
-    return number < count
-               ? SLC_OK
-               : slc_fail(err, SLC_ERR_USAGE, "%s %u of %u, from 0 on", what, number, count);
+    return number < count ? SLC_OK
+                          : slc_fail(err, SLC_ERR_USAGE,
+                                     "%s %u does not exist: the sweep has %u, counted from 0", what,
+                                     number, count);
 }
 
 enum sluice_status sluice_sweep_get_run(const struct sluice_sweep *sweep,

@@ -1,12 +1,10 @@
-/*
- * Public API: the strongest rows of the components of a model.
- */
+/* Public API: top rows of the components of a model. */
 #include "report/factors/top.h"
 #include "api/call.h"
 
-/* Passes what has been found to the caller, until it wants no more. */
+/* Passes the top rows to the caller until its callback returns nonzero. */
 static enum slc_status pass_rows(struct slc_top *top,
-                                 int (*give)(void *context, const struct sluice_top_row *row),
+                                 int (*pass_row)(void *context, const struct sluice_top_row *row),
                                  void *context,
                                  struct slc_error *err)
 {
@@ -25,7 +23,7 @@ static enum slc_status pass_rows(struct slc_top *top,
                 SLC_TRY(slc_run_names_text(&top->names, row.mode, found[row.place].row, name, err));
                 row.index = found[row.place].row;
                 row.value = found[row.place].value;
-                if (give(context, &row) != 0) {
+                if (pass_row(context, &row) != 0) {
                     return SLC_OK;
                 }
             }
@@ -34,10 +32,10 @@ static enum slc_status pass_rows(struct slc_top *top,
     return SLC_OK;
 }
 
-/* Finds the rows of the folder or the model in `wanted`. */
-static enum slc_status find_rows(struct slc_top_options *wanted,
+/* Finds the rows of the folder or model in `query`. */
+static enum slc_status find_rows(struct slc_top_options *query,
                                  const struct sluice_top_options *options,
-                                 int (*give)(void *context, const struct sluice_top_row *row),
+                                 int (*pass_row)(void *context, const struct sluice_top_row *row),
                                  struct slc_error *err)
 {
     struct sluice_top_options known = {0};
@@ -46,22 +44,22 @@ static enum slc_status find_rows(struct slc_top_options *wanted,
     unsigned modes[SLC_MAX_ORDER];
 
     SLC_TRY(API_READ_OPTIONS(sluice_top_options, &known, options, err));
-    /* More are refused below, without a look at them. */
+    /* slc_top_find rejects more modes without reading them. */
     for (uint32_t i = 0; known.mode_count <= SLC_MAX_ORDER && i < known.mode_count; i++) {
         modes[i] = known.modes[i];
     }
     api_run_init(&run, &known.run);
-    wanted->components = known.components;
-    wanted->component_count = known.component_count;
-    wanted->by_weight = known.by_number == 0;
-    wanted->modes = modes;
-    wanted->mode_count = known.mode_count;
-    wanted->rows = known.rows != 0 ? known.rows : 10;
-    wanted->by_signed = known.by_signed != 0;
-    wanted->store = known.store;
-    wanted->memory_bytes = api_run_memory(&run);
-    enum slc_status status = slc_top_find(wanted, &top, err);
-    SLC_THEN(status, pass_rows(top, give, known.run.context, err));
+    query->components = known.components;
+    query->component_count = known.component_count;
+    query->by_weight = known.by_number == 0;
+    query->modes = modes;
+    query->mode_count = known.mode_count;
+    query->rows = known.rows != 0 ? known.rows : 10;
+    query->by_signed = known.by_signed != 0;
+    query->store = known.store;
+    query->memory_bytes = api_run_memory(&run);
+    enum slc_status status = slc_top_find(query, &top, err);
+    SLC_THEN(status, pass_rows(top, pass_row, known.run.context, err));
     slc_top_destroy(top);
     return status;
 }
@@ -72,10 +70,10 @@ enum sluice_status sluice_run_top(const char *folder,
                                   struct sluice_error *ret_err)
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
-    struct slc_top_options wanted = {.folder = folder};
+    struct slc_top_options query = {.folder = folder};
     const enum slc_status status = api_need_path(folder, "folder", err);
 
-    return api_return(status == SLC_OK ? find_rows(&wanted, options, row, err) : status, err,
+    return api_return(status == SLC_OK ? find_rows(&query, options, row, err) : status, err,
                       ret_err);
 }
 
@@ -86,7 +84,7 @@ enum sluice_status sluice_model_top(const struct sluice_model *model,
 {
     struct slc_error fault = SLC_ERROR_INIT, *const err = &fault;
     const struct slc_model_view view = api_model_view(model);
-    struct slc_top_options wanted = {.model = &view};
+    struct slc_top_options query = {.model = &view};
 
-    return api_return(find_rows(&wanted, options, row, err), err, ret_err);
+    return api_return(find_rows(&query, options, row, err), err, ret_err);
 }

@@ -1,4 +1,4 @@
-/* Names of what base/backend.h lists. */
+/* Names of conflict strategies. */
 #include "base/backend.h"
 
 const char *slc_conflict_name(enum slc_conflict conflict)

@@ -1,10 +1,9 @@
-/* See base/column_range.h: one loop, compiled for wide vectors, too, where it is four times as
- * fast. */
+/* Ranges of columns: one loop, also compiled for wide vectors, where it is four times as fast. */
 #include "base/column_range.h"
 
 #include "base/memory/checked.h"
 
-/* Into each instruction set's copy. */
+/* The loop is inlined into a function per instruction set. */
 #define ALWAYS_INLINE __attribute__((always_inline))
 
 static inline ALWAYS_INLINE void

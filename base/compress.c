@@ -1,3 +1,4 @@
+/* Computes the moves of struct slc_compress by parallel prefix (Hacker's Delight, section 7-4). */
 #include "base/compress.h"
 
 #include <string.h>
@@ -5,14 +6,14 @@
 void slc_compress_init(struct slc_compress *compress, uint64_t mask)
 {
     uint64_t selected = mask;
-    uint64_t zeros_right = ~mask << 1; /* bit p is set when bit p - 1 is not selected */
+    uint64_t zeros_right = ~mask << 1; /* bit p is set if bit p - 1 is not selected */
 
     memset(compress, 0, sizeof *compress);
     compress->mask = mask;
     compress->bits = (uint32_t)__builtin_popcountll(mask);
-    /* Bits that lie together at the bottom have all arrived. */
+    /* Stop once the bits are contiguous and lowest. */
     for (unsigned s = 0; (selected & (selected + 1)) != 0; s++) {
-        /* Bit p of the parallel prefix: the count of zeros right of p has its bit s set. */
+        /* Bit p of the parallel prefix: bit s of the number of zeros right of p. */
         uint64_t odd = zeros_right;
 
         for (unsigned shift = 1; shift < 64; shift *= 2) {

@@ -1,16 +1,15 @@
-/*
- * The moves that gather selected bits of a word (struct slc_compress of base/encoded.h), found in
- * advance: what pext does, in plain shifts and masks that vectorize and that every device has.
- */
+/* Precomputed moves that gather selected bits of a word (struct slc_compress of base/encoded.h):
+ * pext as plain shifts and masks, which vectorize and exist on every device. */
 #ifndef SLC_BASE_COMPRESS_H
 #define SLC_BASE_COMPRESS_H
 
 #include "base/encoded.h"
 
-/* For the bits that `mask` selects. Cost: about 20 operations for each step that is needed. */
+/* Computes the moves for the bits in `mask`. Cost: about 20 operations per step. */
 void slc_compress_init(struct slc_compress *compress, uint64_t mask);
 
-/* The selected bits of `word`, gathered: slc_bits_gather (base/key.h) without a loop over bits. */
+/* Returns the selected bits of `word`, gathered: slc_bits_gather (base/key.h) without a loop over
+ * bits. */
 static inline uint64_t slc_compress_apply(const struct slc_compress *compress, uint64_t word)
 {
     word &= compress->mask;

@@ -1,21 +1,22 @@
 /*
- * The table of operations of a device with memory of its own that takes whole encoded blocks: gpu/
- * fills it. Factors, MTTKRP outputs and a set of blocks stay in its memory; what travels is blocks,
+ * Operations of a device with its own memory that decodes blocks itself. gpu/ implements them.
+ * Factors, MTTKRP outputs and some blocks stay in the memory of the device; transfers are blocks,
  * once per pass, and small matrices of the solver.
  *
  *     open -> host_register .. -> factor_write .. ->
  *         { job.begin -> { block | resident | flush } .. -> job.end -> update .. } ..
  *     -> factor_read .. -> close
  *
- * One thread at a time uses a device, but not always the same one. Work is asynchronous: `block`
- * returns when the block has been enqueued, and its memory may be used again when `copied` says so.
- * Faults of kernels show in job.end.
+ * Only one thread at a time uses a device, but not always the same thread. Work is asynchronous:
+ * `block` returns when the block has been enqueued, and its memory may be reused once `copied`
+ * reports that. Faults of kernels are reported by job.end.
  *
- * Or it multiplies tiles, fiber by fiber, by matrices that it keeps, and hands the sums back:
+ * A device may instead multiply tiles, fiber by fiber, by matrices that it keeps, and return the
+ * sums:
  *
  *     product.open -> { product.tile -> product.more .. } .. -> close
  *
- * Then several threads use it at the same time, each with a lane of its own.
+ * Then several threads use it at the same time, each with its own lane.
  */
 #ifndef SLC_BASE_DEVICE_H
 #define SLC_BASE_DEVICE_H
@@ -30,58 +31,57 @@
 
 struct slc_device_info {
     char name[128];
-    uint64_t total_bytes, free_bytes; /* free: under the cap of the device's options, too */
+    uint64_t total_bytes, free_bytes; /* free_bytes: within the limit of the device's options */
     unsigned multiprocessors;
-    unsigned shared_bytes; /* of a thread block, at most */
-    bool described;        /* there is no device: plans can be made, and it cannot be opened */
+    unsigned shared_bytes; /* maximum per thread block */
+    bool described;        /* a description without hardware: it supports plans, but not open */
 };
 
 enum {
-    SLC_DEVICE_STREAMS = 8, /* at most: more than two or three copies and kernels never overlap */
-    /* At most: a tile fills a twentieth of a large device, and others are on their way. */
+    SLC_DEVICE_STREAMS = 8, /* maximum: more than two or three copies and kernels never overlap */
+    /* Maximum: a tile fills a twentieth of a large device, and other tiles are in transfer. */
     SLC_DEVICE_LANES = 64,
-    /* Bytes: blocks begin at such places in a slot. Whole lines of the caches. */
+    /* Alignment in bytes of blocks in a slot: whole cache lines. */
     SLC_DEVICE_ALIGN = 128
 };
 
-/* What a device is opened for. Everything is borrowed until open returns. */
+/* The MTTKRPs that a device is opened for. Everything is borrowed until open returns. */
 struct slc_device_problem {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
     uint32_t rank;
     enum slc_value_type precision; /* of factors; products and sums are f64 */
-    bool deterministic;            /* sums do not depend on any order (gpu/mttkrp/exact_sum.h) */
+    bool deterministic; /* sums do not depend on the order of additions (gpu/mttkrp/exact_sum.h) */
     unsigned layout_count;
     const struct slc_encoded_layout *layouts;
 
-    /* Batches: as many blocks as fit are copied to a slot and computed by one launch. */
-    unsigned streams;        /* 1 .. SLC_DEVICE_STREAMS, each with a slot of its own */
-    uint64_t slot_bytes;     /* the largest block or more */
-    uint64_t expanded_bytes; /* per slot: the largest slc_encoded_block.expanded_bytes or more */
-    uint32_t slot_tiles;     /* tiles of the largest block or more */
+    /* Batches: a slot holds as many blocks as fit, and one launch computes them. */
+    unsigned streams;        /* 1 to SLC_DEVICE_STREAMS, each with its own slot */
+    uint64_t slot_bytes;     /* at least the largest block */
+    uint64_t expanded_bytes; /* per slot: at least the largest slc_encoded_block.expanded_bytes */
+    uint32_t slot_tiles;     /* at least the tiles of the largest block */
 
-    /* For blocks that stay, with their expanded bytes, each rounded up to SLC_DEVICE_ALIGN; 0: none
-     * do. */
+    /* Memory for resident blocks and their expanded bytes, each rounded up to SLC_DEVICE_ALIGN; 0:
+     * no resident blocks. */
     uint64_t resident_bytes;
     uint32_t resident_tiles;
 
-    /*
-     * Of several devices with one problem, which may differ in the memory for batches and blocks:
-     * the most units that update_units is given. 0: the device is alone.
-     */
+    /* With several devices that share a problem: the maximum number of units of update_units. The
+     * devices may differ in the memory for batches and blocks. 0: a single device. */
     uint32_t unit_most;
-    bool adds_host; /* job.add_host is going to be used; not with deterministic */
+    bool adds_host; /* job.add_host will be used; not with deterministic */
 };
 
-/* How far a job is. */
+/* Progress of a job. */
 struct slc_device_progress {
-    uint64_t nnz; /* that have been computed, of all blocks of the job */
-    bool busy;    /* with batches that have been launched */
-    bool fits;    /* the block that was asked about fits into the batch that is being gathered */
-    unsigned free_slots; /* for batches, beside the one that is being gathered */
+    uint64_t nnz; /* computed so far, of all blocks of the job */
+    bool busy;    /* launched batches are still running */
+    bool fits;    /* the block passed as `next` fits into the batch that is being collected */
+    unsigned
+        free_slots; /* for batches, in addition to the slot of the batch that is being collected */
 };
 
-/* Runs of rows, each at most rows_most long, whose sums are wanted one by one. Borrowed. */
+/* Runs of rows, each of at most rows_most rows, whose sums are computed separately. Borrowed. */
 struct slc_device_units {
     const struct slc_row_span *rows;
     uint32_t count;
@@ -89,12 +89,12 @@ struct slc_device_units {
 };
 
 struct slc_device_job {
-    unsigned layout; /* of the problem's */
+    unsigned layout; /* index into problem.layouts */
     unsigned mode;
     /*
-     * sqrt(nnz) ||X||, which no sum of magnitudes of values exceeds; where deterministic. Sums wrap
-     * where it is too small: whoever has ||X|| from a file compares it with the squares that the
-     * device has seen (slc_device_stats) before anything is made of the output.
+     * With deterministic: sqrt(nnz) ||X||, a bound on all sums of magnitudes of values. If it is
+     * too small, sums wrap: a caller that has ||X|| from a file must compare it with
+     * slc_device_stats.squares before using the output.
      */
     double magnitude;
     /* Other blocks are copied during the job: launches of resident blocks are split, so that copied
@@ -102,88 +102,86 @@ struct slc_device_job {
     bool copies;
 };
 
-/* Where an operation begins to name a block that stays in the device's memory. */
+/* Number of a block that is not resident. */
 #define SLC_NOT_RESIDENT UINT32_MAX
 
-/*
- * What a device is opened for that multiplies tiles. Everything is borrowed until product.open
- * returns.
- */
+/* A product of tiles and matrices that a device is opened for. Everything is borrowed until
+ * product.open returns. */
 struct slc_device_product {
     unsigned order;
     uint64_t dims[SLC_MAX_ORDER];
-    const struct slc_encoded_layout *layout; /* of the tiles; plans may have none */
+    const struct slc_encoded_layout *layout; /* of the tiles; NULL in plans */
     /*
-     * Of each mode that is summed over, what it is multiplied by: dims[n] rows; a vector is a
-     * matrix of one column. All have the same number of columns, the type `precision` and padding
-     * of zeros. NULL: the mode stays. One at least is there. Of plans the shapes alone are looked
-     * at.
+     * Matrix of each contracted mode, with dims[n] rows; a vector is a matrix with one column. All
+     * have the same number of columns, the type `precision` and zero padding. NULL: the mode
+     * remains. At least one is not NULL. Plans use only the shapes.
      */
     const struct slc_matrix *matrix[SLC_MAX_ORDER];
     enum slc_value_type precision; /* of matrices; products and sums are f64 */
-    unsigned lanes;                /* 1 .. SLC_DEVICE_LANES */
-    uint64_t tile_bytes;           /* of the largest block that product.tile is given, or more */
-    uint64_t expanded_bytes;       /* the same, of expanded bytes */
-    uint32_t room;                 /* fibers delivered at a time: 1 .. SLC_TILE_NNZ */
+    unsigned lanes;                /* 1 to SLC_DEVICE_LANES */
+    uint64_t tile_bytes;     /* at least the bytes of the largest block passed to product.tile */
+    uint64_t expanded_bytes; /* at least its expanded bytes */
+    uint32_t room;           /* fibers returned per call: 1 to SLC_TILE_NNZ */
 };
 
-/* Some fibers of a tile and their sums, in the lane's memory: until the lane's next call. */
+/* Fibers of a tile and their sums, in memory of the lane: valid until the lane's next call. */
 struct slc_device_fibers {
     uint32_t count;
-    bool more; /* the tile has others: product.more */
-    /* Coordinates minus the tile's corner, one per fiber, of each mode that stays; else NULL. */
+    bool more; /* the tile has more fibers: call product.more */
+    /*
+     * Coordinates minus the tile's corner, one per fiber, for each remaining mode; otherwise NULL.
+     */
     const uint32_t *offset[SLC_MAX_ORDER];
-    const double *sums; /* a row per fiber, without padding */
+    const double *sums; /* one row per fiber, without padding */
 };
 
-/* Since the device was opened. */
+/* Counters since the device was opened. */
 struct slc_device_stats {
-    uint64_t launches;                       /* of batches, or of tiles to be multiplied */
-    uint64_t blocks, nnz;                    /* or tiles */
+    uint64_t launches;                       /* of batches or tiles */
+    uint64_t blocks, nnz;                    /* blocks or tiles */
     uint64_t block_bytes;                    /* copied to the device */
-    uint64_t resident_bytes;                 /* of blocks computed without a copy */
-    uint64_t bytes_to_device, bytes_to_host; /* of all else */
-    uint64_t factor_bytes_to_host;           /* of the latter: rows of factors and outputs */
-    uint64_t bytes_from_devices;             /* rows of factors and outputs of others */
+    uint64_t resident_bytes;                 /* of blocks that were computed without a copy */
+    uint64_t bytes_to_device, bytes_to_host; /* of everything else */
+    uint64_t factor_bytes_to_host; /* part of bytes_to_host: rows of factors and outputs */
+    uint64_t bytes_from_devices;   /* rows of factors and outputs of other devices */
     /*
-     * Of the device's clock: how long at least one block was copied, at least one kernel computed,
-     * and at least one of the two took place. Work of several streams that overlaps counts once, so
-     * that none of them exceeds the time that passed.
+     * Device time during which at least one block was copied, at least one kernel ran, and at least
+     * one of both took place. Overlapping work of several streams counts once, so that no number
+     * exceeds the elapsed time.
      */
     double copy_seconds, compute_seconds, busy_seconds;
-    double squares; /* sum over the values of the last job, rounded; where deterministic */
+    double squares; /* with deterministic: rounded sum of squares of the values of the last job */
 };
 
 struct slc_device;
 
-/* Memory: of a device that computes MTTKRPs. */
+/* Memory of a device that computes MTTKRPs. */
 struct slc_device_memory_ops {
-    /*
-     * Memory that `open` would take; UINT64_MAX on overflow. For plans, which have described no
-     * layouts yet: problem->layouts may be NULL.
-     */
+    /* Device memory that `open` would allocate; UINT64_MAX on overflow. problem->layouts may be
+     * NULL, because plans have not described layouts yet. */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_problem *problem);
 
-    /* Memory of the host that `open` would take, likewise; what CUDA takes itself is not known. */
+    /* Host memory that `open` would allocate, as memory_bytes; memory of CUDA itself is not
+     * included. */
     uint64_t (*host_bytes)(const struct slc_device *device,
                            const struct slc_device_problem *problem);
 
     /*
-     * Takes all memory: factors (zero), an output for the longest mode, slots, resident blocks.
-     * Errors: SLC_ERR_BUDGET naming what --device-memory would be enough, SLC_ERR_MEMORY,
-     * SLC_ERR_USAGE, SLC_ERR_SYSTEM; nothing is held then.
+     * Allocates all memory: zeroed factors, an output for the largest mode, slots, resident blocks.
+     * Errors: SLC_ERR_BUDGET with a sufficient --device-memory, SLC_ERR_MEMORY, SLC_ERR_USAGE,
+     * SLC_ERR_SYSTEM; no memory is held then.
      */
     enum slc_status (*open)(struct slc_device *device,
                             const struct slc_device_problem *problem,
                             struct slc_error *err);
 
-    void (*close)(struct slc_device *device); /* waits for what is under way */
+    void (*close)(struct slc_device *device); /* waits for enqueued work */
 
     /*
-     * Makes pages of the host known to the device; copies of blocks from others are refused. Memory
-     * may be registered with several devices: who does so first unregisters it last. Unregistering
-     * waits for what is under way.
+     * Registers host memory. `block` accepts only registered memory. If memory is registered with
+     * several devices, the first device to register it is the last to unregister it. Unregistering
+     * waits for enqueued work.
      */
     enum slc_status (*host_register)(struct slc_device *device,
                                      void *memory,
@@ -192,7 +190,7 @@ struct slc_device_memory_ops {
 
     void (*host_unregister)(struct slc_device *device, void *memory);
 
-    /* A whole factor, of the problem's precision; any memory of the host. */
+    /* Copies a whole factor, in the problem's precision, from or to any host memory. */
     enum slc_status (*factor_write)(struct slc_device *device,
                                     unsigned mode,
                                     const struct slc_matrix *from,
@@ -203,30 +201,27 @@ struct slc_device_memory_ops {
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 
-    /* The output of the last job, f64 or f32 as `to` is. */
+    /* Copies the output of the last job as f64 or f32, the type of `to`. */
     enum slc_status (*output_read)(struct slc_device *device,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 };
 
-/* MTTKRPs. */
+/* MTTKRPs ([Kolda2009] section 2.6). */
 struct slc_device_job_ops {
-    /*
-     * MTTKRP (KB section 2.6): begins with an output of zeros. Errors: SLC_ERR_USAGE where a call
-     * of an earlier job failed while blocks were to stay: they may be lost, and the device has to
-     * be opened again. SLC_ERR_SYSTEM.
-     */
+    /* Starts a job with a zero output. Errors: SLC_ERR_USAGE if a call of an earlier job failed and
+     * resident blocks may be lost: the device must be opened again. SLC_ERR_SYSTEM. */
     enum slc_status (*begin)(struct slc_device *device,
                              const struct slc_device_job *job,
                              struct slc_error *err);
 
     /*
-     * Enqueues a block. Its data has to be registered and stay until `copied`; its description is
-     * copied here. Waits for a slot where none is free. *ticket names the copy. With `keep` not
-     * NULL the block goes to the memory for residents if there is room, and *keep names it there,
-     * for this and all later jobs; else *keep becomes SLC_NOT_RESIDENT. Errors: SLC_ERR_USAGE for a
-     * block that is larger than the problem said or not registered, SLC_ERR_SYSTEM; no copy of the
-     * block is under way then.
+     * Enqueues a block. Its data must be registered and stay valid until `copied`; its description
+     * is copied during the call. Waits for a slot if none is free. *ticket identifies the copy. If
+     * `keep` is not NULL and memory for resident blocks is left, the block becomes resident and
+     * *keep is its number for this and all later jobs; otherwise *keep becomes SLC_NOT_RESIDENT.
+     * Errors: SLC_ERR_USAGE for a block that is not registered or larger than the problem states,
+     * SLC_ERR_SYSTEM; the block is not being copied then.
      */
     enum slc_status (*block)(struct slc_device *device,
                              const struct slc_encoded_block *block,
@@ -234,37 +229,36 @@ struct slc_device_job_ops {
                              uint64_t *ticket,
                              struct slc_error *err);
 
-    /* Enqueues a block that stays in the device's memory, without a copy. */
+    /* Enqueues a resident block, without a copy. */
     enum slc_status (*resident)(struct slc_device *device, uint32_t keep, struct slc_error *err);
 
-    /* Launches what has been gathered: to be called where the next block is not there yet. */
+    /* Launches the collected batch. To be called if the next block is not available yet. */
     enum slc_status (*flush)(struct slc_device *device, struct slc_error *err);
 
-    /* Whether the copy has been made; with `wait` it is when this returns SLC_OK. */
+    /* Stores whether the copy is complete in *done; with `wait`, waits until it is. */
     enum slc_status (*copied)(
         struct slc_device *device, uint64_t ticket, bool wait, bool *done, struct slc_error *err);
 
     /*
-     * How far the job is, without waiting. With `next` not NULL, of which bytes, expanded_bytes and
-     * tile_count are looked at and may be more than a block will have: `block` and `resident` wait
-     * for a slot only where it does not fit and none is free. What has been gathered is launched
-     * where it leaves no room for that block and no slot is free. Errors: SLC_ERR_SYSTEM.
+     * Reports the progress of the job without waiting. If `next` is not NULL, only its bytes,
+     * expanded_bytes and tile_count are used, which may be upper bounds: `block` and `resident`
+     * wait for a slot only if the block does not fit and no slot is free. If the collected batch
+     * has no space for that block and no slot is free, the batch is launched. Errors:
+     * SLC_ERR_SYSTEM.
      */
     enum slc_status (*poll)(struct slc_device *device,
                             const struct slc_encoded_block *next,
                             struct slc_device_progress *progress,
                             struct slc_error *err);
 
-    /*
-     * Waits for all of the job. Errors: SLC_ERR_DAMAGED naming block and offset where bytes
-     * contradict their description, SLC_ERR_SYSTEM. To be called also where the pass failed.
-     */
+    /* Waits for the whole job. To be called even if the pass failed. Errors: SLC_ERR_DAMAGED with
+     * block and offset if bytes contradict their description, SLC_ERR_SYSTEM. */
     enum slc_status (*end)(struct slc_device *device, struct slc_error *err);
 
     /*
-     * After job.end, where the problem says adds_host: adds what the host has computed from
-     * other blocks to the output. `from` has the output's shape and is f64 or f32. Errors:
-     * SLC_ERR_USAGE, SLC_ERR_SYSTEM; the output is then undefined.
+     * After job.end, if problem.adds_host: adds the host's result for other blocks to the output.
+     * `from` has the output's shape and is f64 or f32. Errors: SLC_ERR_USAGE, SLC_ERR_SYSTEM; the
+     * output is then undefined.
      */
     enum slc_status (*add_host)(struct slc_device *device,
                                 const struct slc_matrix *from,
@@ -273,17 +267,15 @@ struct slc_device_job_ops {
 
 /* Dense algebra of factors and outputs. */
 struct slc_device_algebra_ops {
-    /*
-     * After job.end: factor `mode` = output D V^-1 E, and its sums, to the host. Order: the same
-     * bits every time. Errors: SLC_ERR_SYSTEM.
-     */
+    /* After job.end: computes factor `mode` = output D V^-1 E and copies its sums to the host.
+     * Order: always the same bits. Errors: SLC_ERR_SYSTEM. */
     enum slc_status (*update)(struct slc_device *device,
                               unsigned mode,
                               const struct slc_solver *solver,
                               const struct slc_update_sums *sums,
                               struct slc_error *err);
 
-    /* gram = A^T A of a factor, to the host: R x R. */
+    /* Computes gram = A^T A of a factor, R x R, on the host. */
     enum slc_status (*gram)(struct slc_device *device,
                             unsigned mode,
                             double *gram,
@@ -296,13 +288,13 @@ struct slc_device_algebra_ops {
                              struct slc_error *err);
 
     /*
-     * What follows is of several devices with one problem (unit_most), each used by a thread of its
-     * own. `from` is another of them; what is read there nobody may change meanwhile. Rows are
-     * given in `count` spans; they have arrived, and been added, when these return.
-     * Errors: SLC_ERR_USAGE for a device of another kind or problem, SLC_ERR_SYSTEM.
+     * The operations below are for several devices that share a problem (unit_most), each used by
+     * its own thread. `from` is another of them; nobody may change the rows that are read. Rows are
+     * `count` spans; the operation is complete on return. Errors: SLC_ERR_USAGE for a device of
+     * another kind or problem, SLC_ERR_SYSTEM.
      */
 
-    /* Rows of factor `mode` become those that `from` has. */
+    /* Copies rows of factor `mode` from `from`. */
     enum slc_status (*factor_copy)(struct slc_device *device,
                                    unsigned mode,
                                    const struct slc_device *from,
@@ -311,10 +303,11 @@ struct slc_device_algebra_ops {
                                    struct slc_error *err);
 
     /*
-     * After job.end of the same mode on both, and before anything else is done with the outputs:
-     * adds rows of the output of `from` to this one's. Where deterministic it does not matter which
-     * device had which nonzeros, if each is given all others, be it without rows: a column to which
-     * something could not be added is NaN with all of them. After an error the output is undefined.
+     * After job.end of the same mode on both devices, and before any other use of the outputs: adds
+     * rows of the output of `from` to the output of this device. With deterministic the result does
+     * not depend on the distribution of nonzeros among devices, if each device adds all others,
+     * even with no rows: a column to which a number could not be added is NaN on all devices. After
+     * an error the output is undefined.
      */
     enum slc_status (*output_add)(struct slc_device *device,
                                   const struct slc_device *from,
@@ -322,17 +315,15 @@ struct slc_device_algebra_ops {
                                   uint64_t count,
                                   struct slc_error *err);
 
-    /* output_read of some rows: those of `to` that are in none stay as they are. */
+    /* output_read of some rows. Other rows of `to` do not change. */
     enum slc_status (*output_rows)(struct slc_device *device,
                                    const struct slc_row_span *rows,
                                    uint64_t count,
                                    struct slc_matrix *to,
                                    struct slc_error *err);
 
-    /*
-     * `update` of the rows in units alone. Unit u has 2 * rank numbers at columns + u * 2 * rank:
-     * largest magnitudes, then inner products. Order: the same bits, whatever the other units are.
-     */
+    /* `update` of the rows in units only. Unit u has 2 * rank numbers at columns + u * 2 * rank:
+     * largest magnitudes, then inner products. Order: the same bits for any other units. */
     enum slc_status (*update_units)(struct slc_device *device,
                                     unsigned mode,
                                     const struct slc_solver *solver,
@@ -341,41 +332,38 @@ struct slc_device_algebra_ops {
                                     struct slc_error *err);
 };
 
-/* Of a device that multiplies tiles. */
+/* Products of tiles and matrices. */
 struct slc_device_product_ops {
-    /*
-     * What follows is of a device that multiplies tiles. Memory and memory of the host that
-     * `product.open` would take, as memory_bytes and host_bytes.
-     */
+    /* Device and host memory that product.open would allocate, as memory_bytes and host_bytes. */
     uint64_t (*memory_bytes)(const struct slc_device *device,
                              const struct slc_device_product *product);
 
     uint64_t (*host_bytes)(const struct slc_device *device,
                            const struct slc_device_product *product);
 
-    /*
-     * Takes all memory and copies the matrices: in the place of `open`, and `close` ends it.
-     * Errors: those of open; nothing is held then.
-     */
+    /* Allocates all memory and copies the matrices, in place of `open`; `close` ends it. Errors: as
+     * open; no memory is held then. */
     enum slc_status (*open)(struct slc_device *device,
                             const struct slc_device_product *product,
                             struct slc_error *err);
 
     /*
-     * Multiplies a tile: `block` has that one alone, expanded (slc_tile_view.describe), in any
-     * memory, and is borrowed until this returns, which is when the sums are there.
+     * Multiplies a tile. `block` has only this tile, expanded (slc_tile_view.describe), in any
+     * memory, and is borrowed until the call returns with the sums.
      *
      * Math: y(f, r) = sum over the nonzeros x of fiber f of x * product of U_n(i_n, r) over the
-     * modes n with a matrix (KB section 2.5, its matrices transposed).
-     * A fiber is a run of neighbours in the tile that agree in all modes that stay (where none
-     * does, the tile): fibers come in the order of the tile, and where that keeps them whole each
-     * comes once, but the last of a tile may go on in the next one.
-     * Order: a fiber's sum depends on the tile alone: the same bits in any lane, whatever the room.
-     * Values are rounded to the matrices' type, products and sums are of the sums' type.
+     * modes n with a matrix ([Kolda2009] section 2.5, its matrices transposed).
+     * A fiber is a run of consecutive nonzeros of the tile that agree in all remaining modes
+     * (without remaining modes, the whole tile). Fibers have the order of the tile. If the layout
+     * keeps fibers whole, each occurs once, except that the last fiber of a tile may continue in
+     * the next.
+     * Order: the sum of a fiber depends only on the tile: the same bits for any lane and number of
+     * fibers per call. Values are rounded to the type of the matrices; products and sums have the
+     * type of the sums.
      * Threads: different lanes at the same time; a lane by one thread at a time.
-     * Errors: SLC_ERR_DAMAGED naming block and offset where bytes contradict their description,
-     * SLC_ERR_USAGE for a lane that is not there and a tile that does not fit the product,
-     * SLC_ERR_SYSTEM. The lane has no fibers then, and may be used again.
+     * Errors: SLC_ERR_DAMAGED with block and offset if bytes contradict their description,
+     * SLC_ERR_USAGE for a lane that does not exist or a tile that does not fit the product,
+     * SLC_ERR_SYSTEM. The lane then has no fibers and can be used again.
      */
     enum slc_status (*tile)(struct slc_device *device,
                             unsigned lane,
@@ -383,10 +371,8 @@ struct slc_device_product_ops {
                             struct slc_device_fibers *fibers,
                             struct slc_error *err);
 
-    /*
-     * The next fibers of the lane's last tile, of which `block` is not read again. Needs: the last
-     * fibers said that there are more. Errors: as product.tile.
-     */
+    /* Returns the next fibers of the lane's last tile, without reading `block` again. Needs:
+     * fibers->more of the last call. Errors: as product.tile. */
     enum slc_status (*more)(struct slc_device *device,
                             unsigned lane,
                             struct slc_device_fibers *fibers,
@@ -400,26 +386,28 @@ struct slc_device_ops {
     struct slc_device_job_ops job;
     struct slc_device_algebra_ops algebra;
     struct slc_device_product_ops product;
-    /* Not while lanes are used. */
+    /* Not to be called while lanes are in use. */
     void (*stats)(const struct slc_device *device, struct slc_device_stats *stats);
-    void (*destroy)(struct slc_device *device); /* takes NULL */
+    void (*destroy)(struct slc_device *device); /* accepts NULL */
 };
 
 struct slc_device {
     const struct slc_device_ops *ops;
 };
 
-/* What makes devices, for who knows no kind of them. */
+/* Creates devices for layers that do not know their kinds. */
 struct slc_device_maker {
-    /* One of the machine's, of whose memory so much may be used; 0: most of what is free. */
+    /* Creates a device of this machine with a memory limit; memory_bytes 0: most of the free
+     * memory. */
     enum slc_status (*create)(unsigned ordinal,
                               uint64_t memory_bytes,
                               struct slc_device **device,
                               struct slc_error *err);
-    /* Gives back what the process holds for it. Needs: none of its slc_device is left. */
+    /* Frees the resources of the process for the device. Needs: every slc_device of this ordinal is
+     * destroyed. */
     void (*release)(unsigned ordinal);
-    /* Describes a device by the name of its chip, for plans on any machine. Owns: the device's
-     * destroy; release does not apply. */
+    /* Creates a description of a device by the name of its chip, for plans on any machine.
+     * Ownership: the caller destroys the device; release does not apply. */
     enum slc_status (*describe)(const char *name,
                                 uint64_t memory_bytes,
                                 struct slc_device **device,

@@ -1,17 +1,15 @@
-/* Checksums: xxh3-64 of a byte range, at 10 (SSE2) to 22 (AVX-512) GB/s per core. */
+/* Checksums (xxh3-64) of bytes, at 10 (SSE2) to 22 (AVX-512) GB/s per core, and content sums. */
 #ifndef SLC_BASE_HASH_H
 #define SLC_BASE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* XXH3 64-bit, seed 0, of `bytes` bytes at `data` (which may be NULL when bytes is 0). */
+/* Returns XXH3 64-bit with seed 0 of `bytes` bytes at `data`, which may be NULL if bytes is 0. */
 uint64_t slc_hash64(const void *data, size_t bytes);
 
-/*
- * The same hash of bytes that come in pieces: begin, add what comes, end. A begin makes any memory
- * a stream; it holds nothing that would have to be given back.
- */
+/* The same hash of bytes that arrive in pieces: begin, add each piece, end. begin initializes any
+ * memory; a stream holds no resources. */
 struct slc_hash_stream {
     _Alignas(64) uint8_t state[640];
 };
@@ -20,11 +18,11 @@ void slc_hash_stream_add(struct slc_hash_stream *stream, const void *data, size_
 uint64_t slc_hash_stream_end(const struct slc_hash_stream *stream);
 
 /*
- * One nonzero's contribution to the content sum of a tensor: a mix of its key and the bits of its
- * f64 value. The sum modulo 2^64 over all nonzeros is independent of their order, so two layouts of
- * one tensor agree on it. The exact function is part of the file format (docs/FORMAT.md, section
- * "Content sum"): m(x) is the finalizer of splitmix64;
- * contribution = m(m(m(key_lo) + key_hi) + value_bits).
+ * Contribution of a nonzero to the content sum of a tensor: a mix of its key and the bits of its
+ * f64 value. The sum modulo 2^64 over all nonzeros does not depend on their order, so all layouts
+ * of a tensor have the same sum. The function is part of the file format (docs/FORMAT.md, section
+ * "Content sum"): m(x) is the finalizer of splitmix64; contribution = m(m(m(key_lo) + key_hi) +
+ * value_bits).
  */
 static inline uint64_t slc_mix64(uint64_t x)
 {

@@ -1,14 +1,12 @@
-/*
- * Keys in ALTO order: see base/key.h for the order. Portable bit gathering and spreading loop over
- * the set bits of the mask; hot paths have their own (storage/codec/decode_ops.h).
- */
+/* Keys in ALTO order. Portable bit gathering and spreading loops over the set bits of the mask; hot
+ * paths use storage/codec/decode_ops.h. */
 #include "base/key.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-/* Gives the next more significant position of the key to mode n. */
+/* Assigns the next more significant position of the key to mode n. */
 static void add_bit(struct slc_key_layout *layout, unsigned n, unsigned *position)
 {
     if (*position < 64) {
@@ -19,7 +17,7 @@ static void add_bit(struct slc_key_layout *layout, unsigned n, unsigned *positio
     *position += 1;
 }
 
-/* Hands out the positions of the key, from the least significant on. */
+/* Assigns all positions of the key, from the least significant. */
 static void place_bits(struct slc_key_layout *layout, unsigned levels)
 {
     const struct slc_fiber_run run = layout->run;
@@ -52,15 +50,15 @@ enum slc_status slc_key_layout_init_run(struct slc_key_layout *layout,
                         order);
     }
     if (run.mode >= order) {
-        return slc_fail(err, SLC_ERR_USAGE, "fibers of mode %u; modes go from 1 to %u",
-                        run.mode + 1, order);
+        return slc_fail(err, SLC_ERR_USAGE, "fibers of mode %u: modes are 1 to %u", run.mode + 1,
+                        order);
     }
     memset(&made, 0, sizeof made);
     made.order = order;
     for (unsigned n = 0; n < order; n++) {
         if (dims[n] == 0 || dims[n] > SLC_MAX_MODE_LENGTH) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "mode %u has length %" PRIu64 "; lengths go from 1 to 2^62", n + 1,
+                            "mode %u has size %" PRIu64 ": mode sizes are 1 to 2^62", n + 1,
                             dims[n]);
         }
         made.mode_bits[n] = slc_bits_for_length(dims[n]);
@@ -69,8 +67,8 @@ enum slc_status slc_key_layout_init_run(struct slc_key_layout *layout,
     }
     if (made.bits > SLC_MAX_KEY_BITS) {
         return slc_fail(err, SLC_ERR_UNSUPPORTED,
-                        "the coordinates need %u bits together; sluice handles up to %d: split or "
-                        "bin the longest mode",
+                        "the coordinates need %u bits in total; the limit is %d: split or bin the "
+                        "largest mode",
                         made.bits, SLC_MAX_KEY_BITS);
     }
     made.run = run;
@@ -104,7 +102,7 @@ bool slc_key_layout_same(const struct slc_key_layout *a, const struct slc_key_la
 bool slc_key_layout_fibers(const struct slc_key_layout *layout, unsigned mode)
 {
     assert(mode < layout->order);
-    /* A mode has at most 62 bits, so that the lowest ones are in one word. */
+    /* A mode has at most 62 bits, so the lowest ones are in one word. */
     return layout->mask_hi[mode] == 0 &&
            layout->mask_lo[mode] == (UINT64_C(1) << layout->mode_bits[mode]) - 1;
 }
@@ -140,7 +138,7 @@ slc_u128 slc_key_encode(const struct slc_key_layout *layout, const uint64_t *coo
         assert(layout->mode_bits[n] == 64 || coords[n] >> layout->mode_bits[n] == 0);
         lo |= slc_bits_spread(coords[n], layout->mask_lo[n]);
         if (layout->mask_hi[n] != 0) {
-            /* low_bits is below 64 here: mode_bits is at most 62. */
+            /* low_bits is below 64: mode_bits is at most 62. */
             hi |= slc_bits_spread(coords[n] >> low_bits, layout->mask_hi[n]);
         }
     }
@@ -168,20 +166,20 @@ int slc_coords_compare(unsigned order,
                        const uint64_t *b)
 {
     const uint64_t below = (UINT64_C(1) << run.bits) - 1;
-    uint64_t top = 0; /* the difference whose highest bit is highest so far */
+    uint64_t top = 0; /* the difference with the highest bit so far */
     unsigned mode = run.mode;
 
     for (unsigned n = 0; n < order; n++) {
         const uint64_t difference = n == run.mode ? (a[n] ^ b[n]) & ~below : a[n] ^ b[n];
 
-        /* True when the highest bit of `top` is below that of `difference`; a tie keeps the lower
-           mode, which is the more significant one within a level. */
+        /* True if the highest bit of `top` is below that of `difference`. A tie keeps the lower
+         * mode, which is more significant within a level. */
         if (top < difference && top < (top ^ difference)) {
             top = difference;
             mode = n;
         }
     }
-    /* Where nothing differs above the run, its bits decide: `mode` is still the run's. */
+    /* If no bit above the run differs, the bits of the run decide: `mode` is still run.mode. */
     if (a[mode] == b[mode]) {
         return 0;
     }

@@ -1,3 +1,4 @@
+/* Builds the byte tables that convert keys from one layout to another. */
 #include "base/key_moves.h"
 
 #include "base/memory/memory.h"

@@ -1,8 +1,8 @@
 /*
- * The bits of a key under one layout moved to where another layout has them: a table per byte of
- * the key tells where its bits go, so that a key costs a load and an OR per byte on every machine.
+ * Converts keys from one layout to another by a table per byte of the key with the target of each
+ * bit, so that a key costs a load and an OR per byte on every machine.
  *
- * Memory: 2 KiB (4 KiB to more than 64 bits) per byte of a key, at most 64 KiB.
+ * Memory: 2 KiB (4 KiB for more than 64 bits) per byte of a key, at most 64 KiB.
  */
 #ifndef SLC_BASE_KEY_MOVES_H
 #define SLC_BASE_KEY_MOVES_H
@@ -17,40 +17,36 @@
 enum { SLC_KEY_MOVES_TABLE = 256 };
 
 struct slc_key_moves {
-    unsigned bytes; /* of a key; a table each */
-    bool two_words; /* of bits that the tables give */
+    unsigned bytes; /* per key; one table each */
+    bool two_words; /* converted keys have more than 64 bits */
     uint64_t *lo, *hi;
 };
 
-/* What the tables take. */
+/* Returns the bytes of the tables. */
 uint64_t slc_key_moves_memory_bytes(unsigned from_bits, unsigned to_bits);
 
-/*
- * Tables that move no bit yet. Owns: slc_key_moves_destroy, which takes an all-zero struct.
- * Errors: SLC_ERR_MEMORY.
- */
+/* Creates tables that move no bit yet. Ownership: slc_key_moves_destroy, which accepts an all-zero
+ * struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_key_moves_create(struct slc_key_moves *moves,
                                      unsigned from_bits,
                                      unsigned to_bits,
                                      struct slc_error *err) SLC_NODISCARD;
 void slc_key_moves_destroy(struct slc_key_moves *moves);
 
-/* Bit `from` of keys goes to `to`. */
+/* Adds the move of bit `from` of keys to bit `to`. */
 void slc_key_moves_add(struct slc_key_moves *moves, unsigned from, unsigned to);
 
-/*
- * Tables from one layout to another of as many modes; of each mode they move the bits that both
- * have. Owns and errors as slc_key_moves_create.
- */
+/* Creates tables for two layouts with the same number of modes. For each mode they move the bits
+ * that both layouts have. Ownership and errors: as slc_key_moves_create. */
 enum slc_status slc_key_moves_between(struct slc_key_moves *moves,
                                       const struct slc_key_layout *from,
                                       const struct slc_key_layout *to,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/* Where bit `bit` of mode n stands in keys; the mode has it. */
+/* Returns the position of bit `bit` of mode n in keys. Needs: the mode has this bit. */
 unsigned slc_key_bit_position(const struct slc_key_layout *layout, unsigned n, unsigned bit);
 
-/* Where the bits of a key go; `two_words` is that of the tables, said again for the compiler. */
+/* Converts a key. `two_words` repeats moves->two_words as a constant for the compiler. */
 static inline slc_u128
 slc_key_moves_apply(const struct slc_key_moves *moves, uint64_t lo, uint64_t hi, bool two_words)
 {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Below this a matrix gains nothing from huge pages: it has few pages to begin with. */
+/* Smaller matrices have too few pages to gain from huge pages. */
 static const uint64_t huge_pages_from_bytes = UINT64_C(4) << 20;
 
 uint32_t slc_matrix_pitch(enum slc_value_type type, uint32_t cols)
@@ -63,7 +63,7 @@ enum slc_status slc_matrix_create(struct slc_matrix *matrix,
                         rows, cols);
     }
     SLC_TRY(slc_buffer_create(&matrix->buffer, (size_t)bytes, matrix_pages(bytes), err));
-    /* Any worker reads any row. */
+    /* All workers read all rows. */
     slc_buffer_spread(&matrix->buffer);
     matrix->type = type;
     matrix->rows = rows;
@@ -87,12 +87,12 @@ enum slc_status slc_matrix_refuse(
 
     return m->cols == 1
                ? slc_fail(err, SLC_ERR_INPUT,
-                          "number %" PRIu64 " of the vector, counting from 1, is %g%s; all have to "
-                          "be finite",
+                          "number %" PRIu64 " of the vector, counting from 1, is %g%s; all must be "
+                          "finite",
                           row + 1, value, beyond)
                : slc_fail(err, SLC_ERR_INPUT,
                           "row %" PRIu64 ", column %" PRIu64 ", counting from 1, is %g%s; all "
-                          "numbers have to be finite",
+                          "numbers must be finite",
                           row + 1, col + 1, value, beyond);
 }
 

@@ -1,8 +1,8 @@
 /*
  * Dense row-major matrices: factors, MTTKRP outputs, vectors.
  *
- * Rows start on 64-byte boundaries as soon as a row is that long; columns from `cols` to `pitch`
- * are padding and always zero, so that kernels may run whole vectors over a row without a tail.
+ * Rows of 64 bytes or more start on 64-byte boundaries. Columns from `cols` to `pitch` are padding
+ * and always zero, so that kernels can process rows in whole vectors without a tail.
  */
 #ifndef SLC_BASE_MATRIX_H
 #define SLC_BASE_MATRIX_H
@@ -19,7 +19,7 @@ static inline uint32_t slc_value_bytes(enum slc_value_type type)
     return type == SLC_F32 ? 4 : 8;
 }
 
-/* Some of a matrix's rows: from `first` to before `end`. */
+/* Rows `first` to `end` - 1 of a matrix. */
 struct slc_row_span {
     uint64_t first, end;
 };
@@ -32,20 +32,15 @@ struct slc_matrix {
     struct slc_buffer buffer;
 };
 
-/*
- * Elements from row to row for `cols` columns: a power of two up to 64 bytes, then a multiple of
- * 64 bytes (8 f64, 16 f32).
- */
+/* Returns the elements from row to row for `cols` columns: a power of two up to 64 bytes, then a
+ * multiple of 64 bytes (8 f64, 16 f32). */
 uint32_t slc_matrix_pitch(enum slc_value_type type, uint32_t cols);
 
-/* Bytes a matrix will map; UINT64_MAX on overflow. For plans. */
+/* Returns the bytes that a matrix will map, for plans; UINT64_MAX on overflow. */
 uint64_t slc_matrix_footprint(enum slc_value_type type, uint64_t rows, uint32_t cols);
 
-/*
- * Allocates a zeroed matrix in huge pages where it is large enough to gain (4 MiB and more).
- * rows may be 0. Owns: slc_matrix_destroy, which takes an all-zero struct.
- * Errors: SLC_ERR_MEMORY.
- */
+/* Allocates a zeroed matrix, in huge pages if it has 4 MiB or more. rows may be 0. Ownership:
+ * slc_matrix_destroy, which accepts an all-zero struct. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_matrix_create(struct slc_matrix *matrix,
                                   enum slc_value_type type,
                                   uint64_t rows,
@@ -63,21 +58,16 @@ static inline float *slc_matrix_row_f32(const struct slc_matrix *m, uint64_t row
     return (float *)m->buffer.data + row * m->pitch;
 }
 
-/*
- * SLC_ERR_INPUT for a number that is not finite as the matrix would hold it, saying which it is.
- * Whatever it is multiplied with and added to would be lost: by MTTKRP also where what it is
- * multiplied with is 0.
- */
+/* Returns SLC_ERR_INPUT, with its position, for a number that is not finite in the type of the
+ * matrix. Such a number would spoil every sum, in an MTTKRP even if it is multiplied by 0. */
 enum slc_status slc_matrix_refuse(const struct slc_matrix *m,
                                   uint64_t row,
                                   uint64_t col,
                                   double value,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/*
- * A matrix of rows x cols contiguous numbers. Owns: slc_matrix_destroy.
- * Errors: SLC_ERR_MEMORY; SLC_ERR_INPUT as slc_matrix_refuse. The matrix is all zero then.
- */
+/* Creates a matrix from rows x cols contiguous numbers. Ownership: slc_matrix_destroy. Errors:
+ * SLC_ERR_MEMORY; SLC_ERR_INPUT as slc_matrix_refuse. The matrix is then all zero. */
 enum slc_status slc_matrix_create_from(struct slc_matrix *matrix,
                                        enum slc_value_type type,
                                        uint64_t rows,
@@ -85,10 +75,10 @@ enum slc_status slc_matrix_create_from(struct slc_matrix *matrix,
                                        const double *from,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Copies `count` rows from `first` on into contiguous numbers. */
+/* Copies `count` rows, starting with `first`, to contiguous numbers. */
 void slc_matrix_get_rows(const struct slc_matrix *m, uint64_t first, uint64_t count, double *to);
 
-/* One element, whatever the type; for tests and cold paths. */
+/* Access to one element of any type; for tests and cold paths. */
 double slc_matrix_get(const struct slc_matrix *m, uint64_t row, uint32_t col);
 void slc_matrix_set(struct slc_matrix *m, uint64_t row, uint32_t col, double value);
 

@@ -1,22 +1,20 @@
-/*
- * Counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011). The n-th number of a stream
- * is a function of (seed, stream, n) alone, so what is drawn depends on neither threads nor order.
- */
+/* Counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011). The n-th number of a stream
+ * depends only on (seed, stream, n), not on threads or order. */
 #ifndef SLC_BASE_RANDOM_H
 #define SLC_BASE_RANDOM_H
 
 #include <stdint.h>
 
-/* Four 32-bit words for counter (index, stream) under key `seed`. */
+/* Returns four 32-bit words for counter (index, stream) and key `seed`. */
 void slc_philox4x32(uint64_t seed, uint64_t stream, uint64_t index, uint32_t words[4]);
 
-/* 64 uniform bits: words 0 and 1 of the above, little end first. */
+/* 64 uniform bits: words 0 and 1 of the above, the first in the low bits. */
 uint64_t slc_random_u64(uint64_t seed, uint64_t stream, uint64_t index);
 
 /* Uniform in [0, 1): the top 53 bits of slc_random_u64 times 2^-53. */
 double slc_random_f64(uint64_t seed, uint64_t stream, uint64_t index);
 
-/* Standard normal (Box-Muller on the four words). */
+/* Standard normal distribution (Box-Muller on the four words). */
 double slc_random_normal(uint64_t seed, uint64_t stream, uint64_t index);
 
 /* Uniform in [0, bound) by multiply-shift (bias below bound / 2^64); bound > 0. */

@@ -1,4 +1,4 @@
-/* The union of time spans: a sorted list of disjoint ones, folded from the front. See spans.h. */
+/* Union of time spans: a sorted list of disjoint spans, whose first ones are added to a total. */
 #include "base/spans.h"
 
 #include <math.h>
@@ -20,7 +20,8 @@ void slc_spans_add(struct slc_spans *spans, double begin, double end)
     if (!(end > begin)) {
         return;
     }
-    /* Pending spans [first, next) touch the new one. From the back: most spans are the latest. */
+    /* Pending spans [first, next) touch the new span. Search from the end: most spans are the
+     * latest. */
     for (next = spans->count; next > 0 && spans->pending[next - 1].begin > end; next--) {
     }
     for (first = next; first > 0 && spans->pending[first - 1].end >= begin; first--) {

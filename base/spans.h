@@ -1,11 +1,10 @@
 /*
- * The union of time spans that overlap and come in almost any order: how long at least one of them
- * lasted. Work of several streams of a device is added up by it, so that a sum of times is never
- * more than the time that passed.
+ * Total time covered by time spans that overlap and arrive in almost any order. For work of several
+ * streams of a device: overlapping spans count once, so the total never exceeds the elapsed time.
  *
- * Up to SLC_SPANS_PENDING disjoint spans are kept sorted; the earliest is folded into the sum when
- * another needs its place, and what would come before it later is cut. So the result is exact while
- * no more spans than that arrive out of order, and never too large.
+ * Up to SLC_SPANS_PENDING disjoint spans are kept sorted. If a further span needs space, the
+ * earliest is added to the total, and parts of later spans before its end are ignored. The result
+ * is exact unless more spans arrive out of order, and never too large.
  */
 #ifndef SLC_BASE_SPANS_H
 #define SLC_BASE_SPANS_H
@@ -13,29 +12,26 @@
 #include <stdint.h>
 
 enum {
-    /* Spans that may arrive out of order, at most; gpu/device/state.h asserts that these are
-       enough. */
+    /* Maximum number of spans out of order; gpu/device/state.h asserts that it suffices. */
     SLC_SPANS_PENDING = 256
 };
 
-/* All-zero: no spans, of times from 0 on. */
+/* All zero: no spans. */
 struct slc_spans {
     double folded_seconds;
-    double folded_until; /* no pending span begins before */
+    double folded_until; /* end of the spans that were added to the total */
     uint32_t count;
     struct {
         double begin, end;
     } pending[SLC_SPANS_PENDING]; /* disjoint, ascending */
 };
 
-/*
- * Adds [begin, end), seconds from any one origin, not below 0; an empty one adds nothing.
- * Cost: later pending spans are moved; usually there are none.
- */
+/* Adds [begin, end) in seconds, not negative, from any common origin. An empty span adds nothing.
+ * Cost: moves later pending spans, usually none. */
 void slc_spans_add(struct slc_spans *spans, double begin, double end);
-/* The length of the union of all that were added. */
+/* Returns the total covered time in seconds. */
 double slc_spans_seconds(const struct slc_spans *spans);
-/* Folds all of them; the next ones count from a new origin. */
+/* Adds all pending spans to the total; later spans have a new origin. */
 void slc_spans_restart(struct slc_spans *spans);
 
 #endif

@@ -1,4 +1,4 @@
-/* The version of sluice, set by meson.build. */
+/* Version of sluice, set by meson.build. */
 #ifndef SLC_BASE_VERSION_H
 #define SLC_BASE_VERSION_H
 

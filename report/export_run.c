@@ -1,3 +1,4 @@
+/* Exports a model: checks inputs and outputs, writes, and cleans up after an error. */
 #include "report/export_run.h"
 
 #include "base/memory/memory.h"
@@ -13,13 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Small objects, buffers of readers, and pages of libraries that are touched later. */
+/* Small objects, buffers of readers, and library pages that are touched later. */
 enum { UNTOUCHED_BYTES = 4 << 20, READER_BYTES = 320 << 10 };
 
 struct exported {
     const struct slc_export_run_options *options;
     const struct slc_files *files;
-    struct slc_run_folder run; /* of a model in memory, its shape */
+    struct slc_run_folder run; /* for a model in memory, its shape */
     struct slc_model_view model;
     struct slc_model_work work;
     struct slc_run_names names; /* for CSV */
@@ -52,7 +53,7 @@ static enum slc_status open_factors(struct exported *exported, struct slc_error 
     return status;
 }
 
-/* What indices are called, where the form tells it. */
+/* Opens the names of indices if the form has them. */
 static enum slc_status open_names(struct exported *exported, struct slc_error *err)
 {
     const struct slc_export_run_options *options = exported->options;
@@ -89,17 +90,16 @@ enum slc_status slc_check_replaceable(const struct slc_files *files,
     enum slc_status status = SLC_OK;
 
     if (files->stat_path(files->self, path, &stat) >= 0 && (!overwrite || stat.kind != 'f')) {
-        status = slc_fail_field(
-            err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
-            stat.kind == 'f'
-                ? "the output exists: remove it, or replace it"
-                : "there is a folder or a device by the name of the output: name a file");
+        status =
+            slc_fail_field(err, SLC_ERR_IO, stat.kind == 'f' ? SLC_FIELD_OVERWRITE : SLC_FIELD_NONE,
+                           stat.kind == 'f' ? "the output exists: remove it, or replace it"
+                                            : "the output is a folder or a device: name a file");
         slc_error_locate_file(err, path);
     }
     return status;
 }
 
-/* Names what is written, and sees that none of it is there, or may be replaced. */
+/* Determines the output files and checks that none exists or all may be replaced. */
 static enum slc_status name_outputs(struct exported *exported, struct slc_error *err)
 {
     const struct slc_export_run_options *options = exported->options;
@@ -119,7 +119,8 @@ static enum slc_status name_outputs(struct exported *exported, struct slc_error 
     return SLC_OK;
 }
 
-/* With the weights of an earlier model gone, those that are there say that all files are of one. */
+/* Removes the weights of an earlier model: existing weights mean that all files belong to one
+ * model. */
 static enum slc_status remove_weights(const struct exported *exported, struct slc_error *err)
 {
     const struct slc_files *files = exported->files;
@@ -136,7 +137,7 @@ static enum slc_status remove_weights(const struct exported *exported, struct sl
                   : slc_name_sync(files, path, err);
 }
 
-/* Removes the files of a model that is not complete, none of which was there before. */
+/* Removes the files of an incomplete model, none of which existed before. */
 static void remove_part(const struct exported *exported)
 {
     const struct slc_files *files = exported->files;
@@ -147,7 +148,7 @@ static void remove_part(const struct exported *exported)
         (void)files->unlink(files->self, exported->paths[f]);
     }
     if (in_folder) {
-        /* Unless it holds something else. */
+        /* Fails if the folder has other files. */
         (void)files->remove_folder(files->self, exported->options->output);
     }
 }
@@ -194,7 +195,8 @@ static void fill_report(struct exported *exported, struct slc_export_run_report 
     exported->model.work = &exported->work;
 }
 
-/* Opens and judges all, and names the outputs. Owns: close_all, also after an error. */
+/* Opens and checks everything, and determines the outputs. Ownership: close_all, also after an
+ * error. */
 static enum slc_status open_all(struct exported *exported, struct slc_error *err)
 {
     const struct slc_export_run_options *options = exported->options;
@@ -204,7 +206,7 @@ static enum slc_status open_all(struct exported *exported, struct slc_error *err
         exported->model = *options->model;
         slc_run_folder_of_model(options->model, &exported->run);
     } else if (options->form == SLC_MODEL_NPY) {
-        return slc_fail(err, SLC_ERR_USAGE, "the files of a run are .npy already");
+        return slc_fail(err, SLC_ERR_USAGE, "the files of a run already are .npy");
     } else {
         status = slc_run_folder_read(exported->files, options->run, &exported->run, err);
     }
@@ -258,9 +260,9 @@ enum slc_status slc_export_run(const struct slc_export_run_options *options,
     return perform(options, true, report, err);
 }
 
-enum slc_status slc_export_run_judge(const struct slc_export_run_options *options,
-                                     struct slc_export_run_report *report,
-                                     struct slc_error *err)
+enum slc_status slc_export_run_prepare(const struct slc_export_run_options *options,
+                                       struct slc_export_run_report *report,
+                                       struct slc_error *err)
 {
     return perform(options, false, report, err);
 }

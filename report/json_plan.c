@@ -1,3 +1,4 @@
+/* Plans, strategies and statistics of devices as JSON. */
 #include "report/json_plan.h"
 
 #include "engine/executor/assign.h"
@@ -6,7 +7,7 @@
 
 #include <math.h>
 
-/* The processors of the threads; null where the system chooses them. */
+/* Returns the processors of the threads; null if the system chooses them. */
 static json_t *pinned_to(const struct slc_placement *placement)
 {
     json_t *processors = placement->workers > 0 ? json_array() : json_null();
@@ -17,14 +18,14 @@ static json_t *pinned_to(const struct slc_placement *placement)
     return processors;
 }
 
-/* The layout that a mode is read from, by its name. */
+/* Appends the name of the layout from which a mode is read. */
 static void append_layout(json_t *list, unsigned layout, unsigned mode)
 {
     (void)json_array_append_new(list, layout > 0 ? json_sprintf("sorted-%u", mode + 1)
                                                  : json_string("blco"));
 }
 
-/* The name of a strategy; NULL for none. */
+/* Returns the name of a strategy; NULL for none. */
 static const char *name_of(enum slc_conflict conflict)
 {
     return conflict != SLC_CONFLICT_AUTO ? slc_conflict_name(conflict) : NULL;
@@ -35,7 +36,7 @@ static void append_conflict(json_t *list, enum slc_conflict conflict)
     (void)json_array_append_new(list, json_pack("s?", name_of(conflict)));
 }
 
-/* Passes that update two modes, and why they do or do not; null where there is one to compute. */
+/* Returns the passes that update two modes, with the reason; null if a single mode is computed. */
 static json_t *json_fusion(const struct slc_plan *plan, unsigned order)
 {
     static const char *const reasons[] = {
@@ -156,7 +157,7 @@ json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice)
         (void)json_array_append_new(candidates, candidate);
     }
     slc_json_set_count(object, "mode", mode + 1);
-    /* Null where nothing was to be chosen: a device keeps additions apart by itself. */
+    /* Null if there was no choice: a device separates additions itself. */
     slc_json_set_text(object, "chosen", name_of(choice->chosen));
     slc_json_set(object, "candidates", candidates);
     return object;

@@ -1,4 +1,4 @@
-/* A plan, and what has come of its choices and iterations, for records and logs. */
+/* Plans, strategies and iterations as JSON, for records and logs. */
 #ifndef SLC_REPORT_JSON_PLAN_H
 #define SLC_REPORT_JSON_PLAN_H
 
@@ -11,28 +11,27 @@
 #include <jansson.h>
 
 json_t *slc_json_plan(const struct slc_plan *plan, unsigned order);
-/* How a mode's strategy was chosen: candidates with ns per nonzero, measured where tried. */
+/* Returns the choice of a mode's strategy: candidates with predicted and, if tried, measured ns per
+ * nonzero. */
 json_t *slc_json_choice(unsigned mode, const struct slc_conflict_choice *choice);
 json_t *slc_json_iteration(const struct slc_cp_iteration *iteration, unsigned order);
 
-/* The memory of a GPU that a plan is for, and what it has done; null where there is none. */
+/* Return the memory plan of a GPU, and its statistics; null without a GPU. */
 json_t *slc_json_device_plan(const struct slc_plan *plan, unsigned order);
 json_t *slc_json_device_stats(const struct slc_plan *plan, const struct slc_device_stats *stats);
 
-/*
- * How work is shared between CPU and device, with the fraction where one was asked for; and with
- * what was measured and done in each mode that passes were made over, `shares` having one per mode.
- * Null where nothing is shared.
- */
+/* Return how work is divided between CPU and GPU, with the requested fraction; and the measurements
+ * of each mode, with one element of `shares` per mode. Null if work is not divided. */
 json_t *slc_json_hybrid_wish(const struct slc_hybrid_wish *wish);
 json_t *slc_json_hybrid(const struct slc_hybrid *shares, unsigned order);
 
-/* The largest over the mean of nonzeros of the plan's devices, and of the time that these took. */
+/* Computes the largest over the mean number of nonzeros of the plan's devices, and the same for
+ * their times. */
 void slc_devices_imbalance(const struct slc_plan *plan,
                            const struct slc_member_stats *stats,
                            double *of_nnz,
                            double *of_time);
-/* What each of them did; null where there are none. */
+/* Returns the statistics of each device; null without devices. */
 json_t *slc_json_devices_stats(const struct slc_plan *plan, const struct slc_member_stats *stats);
 
 #endif

@@ -1,3 +1,4 @@
+/* Collects the content of a page within the budget, writes the page, and publishes it. */
 #include "report/report.h"
 
 #include "base/memory/checked.h"
@@ -17,19 +18,19 @@
 #include <string.h>
 
 enum {
-    /* Small objects, and pages of libraries that are touched later. */
+    /* Small objects, and library pages that are touched later. */
     UNTOUCHED_BYTES = 4 << 20,
-    /* A byte of JSON becomes so many of memory at most: a number of two characters a node and its
-     * place in a list, a short member more. */
+    /* Maximum bytes of memory per byte of JSON: a number of two characters needs a node and a place
+     * in a list, a short member needs more. */
     JSON_FACTOR = 48,
-    /* Bands of all pictures together, so that a page stays small, and of one picture. */
+    /* Bands of all pictures together, which limits the size of a page, and of one picture. */
     ALL_BANDS = 24576,
     LEAST_BANDS = 24,
     MOST_BANDS = 160
 };
 
-/* What is read of a run, and what it takes. */
-struct told {
+/* State of a report about a run. */
+struct run_report {
     const struct slc_report_options *options;
     struct slc_run_folder run;
     json_t *record;
@@ -51,7 +52,7 @@ static enum slc_status within_budget(const struct slc_report_options *options,
                : SLC_OK;
 }
 
-/* The record of a run in a text. */
+/* Parses the text of a record. */
 static enum slc_status parse_record(const struct slc_report_options *options,
                                     const char *text,
                                     uint64_t bytes,
@@ -62,7 +63,7 @@ static enum slc_status parse_record(const struct slc_report_options *options,
     return slc_json_read(text, bytes, "run.json", SLC_ERR_INPUT, record, err);
 }
 
-/* The record in the file `name` of the folder. */
+/* Loads the record in the file `name` of the folder. */
 static enum slc_status load_record(const struct slc_report_options *options,
                                    const char *name,
                                    json_t **record,
@@ -87,37 +88,37 @@ static enum slc_status load_record(const struct slc_report_options *options,
     return status;
 }
 
-/* What there is of the run: results, a checkpoint, or both. */
-static enum slc_status read_folder(struct told *told, struct slc_error *err)
+/* Reads the results, the checkpoint, or both. */
+static enum slc_status read_folder(struct run_report *report, struct slc_error *err)
 {
-    const char *folder = told->options->folder;
+    const char *folder = report->options->folder;
     bool results = false;
     bool saved = false;
     enum slc_status status = slc_saved_run_find(folder, &saved, err);
 
     SLC_THEN(status, slc_run_folder_find(folder, &results, err));
-    /* Without either, it says what is missing. */
+    /* Without both, this reports what is missing. */
     SLC_TRY(status);
     if ((results || !saved)) {
-        SLC_TRY(slc_run_folder_read(NULL, folder, &told->run, err));
+        SLC_TRY(slc_run_folder_read(NULL, folder, &report->run, err));
     }
-    if (told->run.recorded) {
-        SLC_TRY(load_record(told->options, "run.json", &told->record, err));
+    if (report->run.recorded) {
+        SLC_TRY(load_record(report->options, "run.json", &report->record, err));
     }
     if (saved) {
-        SLC_TRY(slc_saved_run_read(folder, false, &told->checkpoint, err));
+        SLC_TRY(slc_saved_run_read(folder, false, &report->checkpoint, err));
     }
     return SLC_OK;
 }
 
-/* A model, and a record that may be of any other. */
-static enum slc_status read_model(struct told *told, struct slc_error *err)
+/* Reads a model in memory, and checks that the record belongs to it. */
+static enum slc_status read_model(struct run_report *report, struct slc_error *err)
 {
-    const char *text = told->options->record;
-    struct slc_run_folder *run = &told->run;
+    const char *text = report->options->record;
+    struct slc_run_folder *run = &report->run;
     enum slc_status status = SLC_OK;
 
-    slc_run_folder_of_model(told->options->model, run);
+    slc_run_folder_of_model(report->options->model, run);
     if (text == NULL) {
         return SLC_OK;
     }
@@ -126,19 +127,19 @@ static enum slc_status read_model(struct told *told, struct slc_error *err)
         (run->record.order != run->order ||
          memcmp(run->record.dims, run->dims, run->order * sizeof run->dims[0]) != 0)) {
         status = slc_fail(err, SLC_ERR_INPUT,
-                          "the record is of a run of other lengths of modes than the model's");
+                          "the record is of a run with other mode sizes than the model's");
     }
     run->recorded = true;
     SLC_TRY(status);
-    return parse_record(told->options, text, strlen(text), &told->record, err);
+    return parse_record(report->options, text, strlen(text), &report->record, err);
 }
 
-/* Chooses components and takes memory for what is told of them, within the budget. */
-static enum slc_status take_memory(struct told *told, struct slc_error *err)
+/* Chooses components and allocates memory for their rows and pictures within the budget. */
+static enum slc_status allocate_memory(struct run_report *report, struct slc_error *err)
 {
-    const struct slc_run_folder *run = &told->run;
-    struct slc_run_page *page = &told->page;
-    const uint32_t count = (uint32_t)slc_min_u64(told->options->components, run->rank);
+    const struct slc_run_folder *run = &report->run;
+    struct slc_run_page *page = &report->page;
+    const uint32_t count = (uint32_t)slc_min_u64(report->options->components, run->rank);
     const uint64_t bands = slc_max_u64(
         LEAST_BANDS, slc_min_u64(MOST_BANDS, ALL_BANDS / slc_max_u64(1, count * run->order)));
     uint64_t bytes = 0;
@@ -146,19 +147,20 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
     slc_run_folder_by_weight(run, page->components);
     page->component_count = count;
     for (unsigned n = 0; n < run->order; n++) {
-        page->row_counts[n] = slc_min_u64(told->options->rows, run->dims[n]);
+        page->row_counts[n] = slc_min_u64(report->options->rows, run->dims[n]);
         page->band_counts[n] = (uint32_t)slc_min_u64(bands, run->dims[n]);
         bytes += count * (page->row_counts[n] * sizeof *page->rows[n] +
                           page->band_counts[n] * sizeof *page->bands[n]);
     }
     /* At most 16 modes of 4096 components of a thousand rows: far from 2^64. */
     enum slc_status status = within_budget(
-        told->options,
+        report->options,
         SLC_OUTPUT_BUFFER_BYTES + slc_factor_rows_memory_bytes(run->rank > 0 ? run->rank : 1) +
-            slc_run_names_bytes(&told->names) + slc_buffer_footprint(bytes, SLC_PAGES_SMALL),
-        "telling of these components", err);
-    SLC_THEN(status, slc_buffer_create(&told->memory, slc_max_u64(1, bytes), SLC_PAGES_SMALL, err));
-    uint8_t *at = told->memory.data;
+            slc_run_names_bytes(&report->names) + slc_buffer_footprint(bytes, SLC_PAGES_SMALL),
+        "reporting these components", err);
+    SLC_THEN(status,
+             slc_buffer_create(&report->memory, slc_max_u64(1, bytes), SLC_PAGES_SMALL, err));
+    uint8_t *at = report->memory.data;
     for (unsigned n = 0; n < run->order && status == SLC_OK; n++) {
         page->rows[n] = (struct slc_top_row *)(void *)at;
         at += count * page->row_counts[n] * sizeof *page->rows[n];
@@ -168,21 +170,21 @@ static enum slc_status take_memory(struct told *told, struct slc_error *err)
     return status;
 }
 
-/* The strongest rows of a mode, and its pictures. */
-static enum slc_status find_mode(struct told *told, unsigned n, struct slc_error *err)
+/* Finds the top rows and the pictures of a mode. */
+static enum slc_status find_mode(struct run_report *report, unsigned n, struct slc_error *err)
 {
-    const struct slc_report_options *options = told->options;
-    const struct slc_run_page *page = &told->page;
+    const struct slc_report_options *options = report->options;
+    const struct slc_run_page *page = &report->page;
     char *path = options->folder != NULL ? slc_run_folder_factor(options->folder, n) : NULL;
     struct slc_top_rows_query query = {.factor.path = path,
-                                       .factor.length = told->run.dims[n],
-                                       .factor.rank = told->run.rank,
+                                       .factor.length = report->run.dims[n],
+                                       .factor.rank = report->run.rank,
                                        .columns = page->components,
                                        .column_count = page->component_count,
                                        .rows = page->row_counts[n]};
     struct slc_column_bands bands = {.factor.path = path,
-                                     .factor.length = told->run.dims[n],
-                                     .factor.rank = told->run.rank,
+                                     .factor.length = report->run.dims[n],
+                                     .factor.rank = report->run.rank,
                                      .columns = page->components,
                                      .column_count = page->component_count,
                                      .bands = page->band_counts[n]};
@@ -204,15 +206,16 @@ static enum slc_status check_options(const struct slc_report_options *options,
     if (options->components < 1 || options->components > SLC_MAX_RANK || options->rows < 1 ||
         options->rows > SLC_REPORT_ROWS_MAX) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "%" PRIu64 " components of %" PRIu64 " rows are asked for: 1 to %d of 1 to "
-                        "%d can be",
+                        "%" PRIu64 " components with %" PRIu64
+                        " rows: the limits are 1 to %d components "
+                        "and 1 to %d rows",
                         options->components, options->rows, SLC_MAX_RANK, SLC_REPORT_ROWS_MAX);
     }
     SLC_TRY(slc_check_outside_stores(slc_files_system(), options->output, err));
     return slc_check_replaceable(slc_files_system(), options->output, options->overwrite, err);
 }
 
-/* Opens the output, has the page written, and puts it in its place. */
+/* Opens the output, writes the page, and renames it. */
 static enum slc_status publish(const struct slc_report_options *options,
                                enum slc_status (*write)(const void *page,
                                                         struct slc_output *output,
@@ -243,43 +246,45 @@ static enum slc_status write_run(const void *page, struct slc_output *output, st
     return slc_run_page_write(page, output, err);
 }
 
-static enum slc_status tell_run(struct told *told, uint64_t *ret_bytes, struct slc_error *err)
+static enum slc_status
+write_run_report(struct run_report *report, uint64_t *ret_bytes, struct slc_error *err)
 {
-    struct slc_run_page *page = &told->page;
+    struct slc_run_page *page = &report->page;
     enum slc_status status =
-        told->options->folder != NULL ? read_folder(told, err) : read_model(told, err);
+        report->options->folder != NULL ? read_folder(report, err) : read_model(report, err);
 
-    page->folder = told->options->folder;
-    page->run = &told->run;
-    page->names = &told->names;
-    page->record = told->record;
-    page->checkpoint = told->checkpoint;
-    SLC_THEN(status, slc_run_names_open(NULL, &told->run, told->options->store, &told->names, err));
-    SLC_THEN(status, take_memory(told, err));
+    page->folder = report->options->folder;
+    page->run = &report->run;
+    page->names = &report->names;
+    page->record = report->record;
+    page->checkpoint = report->checkpoint;
+    SLC_THEN(status,
+             slc_run_names_open(NULL, &report->run, report->options->store, &report->names, err));
+    SLC_THEN(status, allocate_memory(report, err));
     SLC_TRY(status);
-    for (unsigned n = 0; n < told->run.order; n++) {
-        SLC_TRY(find_mode(told, n, err));
+    for (unsigned n = 0; n < report->run.order; n++) {
+        SLC_TRY(find_mode(report, n, err));
     }
-    return publish(told->options, write_run, page, ret_bytes, err);
+    return publish(report->options, write_run, page, ret_bytes, err);
 }
 
 static enum slc_status
 report_run(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
 {
-    struct told *told = slc_calloc(1, sizeof *told);
+    struct run_report *report = slc_calloc(1, sizeof *report);
 
-    SLC_TRY(slc_check_memory(told != NULL, err, "for what is told of a run"));
-    told->options = options;
-    enum slc_status status = tell_run(told, ret_bytes, err);
-    json_decref(told->record);
-    json_decref(told->checkpoint);
-    slc_run_names_close(&told->names);
-    slc_buffer_destroy(&told->memory);
-    slc_free(told);
+    SLC_TRY(slc_check_memory(report != NULL, err, "for a report"));
+    report->options = options;
+    enum slc_status status = write_run_report(report, ret_bytes, err);
+    json_decref(report->record);
+    json_decref(report->checkpoint);
+    slc_run_names_close(&report->names);
+    slc_buffer_destroy(&report->memory);
+    slc_free(report);
     return status;
 }
 
-/* run.json of the best run, which has the command; none where it is gone, or unsound. */
+/* Loads run.json of the best run, which has the command; none if it is missing or malformed. */
 static enum slc_status read_best(const struct slc_report_options *options,
                                  const struct slc_sweep_record *record,
                                  json_t **best,
@@ -329,7 +334,7 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
     SLC_THEN(status, slc_sweep_record_read(path, &record, &found, err));
     if (status == SLC_OK && !found) {
         status = slc_fail_file(err, SLC_ERR_IO, path,
-                               "the record of the sweep went while it was looked for");
+                               "the record of the sweep was removed while it was opened");
     }
     if (status == SLC_OK) {
         status = read_best(options, &record, &best, err);
@@ -341,7 +346,7 @@ static enum slc_status report_sweep(const struct slc_report_options *options,
     return status;
 }
 
-/* Of a folder that has the record of a sweep, or of anything else. */
+/* Reports on a sweep if the folder has its record, otherwise on a run. */
 static enum slc_status
 report_folder(const struct slc_report_options *options, uint64_t *ret_bytes, struct slc_error *err)
 {

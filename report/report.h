@@ -1,8 +1,7 @@
 /*
- * A page that tells what a run was and what has come of it, or how the runs of a sweep compare: one
- * HTML file without a script, and without a reference to anything outside it. Factors are streamed,
- * once for the strongest rows and once for the pictures; what is kept of them goes with what is
- * told, and not with the modes.
+ * An HTML page about a run or a sweep: one file without scripts or external references. Factors are
+ * streamed twice, for the top rows and for the pictures; memory grows with the size of the page,
+ * not with the modes.
  */
 #ifndef SLC_REPORT_REPORT_H
 #define SLC_REPORT_REPORT_H
@@ -16,25 +15,24 @@
 enum { SLC_REPORT_ROWS_MAX = 1000 };
 
 struct slc_report_options {
-    const char *folder;                 /* of a run, a checkpoint, factors or a sweep; NULL: */
-    const struct slc_model_view *model; /* one in memory, borrowed, .. */
-    const char *record;       /* .. with the text of its record (run.json); NULL: it has none */
-    const char *output;       /* the page */
-    uint64_t components;      /* to tell of at most, the heaviest first: 1 to SLC_MAX_RANK */
-    uint64_t rows;            /* of each mode of a component: 1 to SLC_REPORT_ROWS_MAX */
-    const char *store;        /* with the names of indices; NULL: as slc_run_names_open */
+    const char *folder; /* folder of a run, a checkpoint, factors or a sweep; NULL: `model` */
+    const struct slc_model_view *model; /* model in memory; borrowed */
+    const char *record;                 /* text of the model's record (run.json); NULL: none */
+    const char *output;                 /* path of the page */
+    uint64_t components;                /* maximum shown, the heaviest first: 1 to SLC_MAX_RANK */
+    uint64_t rows;                      /* per mode of a component: 1 to SLC_REPORT_ROWS_MAX */
+    const char *store;        /* store with names of indices; NULL: as slc_run_names_open */
     uint64_t memory_bytes;    /* budget */
-    bool overwrite;           /* a file at `output` is replaced */
-    void (*publishing)(void); /* called when the page is about to get its name; may be NULL */
+    bool overwrite;           /* replace a file at `output` */
+    void (*publishing)(void); /* called before the page is renamed to `output`; may be NULL */
 };
 
 /*
- * Writes the page beside its place and renames it there; *ret_bytes is its size. Errors:
- * SLC_ERR_USAGE for numbers out of range and an output within a store; SLC_ERR_INPUT where the
- * folder has none of these, or the record is not the model's; SLC_ERR_FORMAT for damaged
- * checkpoints and sweeps; SLC_ERR_IO where the output is there, or is no file; SLC_ERR_BUDGET;
- * those of reading, of writing and of slc_run_names_open. There is no page after an error, or the
- * old one.
+ * Writes the page under a temporary name and renames it; stores its size in *ret_bytes. Errors:
+ * SLC_ERR_USAGE for numbers out of range and an output within a store; SLC_ERR_INPUT if the folder
+ * has none of these, or the record is not the model's; SLC_ERR_FORMAT for damaged checkpoints and
+ * sweeps; SLC_ERR_IO if the output exists or is not a file; SLC_ERR_BUDGET; those of reading, of
+ * writing and of slc_run_names_open. After an error an existing page is unchanged.
  */
 enum slc_status slc_report(const struct slc_report_options *options,
                            uint64_t *ret_bytes,

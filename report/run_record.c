@@ -1,3 +1,4 @@
+/* Collects the facts of a run and writes run.json. */
 #include "report/run_record.h"
 
 #include "base/memory/memory.h"
@@ -17,11 +18,11 @@
 
 static const char what[] = "the record of a run";
 
-/* What the system says, apart from the making of JSON: see storage/manifest/json_text.h. */
+/* Facts of the system, collected before JSON is made (storage/manifest/json_text.h). */
 struct machine_facts {
     uint64_t kernel_read_bytes, peak_bytes;
     char finished[32];
-    char directory[PATH_MAX]; /* that relative paths begin at; "": not known */
+    char directory[PATH_MAX]; /* current folder; "": unknown */
     json_t *versions, *machine;
 };
 
@@ -122,7 +123,7 @@ static json_t *counters(const struct slc_stream_stats *stats, uint64_t kernel)
     return object;
 }
 
-/* Where a mode's MTTKRPs came to be computed from a copy: since when, and how it is sorted. */
+/* Returns since when and in which order a mode's MTTKRPs were computed from a replica. */
 static json_t *copy(const struct slc_cp_result *result, unsigned mode)
 {
     const struct slc_replica_form *form = &result->copies[mode];
@@ -138,7 +139,8 @@ static json_t *copy(const struct slc_cp_result *result, unsigned mode)
     return object;
 }
 
-/* Per mode, with what was chosen where its MTTKRP is the second of a pass for two modes. */
+/* Returns the strategies per mode, including modes whose MTTKRP is the second of a pass for two
+ * modes. */
 static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
 {
     json_t *list = json_array();
@@ -155,7 +157,7 @@ static json_t *conflicts(const struct slc_cp_result *result, uint32_t seconds)
     return list;
 }
 
-/* The error on what was held out; null: nothing was. */
+/* Returns the error on held-out nonzeros; null: none. */
 static json_t *holdout(const struct slc_cp_result *result)
 {
     if (result->heldout == 0) {
@@ -182,7 +184,7 @@ static json_t *checkpoint(const struct slc_run_facts *facts)
     return object;
 }
 
-/* Shared while the record is made: of a long run there are many iterations. Null for none. */
+/* Returns a shared reference, because a long run has many iterations; null for NULL. */
 static json_t *shared(json_t *value)
 {
     return value != NULL ? json_incref(value) : json_null();
@@ -257,12 +259,12 @@ enum slc_status slc_run_record_remove(const char *path, struct slc_error *err)
     struct slc_error fault = SLC_ERROR_INIT;
 
     if (rc < 0 && rc != -ENOENT) {
-        return slc_fail_errno(err, -rc, path, "the old record cannot be removed");
+        return slc_fail_errno(err, -rc, path, "removing the record of an earlier run");
     }
-    /* Off the drive also where a run that was killed has removed it. */
+    /* Sync even if the file is already gone: a killed run may have removed it. */
     enum slc_status status = slc_name_sync(files, path, &fault);
     if (status == SLC_OK || fault.system_errno == ENOENT) {
-        return SLC_OK; /* or there is no folder yet */
+        return SLC_OK; /* also if there is no folder yet */
     }
     slc_error_pass(err, &fault);
     return status;

@@ -1,3 +1,4 @@
+/* Opens the newest generation of a checkpoint and describes it as JSON. */
 #include "report/saved_run.h"
 
 #include "base/error/log.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What there is at `path`: a kind as in slc_file_stat, '-' for nothing. */
+/* Stores the kind of the file at `path`, as in slc_file_stat; '-' for none. */
 static enum slc_status find_kind(const char *path, char *kind, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -52,10 +53,8 @@ enum slc_status slc_saved_run_find(const char *path, bool *found, struct slc_err
     return status;
 }
 
-/*
- * The newer generation of a folder, or that of a file. Without the lock: a run may be writing, and
- * then one of them is not whole.
- */
+/* Opens the newer generation of a folder, or a file. Without the lock: a run may be writing, and
+ * one generation is then incomplete. */
 static enum slc_status open_newest(const char *path,
                                    bool quiet,
                                    struct slc_checkpoint_reader **reader,
@@ -71,9 +70,8 @@ static enum slc_status open_newest(const char *path,
     if (kind != 'd') {
         status = slc_checkpoint_reader_open(files, path, reader, &fault);
         if (status == SLC_ERR_FORMAT && fault.offset == 0) {
-            status = slc_fail_file(
-                err, SLC_ERR_FORMAT, path,
-                "a file that is neither a store, which is a folder, nor a checkpoint");
+            status = slc_fail_file(err, SLC_ERR_FORMAT, path,
+                                   "not a checkpoint, and not a store, which is a folder");
         } else if (status != SLC_OK) {
             *err = fault;
         }
@@ -113,7 +111,7 @@ slc_saved_run_open(const char *path, bool quiet, struct slc_saved_run *run, stru
     run->reader = NULL;
     enum slc_status status = open_newest(path, quiet, &run->reader, err);
     if (status == SLC_OK && run->reader == NULL) {
-        status = slc_fail_file(err, SLC_ERR_FORMAT, path, "no checkpoint has been completed there");
+        status = slc_fail_file(err, SLC_ERR_FORMAT, path, "there is no complete checkpoint");
     }
     SLC_THEN(status, slc_cp_saved_read(run->reader, run->identity, &run->saved, err));
     if (status != SLC_OK) {
@@ -210,7 +208,7 @@ slc_saved_run_json(const struct slc_saved_run *run, json_t **ret_object, struct 
 {
     slc_json_begin();
     json_t *object = make_json(run);
-    enum slc_status status = slc_json_whole("what a checkpoint says", err);
+    enum slc_status status = slc_json_whole("the description of a checkpoint", err);
     if (status != SLC_OK) {
         json_decref(object);
         return status;

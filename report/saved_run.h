@@ -1,7 +1,5 @@
-/*
- * What a checkpoint tells of the run that it is of: a generation's file, or the folder that has
- * both, whose newer one counts.
- */
+/* Describes the run of a checkpoint: a file, or a folder with two generations, of which the newer
+ * is used. */
 #ifndef SLC_REPORT_SAVED_RUN_H
 #define SLC_REPORT_SAVED_RUN_H
 
@@ -20,15 +18,15 @@ struct slc_saved_run {
     char identity[SLC_CP_IDENTITY_BYTES]; /* lines NAME=VALUE */
 };
 
-/* Whether there is one at `path`: a file that is no folder, or a folder with such files. Errors:
- * the system does not say. */
+/* Stores whether there is a checkpoint at `path`: a file, or a folder with checkpoint files.
+ * Errors: those of the system. */
 enum slc_status
 slc_saved_run_find(const char *path, bool *found, struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Opens the newest generation and reads it, without the lock: a run may be writing. Unless `quiet`,
- * a generation that is not whole is told to the log. Owns: slc_saved_run_close, after success only.
- * Errors: SLC_ERR_FORMAT where there is none, or it is damaged; SLC_ERR_IO, SLC_ERR_MEMORY.
+ * Opens and reads the newest generation without the lock, because a run may be writing. Unless
+ * `quiet`, logs an incomplete generation. Ownership: slc_saved_run_close, only after success.
+ * Errors: SLC_ERR_FORMAT if there is none or it is damaged; SLC_ERR_IO, SLC_ERR_MEMORY.
  */
 enum slc_status slc_saved_run_open(const char *path,
                                    bool quiet,
@@ -36,16 +34,16 @@ enum slc_status slc_saved_run_open(const char *path,
                                    struct slc_error *err) SLC_NODISCARD;
 void slc_saved_run_close(struct slc_saved_run *run);
 
-/* When it was written, in UTC: "2026-01-31T12:00:00Z", or "" beyond the calendar. */
+/* Formats a time in UTC, such as "2026-01-31T12:00:00Z"; "" beyond the calendar. */
 const char *slc_saved_run_written(uint64_t seconds, char *text, size_t bytes);
 
-/* All that it holds but factors, "schema" "sluice-checkpoint-1". Owns: the caller releases
- * *ret_object. Errors: SLC_ERR_MEMORY. */
+/* Describes everything except the factors, with "schema" "sluice-checkpoint-1". Ownership: the
+ * caller releases *ret_object. Errors: SLC_ERR_MEMORY. */
 enum slc_status slc_saved_run_json(const struct slc_saved_run *run,
                                    json_t **ret_object,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Opens, tells and closes. */
+/* Opens, describes and closes a checkpoint. */
 enum slc_status slc_saved_run_read(const char *path,
                                    bool quiet,
                                    json_t **ret_object,

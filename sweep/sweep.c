@@ -1,9 +1,9 @@
 /*
- * See sweep.h.
+ * Computes the missing runs of a sweep, then compares the runs of each rank.
  *
- * A run that is through is recorded when its results are on the drive and before its checkpoint
- * goes: at whatever moment a sweep is killed, the run that was on its way goes on from its
- * checkpoint or is recorded. Factors that are not kept are removed when the record says so.
+ * A complete run is recorded once its results are on the drive and before its checkpoint is
+ * removed: if a sweep is killed at any time, its current run is recorded or continues from its
+ * checkpoint. Factors that are not kept are removed once the record states so.
  */
 #include "sweep/sweep.h"
 
@@ -23,12 +23,12 @@ enum { PATH_BYTES = 1024 + 128 };
 
 struct sweep {
     const struct slc_sweep_options *options;
-    char path[PATH_BYTES]; /* of sweep.json */
+    char path[PATH_BYTES]; /* path of sweep.json */
     struct slc_sweep_record *record;
-    int fd;    /* of the lock; -1: none */
-    bool made; /* the folder, by this sweep */
+    int fd;    /* descriptor of the lock; -1: none */
+    bool made; /* this sweep created the folder */
     uint64_t start_ns;
-    int code; /* of the run that ended it */
+    int code; /* return value of the run that ended the sweep */
 };
 
 static void run_folder(const struct sweep *sweep, uint32_t rank, uint64_t seed, char *path)
@@ -39,21 +39,21 @@ static void run_folder(const struct sweep *sweep, uint32_t rank, uint64_t seed, 
                    slc_sweep_folder_name(name, rank, seed));
 }
 
-/* What the command's table of options sees to, and what it cannot. */
+/* Checks options, some of which the command has already checked. */
 static enum slc_status check_options(const struct slc_sweep_options *options, struct slc_error *err)
 {
     if (strlen(options->folder) > 1023) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        "the name of the folder has %zu bytes; 1023 are the limit",
+                        "the path of the folder has %zu bytes; the limit is 1023",
                         strlen(options->folder));
     }
     if (options->rank_count == 0 || options->rank_count > SLC_SWEEP_RANKS_MAX ||
         options->runs == 0 || options->runs > SLC_SWEEP_RUNS_MAX) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%u ranks with %" PRIu64 " runs of each: 1 to %d ranks and 1 to %d runs "
-                        "can be",
-                        options->rank_count, options->runs, SLC_SWEEP_RANKS_MAX,
-                        SLC_SWEEP_RUNS_MAX);
+        return slc_fail(
+            err, SLC_ERR_USAGE,
+            "%u ranks with %" PRIu64 " runs each: the limits are 1 to %d ranks and 1 to "
+            "%d runs",
+            options->rank_count, options->runs, SLC_SWEEP_RANKS_MAX, SLC_SWEEP_RUNS_MAX);
     }
     if (options->seed > (uint64_t)INT64_MAX - options->runs) {
         return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_SEED,
@@ -63,7 +63,7 @@ static enum slc_status check_options(const struct slc_sweep_options *options, st
         for (unsigned j = 0; j < i; j++) {
             if (options->ranks[i] == options->ranks[j]) {
                 return slc_fail_field(err, SLC_ERR_USAGE, SLC_FIELD_RANKS,
-                                      "rank %" PRIu32 " is named twice", options->ranks[i]);
+                                      "rank %" PRIu32 " is listed twice", options->ranks[i]);
             }
         }
     }
@@ -78,21 +78,22 @@ static enum slc_status lock_folder(struct sweep *sweep, struct slc_error *err)
 
     if (rc < 0 && rc != -EEXIST) {
         return slc_fail_errno(err, -rc, sweep->options->folder,
-                              "the results cannot be written there");
+                              "cannot create the folder of the sweep");
     }
     sweep->made = rc >= 0;
     if (rc >= 0) {
         SLC_TRY(slc_name_sync(files, sweep->options->folder, err));
     }
-    return slc_folder_lock(files, sweep->options->folder,
-                           "another sluice makes a sweep in the same folder: wait for it, or name "
-                           "another output",
-                           &sweep->fd, &taken, err);
+    return slc_folder_lock(
+        files, sweep->options->folder,
+        "another process runs a sweep in this folder: wait for it, or use another "
+        "folder",
+        &sweep->fd, &taken, err);
 }
 
-/* The record that is there, if the sweep is to go on from it; else a new one. */
+/* Loads the record of the sweep to continue, or makes a new one. */
 static enum slc_status
-take_record(struct sweep *sweep, json_t *identity, bool *found, struct slc_error *err)
+open_or_create_record(struct sweep *sweep, json_t *identity, bool *found, struct slc_error *err)
 {
     if (!sweep->options->restart) {
         SLC_TRY(slc_sweep_record_read(sweep->path, sweep->record, found, err));
@@ -112,7 +113,7 @@ static enum slc_status write_record(struct sweep *sweep, json_t *suggestion, str
                                   err);
 }
 
-/* Called by who runs it, when its results are there. */
+/* Records a run whose results are on the drive. */
 static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *err)
 {
     struct sweep *sweep = job->sweep;
@@ -123,7 +124,7 @@ static enum slc_status record_run(struct slc_sweep_job *job, struct slc_error *e
     return write_record(sweep, NULL, err);
 }
 
-/* The checkpoint of a run that is through, where a sweep was killed between the two. */
+/* Removes the checkpoint of a complete run, if the sweep was killed before it could. */
 static enum slc_status remove_checkpoint(const char *folder, struct slc_error *err)
 {
     const struct slc_files *files = slc_files_system();
@@ -140,7 +141,7 @@ static enum slc_status remove_checkpoint(const char *folder, struct slc_error *e
     return found ? slc_checkpoint_discard(files, folder, err) : SLC_OK;
 }
 
-/* Removes the factors of a run, whose record stays. */
+/* Removes the factors of a run. Its record stays. */
 static enum slc_status
 remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struct slc_error *err)
 {
@@ -156,13 +157,13 @@ remove_factors(const struct sweep *sweep, const struct slc_sweep_run *run, struc
         }
         int rc = files->unlink(files->self, path);
         if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR) {
-            return slc_fail_errno(err, -rc, path, "removing factors that are not to be kept");
+            return slc_fail_errno(err, -rc, path, "removing factors that are not kept");
         }
     }
     return SLC_OK;
 }
 
-/* Seconds that are left of the sweep's limit; 0: there is none. At least a moment. */
+/* Returns the remaining seconds of the sweep, at least a moment; 0: no limit. */
 static double seconds_left(const struct sweep *sweep)
 {
     const double limit = sweep->options->max_seconds;
@@ -176,7 +177,7 @@ static bool time_is_up(const struct sweep *sweep)
            slc_seconds_since(sweep->start_ns) >= sweep->options->max_seconds;
 }
 
-/* One run, unless it is through. */
+/* Computes a run, unless it is complete. */
 static enum slc_sweep_end make_run(struct sweep *sweep,
                                    uint32_t rank,
                                    uint64_t seed,
@@ -195,9 +196,9 @@ static enum slc_sweep_end make_run(struct sweep *sweep,
     run_folder(sweep, rank, seed, folder);
     job.folder = folder;
     if (past != NULL) {
-        options->told(options->context, past, true);
+        options->completed(options->context, past, true);
         *status = remove_checkpoint(folder, err);
-        return SLC_SWEEP_THROUGH;
+        return SLC_SWEEP_COMPLETE;
     }
     if (options->stop != NULL && *options->stop != 0) {
         return SLC_SWEEP_STOPPED;
@@ -209,11 +210,11 @@ static enum slc_sweep_end make_run(struct sweep *sweep,
     if (sweep->code != 0) {
         return SLC_SWEEP_RUN;
     }
-    options->told(options->context, &job.record, false);
-    return SLC_SWEEP_THROUGH;
+    options->completed(options->context, &job.record, false);
+    return SLC_SWEEP_COMPLETE;
 }
 
-/* Whether what is known of a rank is of all its runs. */
+/* Returns whether a rank was compared with all its runs. */
 static bool is_compared(struct sweep *sweep, uint32_t rank)
 {
     const struct slc_sweep_run *best = slc_sweep_record_best(sweep->record, rank);
@@ -226,7 +227,7 @@ static bool is_compared(struct sweep *sweep, uint32_t rank)
     return known != NULL && known->runs == runs && best != NULL && known->best_seed == best->seed;
 }
 
-/* Judges a rank whose runs are through, and lets go of the factors that are not to be kept. */
+/* Compares the runs of a complete rank, and removes factors that are not kept. */
 static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct slc_error *err)
 {
     const struct slc_sweep_options *options = sweep->options;
@@ -259,9 +260,9 @@ static enum slc_status finish_rank(struct sweep *sweep, uint32_t rank, struct sl
     return status;
 }
 
-/* Until one does not go through. */
+/* Computes runs until one fails or stops. */
 static enum slc_sweep_end
-all_runs(struct sweep *sweep, enum slc_status *status, struct slc_error *err)
+compute_runs(struct sweep *sweep, enum slc_status *status, struct slc_error *err)
 {
     const struct slc_sweep_options *options = sweep->options;
 
@@ -270,7 +271,7 @@ all_runs(struct sweep *sweep, enum slc_status *status, struct slc_error *err)
             const enum slc_sweep_end end =
                 make_run(sweep, options->ranks[r], options->seed + k, status, err);
 
-            if (end != SLC_SWEEP_THROUGH || *status != SLC_OK) {
+            if (end != SLC_SWEEP_COMPLETE || *status != SLC_OK) {
                 return end;
             }
         }
@@ -279,7 +280,7 @@ all_runs(struct sweep *sweep, enum slc_status *status, struct slc_error *err)
             break;
         }
     }
-    return SLC_SWEEP_THROUGH;
+    return SLC_SWEEP_COMPLETE;
 }
 
 static enum slc_status
@@ -287,7 +288,7 @@ finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_
 {
     slc_sweep_suggest(sweep->record, suggestion);
     json_t *object = slc_sweep_suggestion_json(suggestion);
-    /* Rank, reason and folder; with less the sweep would pass for one that is not through. */
+    /* Rank, reason and folder; with less the sweep would appear incomplete. */
     enum slc_status status =
         json_object_size(object) == 3
             ? write_record(sweep, object, err)
@@ -296,7 +297,7 @@ finish(struct sweep *sweep, struct slc_sweep_suggestion *suggestion, struct slc_
     return status;
 }
 
-/* Everything up to the first run. */
+/* Prepares everything before the first run. */
 static enum slc_status open_record(struct sweep *sweep, struct slc_error *err)
 {
     const struct slc_sweep_options *options = sweep->options;
@@ -313,10 +314,10 @@ static enum slc_status open_record(struct sweep *sweep, struct slc_error *err)
         status = slc_fail(err, SLC_ERR_MEMORY, "no memory for the record of the sweep");
     }
     SLC_THEN(status, lock_folder(sweep, err));
-    SLC_THEN(status, take_record(sweep, identity, &found, err));
+    SLC_THEN(status, open_or_create_record(sweep, identity, &found, err));
     json_decref(identity);
     SLC_TRY(status);
-    options->begin(options->context, !found);
+    options->starting(options->context, !found);
     return SLC_OK;
 }
 
@@ -331,18 +332,17 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
         .options = options, .record = record, .fd = -1, .start_ns = slc_clock_ns()};
 
     (void)snprintf(sweep.path, sizeof sweep.path, "%.1023s/sweep.json", options->folder);
-    *end = SLC_SWEEP_THROUGH;
+    *end = SLC_SWEEP_COMPLETE;
     enum slc_status status = open_record(&sweep, err);
     if (status == SLC_OK) {
-        *end = all_runs(&sweep, &status, err);
+        *end = compute_runs(&sweep, &status, err);
     }
-    if (status == SLC_OK && *end == SLC_SWEEP_THROUGH) {
+    if (status == SLC_OK && *end == SLC_SWEEP_COMPLETE) {
         status = finish(&sweep, suggestion, err);
     }
     *code = sweep.code;
-    /* One that holds anything stays, as the system sees to. While it is locked: nobody else has
-     * begun to use it. */
-    if ((status != SLC_OK || *end != SLC_SWEEP_THROUGH) && sweep.made && sweep.fd >= 0) {
+    /* Removes a new folder if it is empty, while it is locked, so that no other sweep uses it. */
+    if ((status != SLC_OK || *end != SLC_SWEEP_COMPLETE) && sweep.made && sweep.fd >= 0) {
         (void)slc_files_system()->remove_folder(slc_files_system()->self, options->folder);
     }
     slc_folder_unlock(slc_files_system(), &sweep.fd);

@@ -1,7 +1,7 @@
 /*
- * A sweep: several ranks, or several starts of each, over one store. Each run has the results and
- * the checkpoint that it would have by itself, in a folder of the sweep's (r16-seed3); sweep.json
- * beside them records what is through, so that the same sweep goes on when it is made again.
+ * A sweep: runs of one store with several ranks or starts. Each run has its own folder in the
+ * folder of the sweep (r16-seed3), with the results and checkpoint of a single run. sweep.json
+ * records the completed runs, so the same sweep continues when it is started again.
  */
 #ifndef SLC_REPORT_SWEEP_H
 #define SLC_REPORT_SWEEP_H
@@ -15,61 +15,59 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One run: what is to be done, and what has come of it. */
+/* One run: its parameters and its result. */
 struct slc_sweep_job {
-    struct slc_sweep_run record; /* rank and seed; the rest is filled in by who runs it */
+    struct slc_sweep_run record; /* rank and seed; slc_sweep_options.run fills in the rest */
     const char *folder;
-    double max_seconds; /* what is left of the sweep's; 0: no limit */
-    /* To be called when the results are on the drive, before the checkpoint goes. */
+    double max_seconds; /* remaining time of the sweep; 0: no limit */
+    /* To be called when the results are on the drive, before the checkpoint is removed. */
     enum slc_status (*written)(struct slc_sweep_job *job, struct slc_error *err);
     void *sweep;
 };
 
 struct slc_sweep_options {
-    const char *store;  /* its path */
-    const char *folder; /* of the sweep; at most 1023 bytes */
+    const char *store;  /* path */
+    const char *folder; /* folder of the sweep; at most 1023 bytes */
     const uint32_t *ranks;
     unsigned rank_count;
-    uint64_t runs; /* of each rank */
-    uint64_t seed; /* of the first of each; of the others one more each */
-    bool keep_all; /* factors of all runs; else of the best of each rank */
+    uint64_t runs; /* per rank */
+    uint64_t seed; /* of the first run of each rank; others have seed + 1, .. */
+    bool keep_all; /* keep the factors of all runs, not only of the best run of each rank */
     enum slc_consistency consistency;
     bool restart;
     double max_seconds;       /* 0: no limit */
     uint64_t memory_bytes;    /* 0: the default budget */
     unsigned threads;         /* 0: all */
-    const volatile int *stop; /* non-zero: ends it behind the run on its way; may be NULL */
-    /*
-     * Refuses a rank that there is no memory for, and sets what decides the results of all runs
-     * beside rank and seed (slc_sweep_identity), which is released behind it.
-     */
+    const volatile int *stop; /* nonzero: end the sweep after the current run; may be NULL */
+    /* Fails if memory does not suffice for a rank, and stores the parameters that determine the
+     * results of all runs except rank and seed (slc_sweep_identity). The sweep releases them. */
     enum slc_status (*prepare)(void *context,
                                uint32_t rank,
                                json_t **identity,
                                struct slc_error *err);
-    /* Called before the first run; `fresh`: it does not go on from one that was begun. */
-    void (*begin)(void *context, bool fresh);
-    /* Makes one run; 0 when it is through, else what the sweep ends with. */
+    /* Called before the first run; `fresh`: the sweep is new, not continued. */
+    void (*starting)(void *context, bool fresh);
+    /* Computes a run. Returns 0 if it is complete, otherwise the code that ends the sweep. */
     int (*run)(void *context, struct slc_sweep_job *job);
-    /* Called for each run that is through; `before`: it has been when the sweep went on. */
-    void (*told)(void *context, const struct slc_sweep_run *run, bool before);
+    /* Called for each complete run; `before`: it was complete when the sweep started. */
+    void (*completed)(void *context, const struct slc_sweep_run *run, bool before);
     void *context;
 };
 
-/* How a sweep ended that met no fault of its own. */
+/* How a sweep without an error of its own ended. */
 enum slc_sweep_end {
-    SLC_SWEEP_THROUGH,
+    SLC_SWEEP_COMPLETE,
     SLC_SWEEP_STOPPED, /* by *stop */
     SLC_SWEEP_TIME,    /* by max_seconds, before a run */
-    SLC_SWEEP_RUN      /* by a run: *code is what that has returned */
+    SLC_SWEEP_RUN      /* by a run, with its return value in *code */
 };
 
 /*
- * The whole sweep, or what is left of it. *record, an empty one, gets all that is known, and
- * *suggestion, where it is through, what it suggests. Owns: slc_sweep_record_destroy, also after an
- * error. Errors: SLC_ERR_USAGE where ranks, runs and seed are no sweep, or the folder has one of
- * other runs; SLC_ERR_IO where another process has the folder; those of `prepare`, of the record
- * and of slc_sweep_compare_rank.
+ * Computes the missing runs of a sweep. Fills in *record, which must be empty, and, if the sweep is
+ * complete, *suggestion. Ownership: slc_sweep_record_destroy, also after an error. Errors:
+ * SLC_ERR_USAGE if ranks, runs and seed are out of range, or the folder has a sweep with other
+ * options; SLC_ERR_IO if another process uses the folder; those of `prepare`, of the record and of
+ * slc_sweep_compare_rank.
  */
 enum slc_status slc_sweep(const struct slc_sweep_options *options,
                           struct slc_sweep_record *record,
@@ -78,7 +76,7 @@ enum slc_status slc_sweep(const struct slc_sweep_options *options,
                           int *code,
                           struct slc_error *err) SLC_NODISCARD;
 
-/* What decides the results of all runs of a sweep beside rank and seed. */
+/* Options that determine the results of all runs of a sweep, except rank and seed. */
 struct slc_sweep_method {
     uint64_t iterations;
     double tolerance, regularization;
@@ -88,7 +86,8 @@ struct slc_sweep_method {
     uint64_t holdout_seed;
 };
 
-/* The same, with the tensor, as texts that a record is compared by; NULL without memory. */
+/* Returns these options and the tensor as texts, by which records are compared; NULL without
+ * memory. */
 json_t *slc_sweep_identity(const struct slc_manifest *manifest,
                            const struct slc_sweep_method *method);
 

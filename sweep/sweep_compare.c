@@ -1,7 +1,5 @@
-/*
- * See sweep_compare.h. Nothing of a run is in memory any more: factors come from the files of its
- * folder, one mode of two runs at a time to compare them, all of the best run for its core.
- */
+/* Compares runs by their files: factors of two runs are read one mode at a time to compare them,
+ * and all factors of the best run for its core. */
 #include "sweep/sweep_compare.h"
 
 #include "base/error/stop.h"
@@ -21,21 +19,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the process beside what is counted, and of each thread with what BLAS packs for it. */
+/* Memory of the process that is not counted, and of each thread for packed BLAS operands. */
 static const uint64_t process_bytes = UINT64_C(16) << 20;
 static const uint64_t thread_bytes = UINT64_C(8) << 20;
 
-/* Multiply-adds that --consistency auto computes at most: some minutes of two cores. */
+/* Maximum number of multiply-adds of --consistency auto: some minutes on two cores. */
 static const double core_work_most = 2e12;
 
 enum { PATH_BYTES = 1024 + 128 };
 
-/* One rank being compared. */
+/* State of the comparison of a rank. */
 struct comparing {
-    const struct slc_sweep_comparison *asked;
+    const struct slc_sweep_comparison *options;
     const struct slc_store *store;
     uint32_t rank;
-    double *lambda[2]; /* of the best run, and of another */
+    double *lambda[2]; /* weights of the best run and of another run */
     uint64_t budget_bytes;
 };
 
@@ -43,7 +41,7 @@ static void run_folder(const struct comparing *comparing, uint64_t seed, char *p
 {
     char name[SLC_SWEEP_FOLDER_BYTES];
 
-    (void)snprintf(path, PATH_BYTES, "%.1023s/%s", comparing->asked->folder,
+    (void)snprintf(path, PATH_BYTES, "%.1023s/%s", comparing->options->folder,
                    slc_sweep_folder_name(name, comparing->rank, seed));
 }
 
@@ -57,9 +55,8 @@ read_lambda(const struct comparing *comparing, uint64_t seed, double *lambda, st
     enum slc_status status =
         slc_model_read_lambda(slc_files_system(), path, comparing->rank, lambda, &found, err);
     if (status == SLC_OK && !found) {
-        status =
-            slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_RESTART,
-                           "a run of this sweep has no lambda.npy any more: begin the sweep anew");
+        status = slc_fail_field(err, SLC_ERR_INPUT, SLC_FIELD_RESTART,
+                                "lambda.npy of a run of this sweep is missing: restart the sweep");
         slc_error_locate_file(err, path);
     }
     return status;
@@ -79,14 +76,14 @@ static enum slc_status read_factor(const struct comparing *comparing,
                         comparing->rank, factor, err);
 }
 
-/* The factor match score of two runs. */
+/* Computes the factor match score of two runs. */
 static enum slc_status compare_runs(const struct comparing *comparing,
                                     uint64_t best,
                                     uint64_t other,
                                     double *score,
                                     struct slc_error *err)
 {
-    const struct slc_stop stop = {.flag = comparing->asked->stop};
+    const struct slc_stop stop = {.flag = comparing->options->stop};
     struct slc_congruence congruence = {.rank = 0};
     enum slc_status status = slc_congruence_create(&congruence, comparing->rank, err);
 
@@ -122,7 +119,7 @@ static void add_note(struct slc_sweep_rank *result,
     (void)snprintf(result->note, sizeof result->note, "%.190s", fault.message);
 }
 
-/* What comparing two runs takes. */
+/* Returns the memory for comparing two runs. */
 static uint64_t compare_bytes(const struct comparing *comparing)
 {
     const struct slc_manifest *manifest = &comparing->store->manifest;
@@ -136,7 +133,7 @@ static uint64_t compare_bytes(const struct comparing *comparing)
            slc_congruence_memory_bytes(comparing->rank);
 }
 
-/* How alike the runs of the rank are. */
+/* Computes the agreement of the runs of the rank with the best run. */
 static enum slc_status agreement(const struct comparing *comparing,
                                  struct slc_sweep_record *record,
                                  struct slc_sweep_rank *result,
@@ -170,7 +167,8 @@ static enum slc_status agreement(const struct comparing *comparing,
     return SLC_OK;
 }
 
-/* What the core takes with so many workers; the stream's part in *stream_bytes. */
+/* Returns the memory for the core with `workers` workers, and stores the stream's part in
+ * *stream_bytes. */
 static uint64_t core_bytes(const struct comparing *comparing,
                            const struct slc_tile_stream *stream,
                            unsigned workers,
@@ -194,7 +192,8 @@ static uint64_t core_bytes(const struct comparing *comparing,
                : UINT64_MAX;
 }
 
-/* As many workers as the budget has room for; false, with a note, where it has for none. */
+/* Chooses the largest number of workers that fits the budget. Returns false, with a note, if none
+ * fits. */
 static bool fit_core(const struct comparing *comparing,
                      struct slc_core_options *options,
                      struct slc_sweep_rank *result)
@@ -202,7 +201,7 @@ static bool fit_core(const struct comparing *comparing,
     uint64_t need = UINT64_MAX;
 
     options->workers =
-        comparing->asked->threads > 0 ? comparing->asked->threads : slc_team_default_workers();
+        comparing->options->threads > 0 ? comparing->options->threads : slc_team_default_workers();
     for (; options->workers > 0; options->workers--) {
         for (unsigned least = 0; least < 2; least++) {
             need = core_bytes(comparing, options->stream, options->workers, least == 1,
@@ -223,19 +222,19 @@ static bool fit_core(const struct comparing *comparing,
     return false;
 }
 
-/* Whether it is to be computed; a note where not. */
-static bool wants_core(const struct comparing *comparing, struct slc_sweep_rank *result)
+/* Returns whether to compute the core; if not, adds a note. */
+static bool should_compute_core(const struct comparing *comparing, struct slc_sweep_rank *result)
 {
     const struct slc_manifest *manifest = &comparing->store->manifest;
     const double work = (double)manifest->nnz * pow(comparing->rank, manifest->order);
 
-    if (comparing->asked->consistency == SLC_CONSISTENCY_NEVER) {
+    if (comparing->options->consistency == SLC_CONSISTENCY_NEVER) {
         (void)snprintf(result->note, sizeof result->note, "not computed: consistency is never");
         return false;
     }
-    if (comparing->asked->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
+    if (comparing->options->consistency == SLC_CONSISTENCY_AUTO && work > core_work_most) {
         (void)snprintf(result->note, sizeof result->note,
-                       "core consistency takes %.1e multiply-adds (nonzeros times %" PRIu32
+                       "core consistency needs %.1e multiply-adds (nonzeros times %" PRIu32
                        "^%u): set consistency to always to compute it",
                        work, comparing->rank, manifest->order);
         return false;
@@ -246,7 +245,7 @@ static bool wants_core(const struct comparing *comparing, struct slc_sweep_rank 
 static enum slc_status
 consistency(const struct comparing *comparing, struct slc_sweep_rank *result, struct slc_error *err)
 {
-    struct slc_tile_stream stream = {.stop = comparing->asked->stop};
+    struct slc_tile_stream stream = {.stop = comparing->options->stop};
     struct slc_core_options options = {.stream = &stream};
     struct slc_matrix factors[SLC_MAX_ORDER] = {{.rows = 0}};
     struct slc_core_report report;
@@ -255,7 +254,7 @@ consistency(const struct comparing *comparing, struct slc_sweep_rank *result, st
     char folder[PATH_BYTES];
 
     result->consistency = NAN;
-    if (!wants_core(comparing, result) || !fit_core(comparing, &options, result)) {
+    if (!should_compute_core(comparing, result) || !fit_core(comparing, &options, result)) {
         return SLC_OK;
     }
     run_folder(comparing, result->best_seed, folder);
@@ -280,23 +279,23 @@ consistency(const struct comparing *comparing, struct slc_sweep_rank *result, st
     return status;
 }
 
-enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *asked,
+enum slc_status slc_sweep_compare_rank(const struct slc_sweep_comparison *comparison,
                                        struct slc_sweep_record *record,
                                        uint32_t rank,
                                        struct slc_error *err)
 {
     const uint64_t budget =
-        asked->memory_bytes != 0 ? asked->memory_bytes : slc_memory_total() / 5 * 4;
+        comparison->memory_bytes != 0 ? comparison->memory_bytes : slc_memory_total() / 5 * 4;
     struct slc_sweep_rank *result = slc_sweep_record_rank(record, rank);
-    struct comparing comparing = {.asked = asked, .rank = rank, .budget_bytes = budget};
+    struct comparing comparing = {.options = comparison, .rank = rank, .budget_bytes = budget};
     struct slc_store store;
 
     if (result == NULL) {
         return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_SWEEP_FOLDER,
-                              "a sweep has %d ranks at most: name another folder",
+                              "a sweep has at most %d ranks: use another folder",
                               SLC_SWEEP_RANKS_MAX);
     }
-    SLC_TRY(slc_store_open_within(slc_files_system(), asked->store, budget, &store, err));
+    SLC_TRY(slc_store_open_within(slc_files_system(), comparison->store, budget, &store, err));
     comparing.store = &store;
     result->best_seed = slc_sweep_record_best(record, rank)->seed;
     result->note[0] = '\0';
@@ -331,7 +330,7 @@ static bool agreed(const struct slc_sweep_rank *rank, bool unknown)
     return isnan(rank->agreement) ? unknown : rank->agreement >= SLC_SWEEP_AGREEMENT_GOOD;
 }
 
-/* The largest rank that meets what is asked for; NULL: none. */
+/* Returns the largest rank that meets the criteria; NULL: none. */
 static const struct slc_sweep_rank *largest(const struct slc_sweep_record *record, bool by_core)
 {
     const struct slc_sweep_rank *found = NULL;
@@ -373,13 +372,13 @@ void slc_sweep_suggest(const struct slc_sweep_record *record,
                        isnan(rank->agreement) ? "" : " whose runs agree to 0.9 or more");
     } else if ((rank = largest(record, false)) != NULL) {
         (void)snprintf(suggestion->why, sizeof suggestion->why,
-                       "the largest rank whose runs agree to %.1f or more; none that does has a "
-                       "core consistency known to be %.0f %% or more",
+                       "the largest rank whose runs agree to %.1f or more; no such rank has a "
+                       "known core consistency of %.0f %% or more",
                        SLC_SWEEP_AGREEMENT_GOOD, SLC_SWEEP_CONSISTENCY_GOOD);
     } else {
         (void)snprintf(suggestion->why, sizeof suggestion->why,
                        "no rank has a core consistency of %.0f %% or more, or runs that agree to "
-                       "%.1f or more: the best fit is kept, which larger ranks improve in any case",
+                       "%.1f or more: the result is the best fit, which always grows with the rank",
                        SLC_SWEEP_CONSISTENCY_GOOD, SLC_SWEEP_AGREEMENT_GOOD);
     }
     const struct slc_sweep_run *best =

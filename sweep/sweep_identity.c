@@ -1,4 +1,4 @@
-/* What decides the results of the runs of a sweep; see sweep.h. */
+/* Identity of a sweep: the options and the tensor that determine its results. */
 #include "sweep/sweep.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static void add_member(json_t *identity, const char *name, const char *format, .
     (void)json_object_set_new(identity, name, json_string(text));
 }
 
-static void put_dims(json_t *identity, const struct slc_manifest *manifest)
+static void add_dims(json_t *identity, const struct slc_manifest *manifest)
 {
     char dims[SLC_MAX_ORDER * 24];
     size_t used = 0;
@@ -33,12 +33,12 @@ static void put_dims(json_t *identity, const struct slc_manifest *manifest)
 json_t *slc_sweep_identity(const struct slc_manifest *manifest,
                            const struct slc_sweep_method *method)
 {
-    /* One entry for each of these. */
+    /* One entry for each call below. */
     const size_t entries = 9;
     json_t *identity = json_object();
 
     add_member(identity, "tensor content", "%016" PRIx64, manifest->content_sum);
-    put_dims(identity, manifest);
+    add_dims(identity, manifest);
     add_member(identity, "tensor nonzeros", "%" PRIu64, manifest->nnz);
     add_member(identity, "iterations", "%" PRIu64, method->iterations);
     add_member(identity, "tolerance", "%.17g", method->tolerance);

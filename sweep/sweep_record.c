@@ -1,3 +1,4 @@
+/* Keeps, parses and writes the record of a sweep. */
 #include "sweep/sweep_record.h"
 
 #include "base/memory/memory.h"
@@ -49,18 +50,18 @@ enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
 {
     struct slc_sweep_run *place = slc_sweep_record_find(record, run->rank, run->seed);
 
-    if (place == NULL && record->run_count == record->run_room) {
-        const unsigned room = record->run_room == 0 ? 64 : 2 * record->run_room;
+    if (place == NULL && record->run_count == record->run_capacity) {
+        const unsigned capacity = record->run_capacity == 0 ? 64 : 2 * record->run_capacity;
 
         if (record->run_count >= SLC_SWEEP_RUNS_MAX) {
             return slc_fail_field(err, SLC_ERR_UNSUPPORTED, SLC_FIELD_SWEEP_FOLDER,
-                                  "a sweep has %d runs at most: name another folder",
+                                  "a sweep has at most %d runs: use another folder",
                                   SLC_SWEEP_RUNS_MAX);
         }
-        struct slc_sweep_run *more = slc_realloc(record->runs, room * sizeof *more);
+        struct slc_sweep_run *more = slc_realloc(record->runs, capacity * sizeof *more);
         SLC_TRY(slc_check_memory(more != NULL, err, "for the runs of a sweep"));
         record->runs = more;
-        record->run_room = room;
+        record->run_capacity = capacity;
     }
     if (place == NULL) {
         unsigned at = record->run_count++;
@@ -109,7 +110,7 @@ struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *recor
     return best;
 }
 
-/* Null where it is not known. */
+/* Returns null if the number is not known. */
 static json_t *number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -164,20 +165,20 @@ static json_t *rank_to_json(const struct slc_sweep_record *record,
     return object;
 }
 
-/* What is being read: the first fault is kept. */
+/* State of parsing: the first fault is kept. */
 struct parse {
     struct slc_error *err;
     enum slc_status status;
 };
 
-static void refuse(struct parse *parse, const char *name, const char *wanted)
+static void refuse(struct parse *parse, const char *name, const char *expected)
 {
     if (parse->status == SLC_OK) {
         parse->status =
             slc_fail(parse->err, SLC_ERR_FORMAT,
-                     "'%s' is not %s, as in a sweep.json of sluice: begin the sweep anew, "
-                     "or name another folder",
-                     name, wanted);
+                     "'%s' is not %s, as in a sweep.json of sluice: restart the sweep, or "
+                     "use another folder",
+                     name, expected);
     }
 }
 
@@ -194,7 +195,7 @@ static uint64_t get_count(
     return (uint64_t)count;
 }
 
-/* NAN for null, where that may be. */
+/* Returns NAN for null if the member is optional. */
 static double get_real(struct parse *parse, const json_t *object, const char *name, bool needed)
 {
     const json_t *value = json_object_get(object, name);
@@ -219,13 +220,13 @@ static bool get_flag(struct parse *parse, const json_t *object, const char *name
     return json_is_true(value);
 }
 
-/* Text of printable ASCII into `room` bytes. */
+/* Copies a text of printable ASCII to `out_bytes` bytes. */
 static void get_text(struct parse *parse,
                      const json_t *object,
                      const char *name,
                      bool needed,
                      char *out,
-                     size_t room)
+                     size_t out_bytes)
 {
     const json_t *value = json_object_get(object, name);
     const char *text = json_string_value(value);
@@ -238,12 +239,12 @@ static void get_text(struct parse *parse,
         return;
     }
     for (const char *at = text; *at != '\0'; at++) {
-        if (*at < ' ' || *at > '~' || (size_t)(at - text) + 1 >= room) {
+        if (*at < ' ' || *at > '~' || (size_t)(at - text) + 1 >= out_bytes) {
             refuse(parse, name, "a short text");
             return;
         }
     }
-    (void)snprintf(out, room, "%s", text);
+    (void)snprintf(out, out_bytes, "%s", text);
 }
 
 static void parse_run(struct parse *parse, const json_t *object, struct slc_sweep_record *record)
@@ -337,10 +338,8 @@ enum slc_status slc_sweep_record_parse(const char *text,
     return parse.status;
 }
 
-/*
- * The text of `object`, which is released. jansson does nothing with what it has no memory for, so
- * that the result may have parts missing: it is read back first. Owns: free.
- */
+/* Makes the text of `object`, which is released. Without memory jansson omits members silently, so
+ * the text is parsed again to check it. Ownership: free. */
 static enum slc_status
 make_text(const struct slc_sweep_record *record, json_t *object, char **text, struct slc_error *err)
 {
@@ -425,8 +424,8 @@ enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
 
         if (theirs == NULL || strcmp(mine, theirs) != 0) {
             return slc_fail_fields(err, SLC_ERR_USAGE, SLC_FIELD_RESTART, SLC_FIELD_SWEEP_FOLDER,
-                                   "%s is %.200s, that of the sweep in this folder %.200s: begin "
-                                   "it anew, or name another folder",
+                                   "%s is %.200s, but the sweep in this folder has %.200s: "
+                                   "restart it, or use another folder",
                                    name, mine, theirs != NULL ? theirs : "none");
         }
     }

@@ -1,7 +1,5 @@
-/*
- * sweep.json: what a sweep of `sluice cpd` has done so far, so that the same command line goes on,
- * and its results for programs. Written anew, at one stroke, after every run.
- */
+/* sweep.json: the completed runs of a sweep, from which the same sweep continues, and its results
+ * for programs. Replaced atomically after every run. */
 #ifndef SLC_REPORT_SWEEP_RECORD_H
 #define SLC_REPORT_SWEEP_RECORD_H
 
@@ -13,14 +11,14 @@
 #include <stdint.h>
 
 enum {
-    SLC_SWEEP_RUNS_MAX = 100000,        /* in a record */
-    SLC_SWEEP_RANKS_MAX = 256,          /* the same; a command line names 16 at most */
-    SLC_SWEEP_RECORD_BYTES = 256 << 20, /* of its text */
+    SLC_SWEEP_RUNS_MAX = 100000,        /* maximum in a record */
+    SLC_SWEEP_RANKS_MAX = 256,          /* maximum in a record; a command line has at most 16 */
+    SLC_SWEEP_RECORD_BYTES = 256 << 20, /* maximum size of its text */
     SLC_SWEEP_FOLDER_BYTES = 48,        /* "r16-seed3" */
     SLC_SWEEP_REASON_BYTES = 16
 };
 
-/* One run that is through. Numbers that are not known are NAN. */
+/* A complete run. Numbers that are not known are NAN. */
 struct slc_sweep_run {
     uint32_t rank;
     uint64_t seed;
@@ -33,25 +31,25 @@ struct slc_sweep_run {
     bool kept;    /* its factors are in its folder */
 };
 
-/* What the runs of a rank tell. */
+/* Comparison of the runs of a rank. */
 struct slc_sweep_rank {
     uint32_t rank;
-    unsigned runs;      /* that it was judged by */
-    uint64_t best_seed; /* of these: of the largest fit, the first of several */
-    double agreement;   /* mean of the others' match; NAN: of none */
-    unsigned compared;  /* so many others */
+    unsigned runs;      /* number of runs compared */
+    uint64_t best_seed; /* of the run with the largest fit; the smallest of several */
+    double agreement;   /* mean match of the other runs; NAN: none */
+    unsigned compared;  /* number of other runs */
     double consistency; /* of the best run, in percent; NAN: not computed .. */
-    char note[192];     /* .. and why */
+    char note[192];     /* .. for this reason */
 };
 
 struct slc_sweep_record {
-    json_t *identity;           /* what decides the results beside rank and seed: texts */
+    json_t *identity; /* options that determine the results, except rank and seed: texts */
     struct slc_sweep_run *runs; /* by rank, then by seed */
-    unsigned run_count, run_room;
+    unsigned run_count, run_capacity;
     struct slc_sweep_rank ranks[SLC_SWEEP_RANKS_MAX]; /* ascending */
     unsigned rank_count;
-    json_t *store; /* of a record that was read: the path of its store, a text; NULL: not told */
-    bool complete; /* the same: it was through when it was written */
+    json_t *store; /* path of the store of a record that was read, a text; NULL: unknown */
+    bool complete; /* the sweep of a record that was read was complete */
 };
 
 #define SLC_SWEEP_RECORD_INIT                                                                      \
@@ -61,50 +59,48 @@ struct slc_sweep_record {
 
 void slc_sweep_record_destroy(struct slc_sweep_record *record);
 
-/* Takes the text of a sweep.json, which may hold anything, into an empty record. Errors:
- * SLC_ERR_FORMAT naming the member; SLC_ERR_UNSUPPORTED; SLC_ERR_MEMORY. */
+/* Parses the text of a sweep.json, which is not trusted, into an empty record. Errors:
+ * SLC_ERR_FORMAT with the member; SLC_ERR_UNSUPPORTED; SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_record_parse(const char *text,
                                        uint64_t bytes,
                                        struct slc_sweep_record *record,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Reads the file at `path`; *found is false where there is none, and the record is empty then. */
+/* Reads the file at `path`. *found is false, and the record empty, if there is none. */
 enum slc_status slc_sweep_record_read(const char *path,
                                       struct slc_sweep_record *record,
                                       bool *found,
                                       struct slc_error *err) SLC_NODISCARD;
 
-/*
- * Writes it. `store` and `suggestion` are for readers; the latter may be NULL while the sweep is
- * not through, and is borrowed. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY.
- */
+/* Writes the record. `store` and `suggestion` are for readers; `suggestion` is borrowed, and NULL
+ * until the sweep is complete. Errors: SLC_ERR_IO, SLC_ERR_NOSPACE, SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_record_write(const char *path,
                                        const struct slc_sweep_record *record,
                                        const char *store,
                                        json_t *suggestion,
                                        struct slc_error *err) SLC_NODISCARD;
 
-/* Refuses a record of other runs than of `identity`, an object of texts, naming the first
- * difference. Errors: SLC_ERR_USAGE. */
+/* Fails if the record has another identity than `identity`, an object of texts. Errors:
+ * SLC_ERR_USAGE with the first difference. */
 enum slc_status slc_sweep_record_compare(const struct slc_sweep_record *record,
                                          json_t *identity,
                                          struct slc_error *err) SLC_NODISCARD;
 
-/* The run, or NULL. */
+/* Returns the run, or NULL. */
 struct slc_sweep_run *
 slc_sweep_record_find(const struct slc_sweep_record *record, uint32_t rank, uint64_t seed);
-/* Adds one, or takes the place of the one that is there. Errors: SLC_ERR_MEMORY;
- * SLC_ERR_UNSUPPORTED where there are too many. */
+/* Adds a run, or replaces the same run. Errors: SLC_ERR_MEMORY; SLC_ERR_UNSUPPORTED for more than
+ * SLC_SWEEP_RUNS_MAX. */
 enum slc_status slc_sweep_record_add(struct slc_sweep_record *record,
                                      const struct slc_sweep_run *run,
                                      struct slc_error *err) SLC_NODISCARD;
-/* The same of a rank, which is empty but for its number where it is new. NULL: too many. */
+/* Returns a rank, which is added without values if it is new; NULL: too many ranks. */
 struct slc_sweep_rank *slc_sweep_record_rank(struct slc_sweep_record *record, uint32_t rank);
 
-/* Of the runs of a rank the one of the largest fit, the smallest seed of several; NULL: none. */
+/* Returns the run of a rank with the largest fit, with the smallest seed of several; NULL: none. */
 struct slc_sweep_run *slc_sweep_record_best(const struct slc_sweep_record *record, uint32_t rank);
 
-/* "r16-seed3", into SLC_SWEEP_FOLDER_BYTES. */
+/* Writes "r16-seed3" to SLC_SWEEP_FOLDER_BYTES at `text`. */
 const char *slc_sweep_folder_name(char *text, uint32_t rank, uint64_t seed);
 
 #endif

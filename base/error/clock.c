@@ -1,22 +1,23 @@
 /*
- * Monotonic time. The system's clock is meant never to go back; where it does all the same (a
- * virtual machine that was moved, an emulator), differences of unsigned times would be centuries.
- * So what it has lost is added from then on, and time goes on from where it was.
+ * Monotonic time. CLOCK_MONOTONIC should never go back, but does on virtual machines that were
+ * moved and on emulators; differences of unsigned times would then be centuries. A backward jump is
+ * therefore added to all later times, so that time continues from its last value.
  */
 #include "base/error/clock.h"
 
 #include <stdatomic.h>
 #include <time.h>
 
-/* Threads that have read the clock in one order may come here in another: only what is far more
- * than they can be kept apart is a jump. */
+/* Threads that read the clock in one order may arrive here in another: only a step back far beyond
+ * such delays counts as a jump. */
 #define JUMP_NS UINT64_C(1000000000)
-/* How far the time that all threads share may lag: rarely written, it stays in every cache. */
+/* Maximum lag of the time that threads share: it is written rarely, so it stays in all caches. */
 #define LAG_NS UINT64_C(10000)
 
-static atomic_uint_fast64_t latest_ns; /* told so far, or a little less */
-static atomic_uint_fast64_t lost_ns;   /* by the system's clock */
-static _Thread_local uint64_t told_ns; /* to this thread: what is less than it lags by */
+static atomic_uint_fast64_t latest_ns; /* latest time returned, minus at most LAG_NS */
+static atomic_uint_fast64_t lost_ns;   /* sum of the backward jumps of the system's clock */
+/* Latest time returned to this thread; smaller times within LAG_NS are raised to it. */
+static _Thread_local uint64_t returned_ns;
 
 uint64_t slc_clock_ns(void)
 {
@@ -35,10 +36,10 @@ uint64_t slc_clock_ns(void)
         }
         if (now + JUMP_NS >= latest) {
             now = now > latest ? now : latest;
-            told_ns = now > told_ns ? now : told_ns;
-            return told_ns;
+            returned_ns = now > returned_ns ? now : returned_ns;
+            return returned_ns;
         }
-        /* Whoever comes first adds it; the others look again. */
+        /* The first thread adds the jump; the others read again. */
         (void)atomic_compare_exchange_strong(&lost_ns, &lost, lost + (latest - now));
     }
 }

@@ -4,10 +4,8 @@
 
 #include <stdint.h>
 
-/*
- * Nanoseconds of CLOCK_MONOTONIC: unaffected by changes of the wall clock. Never goes back, even
- * where that clock does. May be called by signal handlers.
- */
+/* Returns nanoseconds of CLOCK_MONOTONIC, which changes of the wall clock do not affect. Never goes
+ * back, even if that clock does. Signal handlers may call it. */
 uint64_t slc_clock_ns(void);
 
 static inline double slc_seconds_since(uint64_t start_ns)
@@ -17,7 +15,8 @@ static inline double slc_seconds_since(uint64_t start_ns)
     return now_ns > start_ns ? (double)(now_ns - start_ns) * 1e-9 : 0;
 }
 
-/* Of the processor, that this thread has taken; for short trials, in which others come between. */
+/* Returns the processor time of this thread in nanoseconds, for short trials that other threads may
+ * interrupt. */
 uint64_t slc_clock_thread_ns(void);
 
 #endif

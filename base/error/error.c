@@ -1,4 +1,4 @@
-/* The error record: first fault wins, messages are cut rather than lost. */
+/* The error record: the first fault is kept, and long messages are cut. */
 #include "base/error/error.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ void slc_error_clear(struct slc_error *err)
     }
 }
 
-/* Keeps the end of a long path: the file name tells more than the mount point. */
+/* Keeps the end of a long path: the file name is more useful than the mount point. */
 static void copy_path(char *target, size_t target_bytes, const char *path)
 {
     size_t length = strlen(path);
@@ -181,7 +181,7 @@ static enum slc_status record_errno(
         (void)record(err, status, SLC_FIELD_NONE, SLC_FIELD_NONE, format, args);
         err->system_errno = system_errno;
         size_t length = strlen(err->message);
-        /* The GNU form: returns the text, which may or may not lie in `reason`. */
+        /* The GNU function: returns the text, which may or may not be in `reason`. */
         (void)snprintf(err->message + length, sizeof err->message - length, ": %s",
                        strerror_r(system_errno, reason, sizeof reason));
         slc_error_locate_file(err, file);
@@ -236,7 +236,7 @@ enum slc_status slc_fail_budget(
         (void)snprintf(budget, sizeof budget, "%" PRIu64 ".%" PRIu64 " MiB", budget_bytes / mib,
                        budget_bytes % mib * 10 / mib);
     } else {
-        /* Most likely a number of MiB or GiB without its unit. */
+        /* Probably a number of MiB or GiB without its unit. */
         (void)snprintf(budget, sizeof budget, "%" PRIu64 " bytes", budget_bytes);
     }
     return slc_fail_field(err, SLC_ERR_BUDGET, SLC_FIELD_MEMORY,

@@ -22,7 +22,7 @@ uint64_t slc_fault_seen(enum slc_fault_kind kind)
 
 bool slc_fault_hit(enum slc_fault_kind kind)
 {
-    /* Production never arms anything and leaves here. */
+    /* Production code arms nothing and returns here. */
     if (!atomic_load_explicit(&counting, memory_order_relaxed)) {
         return false;
     }
@@ -31,7 +31,7 @@ bool slc_fault_hit(enum slc_fault_kind kind)
         return false;
     }
     if (kind == SLC_FAULT_ALLOCATION) {
-        errno = ENOMEM; /* as the allocation that is not made would have said */
+        errno = ENOMEM; /* as the failing allocation sets it */
     }
     return true;
 }

@@ -1,7 +1,7 @@
 /*
- * Fault points. A test arms "the k-th operation of this kind fails"; production code only pays one
- * relaxed atomic load. File operations are failed by putting a faulty table in place
- * (storage/file/files.h); this is for what has no table: allocations and thread creation.
+ * Fault points. A test arms "the k-th operation of this kind fails"; production code only performs
+ * one relaxed atomic load. File operations fail through a faulty table (storage/file/files.h);
+ * fault points are for operations without a table: allocations and thread creation.
  */
 #ifndef SLC_BASE_FAULT_H
 #define SLC_BASE_FAULT_H
@@ -11,14 +11,12 @@
 
 enum slc_fault_kind { SLC_FAULT_ALLOCATION, SLC_FAULT_THREAD, SLC_FAULT_KINDS };
 
-/* Arms: the k-th following operation (k from 1) of `kind` fails, once. k = 0 disarms. */
+/* Makes the k-th following operation of `kind` fail once, k from 1. k = 0 disarms. */
 void slc_fault_arm(enum slc_fault_kind kind, uint64_t k);
-/* Operations of `kind` seen since it was last armed. */
+/* Returns the number of operations of `kind` since it was last armed. */
 uint64_t slc_fault_seen(enum slc_fault_kind kind);
-/*
- * True when the operation about to be made must fail. Called by the operation itself; errno is set
- * where it is an allocation.
- */
+/* Returns true if the operation that is about to start must fail. Called by the operation itself.
+ * Sets errno for an allocation. */
 bool slc_fault_hit(enum slc_fault_kind kind);
 
 #endif

@@ -1,4 +1,4 @@
-/* The message sink. A mutex keeps lines whole when several threads speak. */
+/* Log sink. A mutex keeps lines of several threads whole. */
 #include "base/error/log.h"
 
 #include <pthread.h>

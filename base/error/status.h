@@ -1,38 +1,37 @@
 /*
- * Status codes and the error record. api/ has the public ones (include/sluice/status.h).
+ * Status codes and the error record. include/sluice/status.h has the public ones.
  *
- * Every fallible function returns an enum slc_status and takes, last, a caller-owned
- * struct slc_error * that may be NULL. The record is written once, where the fault arose, and is
- * never overwritten by a caller further up: start from SLC_ERROR_INIT for every new operation.
+ * Every function that can fail returns an enum slc_status and accepts, as its last argument, a
+ * struct slc_error * of the caller, which may be NULL. The record is filled in where the fault
+ * occurs and never overwritten by callers: initialize it with SLC_ERROR_INIT before every
+ * operation.
  */
 #ifndef SLC_BASE_STATUS_H
 #define SLC_BASE_STATUS_H
 
 #include <stdint.h>
 
-/* What went wrong, by what the user has to do about it. The command maps each to an exit code. */
+/* Classes of errors, by the action that they require. The command maps each to an exit code. */
 enum slc_status {
     SLC_OK = 0,
-    SLC_ERR_USAGE,       /* an argument or option is out of range or contradicts another (exit 2) */
-    SLC_ERR_INPUT,       /* the user's data is malformed; line and column say where (exit 3) */
-    SLC_ERR_FORMAT,      /* not a sluice file, or one that no sluice would write (exit 3) */
+    SLC_ERR_USAGE, /* an argument or option is out of range or contradicts another (exit 2) */
+    SLC_ERR_INPUT, /* the user's data is malformed; `line` and `column` locate the fault (exit 3) */
+    SLC_ERR_FORMAT, /* not a sluice file, or a file that no version of sluice writes (exit 3) */
     SLC_ERR_UNSUPPORTED, /* valid, but beyond this version or a stated limit (exit 3) */
-    SLC_ERR_BUDGET,      /* the memory or disk budget is too small; the message names what is enough
+    SLC_ERR_BUDGET,      /* the memory or disk budget is too small; the message has a sufficient one
                             (exit 4) */
     SLC_ERR_IO,          /* the operating system refused or failed a file operation (exit 5) */
     SLC_ERR_NOSPACE,     /* the disk, or the permitted part of it, is full (exit 5) */
-    SLC_ERR_DAMAGED,     /* a checksum or a count does not hold: the store was altered (exit 5) */
+    SLC_ERR_DAMAGED,     /* a checksum or a count does not match: the store was altered (exit 5) */
     SLC_ERR_MEMORY,      /* an allocation failed (exit 1) */
-    SLC_ERR_SYSTEM,      /* a thread, clock or other resource was refused (exit 1) */
-    SLC_ERR_NUMERIC,     /* the numbers do not allow the operation (exit 1) */
-    SLC_ERR_INTERRUPTED, /* stopped before its end, as was asked (exit 130 or 143) */
+    SLC_ERR_SYSTEM,      /* the system refused a thread, a clock or another resource (exit 1) */
+    SLC_ERR_NUMERIC,     /* the operation is not defined for these numbers (exit 1) */
+    SLC_ERR_INTERRUPTED, /* stopped on request (exit 130 or 143) */
     SLC_ERR_TIME_LIMIT   /* stopped by the time limit (exit 75) */
 };
 
-/*
- * Which option or argument a fault is about: what was wrong, or what to change. The message does
- * not name it, for each interface spells it in its own way; see slc_field_name_fn.
- */
+/* The option or argument that is wrong or must change. The message does not name it, because each
+ * interface has its own name for it (slc_field_name_fn). */
 enum slc_error_field {
     SLC_FIELD_NONE = 0,
     SLC_FIELD_MEMORY,
@@ -76,14 +75,11 @@ enum slc_error_field {
     SLC_FIELD_GATHER_LAYOUT
 };
 
-/* A number of struct slc_error that does not apply to the fault at hand. */
+/* Value of a location in struct slc_error that does not apply. */
 #define SLC_NOWHERE UINT64_MAX
 
-/*
- * One fault. `message` is a whole sentence with the expected and the actual value, in UTF-8,
- * without a newline; the location fields are SLC_NOWHERE (numbers) or "" (file) where they do not
- * apply.
- */
+/* One fault. `message` is a sentence with the expected and the actual value, in UTF-8, without a
+ * newline. Locations that do not apply are SLC_NOWHERE, or "" for `file`. */
 struct slc_error {
     enum slc_status status;
     int system_errno;                 /* errno value of the failed system call, or 0 */
@@ -93,7 +89,7 @@ struct slc_error {
     uint64_t offset;                  /* byte offset in the file */
     enum slc_error_field field;       /* SLC_FIELD_NONE: none */
     enum slc_error_field other_field; /* a second one */
-    char file[512]; /* path as the user gave it, cut at the front with ".." where longer */
+    char file[512]; /* path as passed by the user; a longer path starts with ".." and its end */
     char message[1024];
 };
 

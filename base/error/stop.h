@@ -1,4 +1,4 @@
-/* When work that takes long is to end before its end: because somebody asks, or at a time. */
+/* Requests to stop a long operation: a flag or a deadline. */
 #ifndef SLC_BASE_STOP_H
 #define SLC_BASE_STOP_H
 
@@ -9,11 +9,12 @@
 #include <stddef.h>
 
 struct slc_stop {
-    const volatile int *flag; /* of a signal handler or another thread: not 0, stop; may be NULL */
-    uint64_t deadline_ns;     /* by slc_clock_ns; 0: none */
+    const volatile int
+        *flag; /* set by a signal handler or another thread; nonzero: stop; may be NULL */
+    uint64_t deadline_ns; /* in time of slc_clock_ns; 0: none */
 };
 
-/* Whether to stop now; `stop` may be NULL. Any thread. */
+/* Returns whether to stop now. `stop` may be NULL. Any thread. */
 static inline bool slc_stop_wanted(const struct slc_stop *stop)
 {
     if (stop == NULL) {
@@ -23,7 +24,7 @@ static inline bool slc_stop_wanted(const struct slc_stop *stop)
            (stop->deadline_ns != 0 && slc_clock_ns() >= stop->deadline_ns);
 }
 
-/* Errors: SLC_ERR_INTERRUPTED where it is to stop now. Any thread. */
+/* Errors: SLC_ERR_INTERRUPTED if the operation must stop now. Any thread. */
 static inline enum slc_status slc_stop_check(const struct slc_stop *stop, struct slc_error *err)
 {
     return slc_stop_wanted(stop) ? slc_fail(err, SLC_ERR_INTERRUPTED, "stopped before its end")

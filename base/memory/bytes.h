@@ -1,7 +1,5 @@
-/*
- * Little-endian loads and stores on unaligned bytes: the only way file structures are read and
- * written. Compilers turn each into one instruction on little-endian machines.
- */
+/* Little-endian loads and stores of unaligned bytes. All file structures are read and written with
+ * these functions, which compile to one instruction on little-endian machines. */
 #ifndef SLC_BASE_BYTES_H
 #define SLC_BASE_BYTES_H
 
@@ -87,7 +85,7 @@ static inline void slc_store_f32(void *bytes, float value)
     slc_store_u32(bytes, bits);
 }
 
-/* The bit pattern of a value, for comparisons that must not equate 0.0 and -0.0. */
+/* Returns the bit pattern of a value, for comparisons that distinguish 0.0 and -0.0. */
 static inline uint64_t slc_bits_f64(double value)
 {
     uint64_t bits;

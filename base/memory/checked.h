@@ -24,7 +24,7 @@ static inline bool slc_mul_size(size_t a, size_t b, size_t *product)
     return !__builtin_mul_overflow(a, b, product);
 }
 
-/* The smallest multiple of `unit` (a power of two) that is >= `value`; false on overflow. */
+/* Rounds `value` up to a multiple of `unit`, a power of two. Returns false on overflow. */
 static inline bool slc_round_up_u64(uint64_t value, uint64_t unit, uint64_t *rounded)
 {
     uint64_t padded;

@@ -1,8 +1,8 @@
 /*
- * Memory behind fault points, and what the system says about memory.
+ * Allocation with fault points, and the memory limits of the system.
  *
- * Large buffers are anonymous maps rather than malloc: exact page alignment for O_DIRECT and
- * registration, zeroed without touching, and really returned to the system on destroy.
+ * Large buffers are anonymous mappings, not malloc: they have exact page alignment for O_DIRECT and
+ * registration, are zeroed without being touched, and return to the system when they are destroyed.
  */
 #include "base/memory/memory.h"
 
@@ -71,8 +71,7 @@ uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages)
     return slc_round_up_u64(bytes, unit, &rounded) ? rounded : UINT64_MAX;
 }
 
-/* Maps `bytes` at an address that is a multiple of the huge page: maps more, then trims the ends.
- */
+/* Maps `bytes` at a multiple of the huge page size: maps more, then unmaps both ends. */
 static void *map_aligned(uint64_t bytes)
 {
     uint64_t mapped_bytes = bytes + huge_page_bytes;
@@ -90,7 +89,7 @@ static void *map_aligned(uint64_t bytes)
     if (mapped_bytes - head > bytes) {
         (void)munmap(mapped + head + bytes, mapped_bytes - head - bytes);
     }
-    /* Refused where transparent huge pages are switched off: small pages do the same, slower. */
+    /* Fails if transparent huge pages are disabled: small pages also work, more slowly. */
     (void)madvise(mapped + head, bytes, MADV_HUGEPAGE);
     return mapped + head;
 }
@@ -119,7 +118,7 @@ enum slc_status slc_buffer_create(struct slc_buffer *buffer,
     }
     if (!data) {
         return slc_fail_field(err, SLC_ERR_MEMORY, SLC_FIELD_MEMORY,
-                              "cannot map %zu bytes of memory: free some, or lower the budget",
+                              "cannot map %zu bytes of memory: free memory or lower the budget",
                               bytes);
     }
     buffer->data = data;
@@ -149,7 +148,7 @@ void slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes)
     }
 }
 
-/* Reads a small file of /proc or /sys; returns its length, 0 when it cannot be read. */
+/* Reads a small file of /proc or /sys. Returns its length, or 0 if it cannot be read. */
 static size_t read_small(const char *path, char *text, size_t text_bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -164,7 +163,7 @@ static size_t read_small(const char *path, char *text, size_t text_bytes)
     return (size_t)length;
 }
 
-/* The number of kilobytes after `name` in /proc/self/status, in bytes. */
+/* Returns the number after `name` in /proc/self/status, which is in kB, as bytes. */
 static uint64_t status_bytes(const char *name)
 {
     char text[8192];
@@ -205,15 +204,13 @@ static uint64_t limit_in(const char *folder, const char *file, uint64_t total)
 
     if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path ||
         read_small(path, text, sizeof text) == 0 || sscanf(text, "%" SCNu64, &limit) != 1) {
-        return total; /* absent, or "max" */
+        return total; /* file is missing or has "max" */
     }
     return slc_min_u64(total, limit);
 }
 
-/*
- * The smallest limit from this process's cgroup up to the root: any ancestor may be the one that
- * bites. `root` is the controller's mount, `path` the process's place in it.
- */
+/* Returns the smallest limit of the process's cgroup and its ancestors. `root` is the mount of the
+ * controller, `path` the cgroup in it. */
 static uint64_t
 limit_of_cgroup(const char *root, const char *path, const char *file, uint64_t total)
 {

@@ -1,8 +1,7 @@
 /*
- * Memory. Small objects come from slc_malloc; everything that scales with the data (slots, factors,
- * outputs, sort areas) is a slc_buffer: anonymous pages, page-aligned, in huge pages where asked,
- * ready to be registered with io_uring or CUDA. Both go through the fault points of
- * base/error/fault.h.
+ * Memory. slc_malloc allocates small objects. Everything that grows with the data (slots, factors,
+ * outputs, sort areas) is a slc_buffer: anonymous pages, page-aligned, optionally in huge pages,
+ * ready for registration with io_uring or CUDA. Both use the fault points of base/error/fault.h.
  */
 #ifndef SLC_BASE_MEMORY_H
 #define SLC_BASE_MEMORY_H
@@ -12,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* malloc/calloc behind the allocation fault point; NULL when refused. Free with slc_free. */
+/* malloc, calloc and realloc with the allocation fault point. Return NULL on failure. Ownership:
+ * slc_free. */
 void *slc_malloc(size_t bytes) __attribute__((malloc));
 void *slc_calloc(size_t count, size_t bytes) __attribute__((malloc));
 void *slc_realloc(void *memory, size_t bytes);
@@ -20,19 +20,19 @@ void slc_free(void *memory);
 char *slc_strdup(const char *text);
 
 enum slc_pages {
-    SLC_PAGES_SMALL, /* the system's pages: exact sizes, for small budgets */
+    SLC_PAGES_SMALL, /* system pages: exact sizes, for small budgets */
     /*
-     * Exact sizes, in transparent huge pages as far as whole ones fit: the slots of the ring. A
-     * read into 4 KiB pages is a list of a thousand pieces to the drive; a virtual NVMe drive
-     * delivered 2.9 instead of 1.5 GB/s into huge ones.
+     * Exact sizes, in transparent huge pages as far as whole ones fit; for the slots of the ring. A
+     * read into 4 KiB pages is a list of a thousand pieces for the drive; a virtual NVMe drive
+     * delivered 2.9 instead of 1.5 GB/s with huge pages.
      */
     SLC_PAGES_MIXED,
-    SLC_PAGES_HUGE /* transparent huge pages: 1.6 times faster random rows in large factors */
+    SLC_PAGES_HUGE /* transparent huge pages: random rows of large factors are 1.6 times faster */
 };
 
 struct slc_buffer {
     void *data;   /* page-aligned, zeroed; NULL when empty */
-    size_t bytes; /* mapped size: a multiple of the page, of 2 MiB for huge pages */
+    size_t bytes; /* mapped size: a multiple of the page size, or of 2 MiB for huge pages */
 };
 
 #define SLC_BUFFER_INIT                                                                            \
@@ -40,39 +40,35 @@ struct slc_buffer {
         NULL, 0                                                                                    \
     }
 
-/*
- * Maps at least `bytes` bytes of zeroed memory. `bytes` 0 gives an empty buffer.
- * Owns: the caller destroys it with slc_buffer_destroy, which takes an empty one.
- * Errors: SLC_ERR_MEMORY, naming the size; *buffer is then empty.
- */
+/* Maps at least `bytes` bytes of zeroed memory; 0: an empty buffer. Ownership: slc_buffer_destroy,
+ * which accepts an empty buffer. Errors: SLC_ERR_MEMORY with the size; *buffer is then empty. */
 enum slc_status slc_buffer_create(struct slc_buffer *buffer,
                                   size_t bytes,
                                   enum slc_pages pages,
                                   struct slc_error *err) SLC_NODISCARD;
 void slc_buffer_destroy(struct slc_buffer *buffer);
 
-/* Gives back what lies behind the first `bytes` bytes (at most buffer->bytes), in whole pages. */
+/* Returns whole pages after the first `bytes` bytes (at most buffer->bytes) to the system. */
 void slc_buffer_shrink(struct slc_buffer *buffer, size_t bytes);
 
-/* What slc_buffer_create would map for `bytes`: what a plan has to count. */
+/* Returns the bytes that slc_buffer_create maps for `bytes`, for plans. */
 uint64_t slc_buffer_footprint(uint64_t bytes, enum slc_pages pages);
 
-/* The system's page: 4096 on x86, up to 65,536 on Arm. A file's pages (SLC_PAGE_BYTES) never
- * change. */
+/* Returns the page size of the system: 4096 on x86, up to 65,536 on Arm. SLC_PAGE_BYTES of files is
+ * fixed. */
 uint64_t slc_memory_page_bytes(void);
 
-/* Bytes of this process that are resident now, and at most so far (VmRSS, VmHWM); 0 if unknown. */
+/* Return the resident bytes of this process now and their maximum so far (VmRSS, VmHWM); 0 if
+ * unknown. */
 uint64_t slc_memory_resident(void);
 uint64_t slc_memory_peak(void);
-/*
- * From now on so much is resident at least: of a process that was forked, whose pages are counted
- * when it touches them, to tell what the one that it came from holds. Before there are threads.
- */
+/* Sets a lower bound of slc_memory_resident: in a forked process, pages count only when it touches
+ * them, although the parent holds them. To be called before threads start. */
 void slc_memory_resident_at_least(uint64_t bytes);
 /*
- * The smallest of physical memory, the cgroup limit (v1 and v2) of this process, and half of what
- * its address space is limited to (ulimit -v): libraries, stacks and heaps of threads take as much
- * of that as may be without ever being memory.
+ * Returns the smallest of physical memory, the cgroup limit (v1 and v2) of this process, and half
+ * of its address space limit (ulimit -v): libraries, stacks and thread heaps may use the other half
+ * without using memory.
  */
 uint64_t slc_memory_total(void);
 

@@ -1,4 +1,4 @@
-/* Numbers as people read them; see format.h. */
+/* Formats numbers with units. */
 #include "base/text/format.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Numbers as people read them. Each writes into a caller's buffer of SLC_FORMAT_BYTES and returns
- * it, so that calls nest in a printf. Decimal units (MB, GB) for data and rates, binary ones (MiB,
- * GiB) for memory, as drives and budgets are sold and set.
+ * Numbers with units, for messages. Each function writes to a buffer of SLC_FORMAT_BYTES of the
+ * caller and returns it, so calls can be nested in a printf. Data and rates have decimal units (MB,
+ * GB), memory has binary units (MiB, GiB), as drives and budgets do.
  */
 #ifndef SLC_BASE_FORMAT_H
 #define SLC_BASE_FORMAT_H
@@ -18,7 +18,7 @@ struct slc_format_text {
     char text[SLC_FORMAT_BYTES];
 };
 
-/* A rate or a share: 0 where there is nothing to divide by. */
+/* Returns part / whole, or 0 if whole is not positive. */
 static inline double slc_ratio(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;
@@ -30,13 +30,13 @@ const char *slc_format_data(struct slc_format_text *out, double bytes);
 const char *slc_format_memory(struct slc_format_text *out, uint64_t bytes);
 /* "2,607,931" */
 const char *slc_format_count(struct slc_format_text *out, uint64_t number);
-/* "1.9 G", "720 M": for rates, before a unit of the caller's */
+/* "1.9 G", "720 M": for rates, to be followed by a unit */
 const char *slc_format_scaled(struct slc_format_text *out, double number);
 /* "4.2s", "3m 05s", "2h 07m" */
 const char *slc_format_seconds(struct slc_format_text *out, double seconds);
-/* "182 x 24 x 229", into SLC_FORMAT_DIMS_BYTES */
+/* "182 x 24 x 229", in SLC_FORMAT_DIMS_BYTES */
 const char *slc_format_dims(char *text, unsigned order, const uint64_t *dims);
-/* "1,3,4": the bits of a set as modes, which count from 1; into SLC_FORMAT_MODES_BYTES */
+/* "1,3,4": a set of modes, counted from 1; in SLC_FORMAT_MODES_BYTES */
 const char *slc_format_modes(char *text, uint32_t modes);
 
 #endif

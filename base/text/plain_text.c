@@ -1,6 +1,7 @@
+/* Finds and replaces control characters of ASCII and UTF-8. */
 #include "base/text/plain_text.h"
 
-/* Bytes of the control character that begins here; 0: another one. */
+/* Returns the bytes of the control character at `at`; 0: another character. */
 static unsigned control_bytes(const char *at)
 {
     const unsigned char *byte = (const unsigned char *)at;

@@ -1,4 +1,4 @@
-/* Chooses the kind of a team, shares ranges out over it, and says how large one is by default. */
+/* Chooses the kind of a team, distributes ranges over it, and determines its default size. */
 #include "base/thread/team_kinds.h"
 
 #include "base/memory/checked.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Set in workers: teams that they run are nested. */
+/* Set in workers: teams that they start are nested. */
 static _Thread_local bool in_team;
 
 struct job {
@@ -34,7 +34,7 @@ static const bool have_openmp = true;
 static const bool have_openmp = false;
 #endif
 
-/* Whether the team that the calling thread is about to run is of OpenMP's threads. */
+/* Stores whether the next team of the calling thread uses OpenMP. */
 static enum slc_status choose_openmp(bool *openmp, struct slc_error *err)
 {
     const char *wanted = getenv(SLC_TEAM_VARIABLE);
@@ -46,7 +46,7 @@ static enum slc_status choose_openmp(bool *openmp, struct slc_error *err)
     *openmp = strcmp(wanted, "openmp") == 0;
     if (*openmp && !have_openmp) {
         return slc_fail(err, SLC_ERR_USAGE,
-                        SLC_TEAM_VARIABLE " is 'openmp', which this build does not have");
+                        SLC_TEAM_VARIABLE " is 'openmp', but this build has no OpenMP");
     }
     if (!*openmp && strcmp(wanted, "pool") != 0) {
         return slc_fail(err, SLC_ERR_USAGE, SLC_TEAM_VARIABLE " is '%s', not openmp or pool",
@@ -78,7 +78,7 @@ slc_team_run(unsigned workers, slc_team_fn *fn, void *context, struct slc_error 
     return slc_team_run_pool(workers, run_worker, &job, err);
 }
 
-/* Neighbouring pieces that the workers of a NUMA node take first. */
+/* Adjacent pieces that the workers of a NUMA node process first. */
 struct share {
     _Alignas(64) _Atomic uint64_t next;
     uint64_t end;
@@ -88,18 +88,18 @@ struct range {
     slc_range_fn *fn;
     void *context;
     uint64_t grain;
-    const struct slc_placement *placement; /* NULL where there is one share */
+    const struct slc_placement *placement; /* NULL: there is a single share */
     unsigned share_count;
     struct share shares[SLC_MAX_NODES];
 };
 
-/* No more workers than pieces. */
+/* Limits the workers to the number of pieces. */
 static unsigned useful_workers(unsigned workers, uint64_t count, uint64_t grain)
 {
     return (unsigned)slc_min_u64(workers, slc_div_up_u64(count, grain));
 }
 
-/* In proportion to the workers of the nodes. */
+/* Shares are proportional to the workers of the nodes. */
 unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint64_t *ends)
 {
     const unsigned useful = useful_workers(workers, count, grain);
@@ -110,7 +110,7 @@ unsigned slc_team_shares(unsigned workers, uint64_t count, uint64_t grain, uint6
     for (unsigned n = 0; n + 1 < shares; n++) {
         const uint64_t done = slc_min_u64(placement->first_worker[n + 1], useful);
 
-        /* No product of pieces, which may be more than 2^54, with workers. */
+        /* Avoids the product of pieces, which may exceed 2^54, and workers. */
         ends[n] = (pieces / useful * done + pieces % useful * done / useful) * grain;
         ends[n] = slc_min_u64(ends[n], count);
     }
@@ -128,7 +128,7 @@ static unsigned node_of_worker(const struct range *range, unsigned worker)
     return n;
 }
 
-static void take_share(struct range *range, struct share *share, unsigned worker)
+static void run_share(struct range *range, struct share *share, unsigned worker)
 {
     for (;;) {
         uint64_t begin = atomic_fetch_add(&share->next, range->grain);
@@ -147,7 +147,7 @@ static void range_worker(void *context, unsigned worker, unsigned workers)
 
     (void)workers;
     for (unsigned i = 0; i < range->share_count; i++) {
-        take_share(range, &range->shares[(home + i) % range->share_count], worker);
+        run_share(range, &range->shares[(home + i) % range->share_count], worker);
     }
 }
 
@@ -158,7 +158,7 @@ enum slc_status slc_team_for(unsigned workers,
                              void *context,
                              struct slc_error *err)
 {
-    struct range range; /* most of it is shares of nodes that are not there */
+    struct range range; /* not initialized: shares beyond share_count are not used */
     uint64_t ends[SLC_MAX_NODES];
 
     if (count == 0) {

@@ -1,4 +1,4 @@
-/* The kinds of teams, between which slc_team_run chooses. Needs: workers <= SLC_MAX_THREADS. */
+/* Kinds of teams that slc_team_run chooses from. Needs: workers <= SLC_MAX_THREADS. */
 #ifndef SLC_BASE_TEAM_KINDS_H
 #define SLC_BASE_TEAM_KINDS_H
 
@@ -11,19 +11,19 @@ enum slc_status slc_team_run_pool(unsigned workers,
                                   void *context,
                                   struct slc_error *err) SLC_NODISCARD;
 
-/* With threads that are created for this team and end with it. */
+/* Runs a team of threads that are created for it and end with it. */
 enum slc_status slc_team_run_apart(unsigned workers,
                                    slc_team_fn *fn,
                                    void *context,
                                    struct slc_error *err) SLC_NODISCARD;
 
-/* Needs: 2 <= workers, slc_team_openmp_usable. Exists only if built with OpenMP. */
+/* Needs: workers >= 2, slc_team_openmp_usable. Exists only if built with OpenMP. */
 enum slc_status slc_team_run_openmp(unsigned workers,
                                     slc_team_fn *fn,
                                     void *context,
                                     struct slc_error *err) SLC_NODISCARD;
 
-/* False inside an OpenMP region, and in a forked child. */
+/* Returns false inside an OpenMP region and in a forked child. */
 bool slc_team_openmp_usable(void);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * Teams by OpenMP.
+ * Teams of OpenMP threads.
  *
- * The OpenMP runtime ends the process when it cannot create a thread, and its threads inherit the
- * signal mask of the thread that creates them. So before a team grows, threads of our own show that
- * as many can be created, and an empty region creates OpenMP's with all signals blocked.
+ * The OpenMP runtime ends the process if it cannot create a thread, and its threads inherit the
+ * signal mask of the thread that creates them. Therefore, before a team grows, threads of our own
+ * test that enough can be created, and an empty region creates OpenMP's threads with all signals
+ * blocked.
  */
 #include "base/error/fault.h"
 #include "base/thread/team_kinds.h"
@@ -16,11 +17,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* OpenMP cannot start threads in a child of a process in which it has some. */
+/* OpenMP cannot start threads in a child of a process with OpenMP threads. */
 static atomic_bool forked;
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
-/* Threads that OpenMP keeps for the calling thread, that one included. */
+/* Threads that OpenMP keeps for the calling thread, including that thread. */
 static _Thread_local unsigned kept = 1;
 
 static void note_fork(void)
@@ -45,7 +46,7 @@ static void do_nothing(void *context, unsigned worker, unsigned workers)
     (void)workers;
 }
 
-/* Creates OpenMP's threads for a team larger than the one before. */
+/* Creates OpenMP's threads for a team that is larger than the last one. */
 static enum slc_status create_threads(unsigned workers, struct slc_error *err)
 {
     struct slc_thread_state before;
@@ -60,14 +61,14 @@ static enum slc_status create_threads(unsigned workers, struct slc_error *err)
     }
     slc_thread_restore(&before);
     if (got < (int)workers) {
-        return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
-                              "OpenMP gave %d of %u threads: raise OMP_THREAD_LIMIT or use fewer",
-                              got, workers);
+        return slc_fail_field(
+            err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
+            "OpenMP started %d of %u threads: raise OMP_THREAD_LIMIT or use fewer", got, workers);
     }
     return SLC_OK;
 }
 
-/* The threads are the program's as well: none stays bound. */
+/* The program uses the same threads: none may stay bound. */
 static void run_worker(const struct slc_placement *placement,
                        unsigned worker,
                        unsigned workers,
@@ -95,7 +96,7 @@ slc_team_run_openmp(unsigned workers, slc_team_fn *fn, void *context, struct slc
         return slc_fail_field(err, SLC_ERR_SYSTEM, SLC_FIELD_THREADS,
                               "cannot start %u threads: use fewer", workers);
     }
-    /* The setting is the program's. */
+    /* Restores the program's setting. */
     omp_set_dynamic(0);
     if (workers > kept) {
         status = create_threads(workers, err);

@@ -2,18 +2,18 @@
  * Teams from a pool of threads that sleep between jobs.
  *
  * For passes over a tensor, whose jobs take a millisecond and share the processors with a thread
- * that reads: OpenMP's threads spin for milliseconds after each region (docs/PERFORMANCE.md has the
- * measurement). Sleeping threads cost 10 to 50 microseconds to wake, so a thread that is done looks
- * for the next job for about as long before it sleeps: jobs that follow one another closely, as
- * those of a tensor in memory do, then wake nobody.
+ * that reads: OpenMP's threads spin for milliseconds after each region (measurement in
+ * docs/PERFORMANCE.md). Waking a sleeping thread costs 10 to 50 microseconds, so a thread that has
+ * finished polls for the next job for about as long before it sleeps. Jobs in quick succession, as
+ * for a tensor in memory, then wake no thread.
  *
- * One job at a time uses the pool; a team that is started while another runs (by another thread, or
- * by a worker) gets threads of its own. The pool grows to the largest team that was asked for, is
- * taken down when the library is unloaded or the program exits, and starts empty in a forked child.
+ * One job at a time uses the pool. A team that is started while another runs (by another thread or
+ * by a worker) gets its own threads. The pool grows to the largest team so far, ends when the
+ * library is unloaded or the program exits, and starts empty in a forked child.
  *
- * A thread that was bound for a job stays so until a job that is not: bound anew for each it would
- * wake wherever it was put to sleep and be moved from there. Teams with threads of their own are
- * not bound: two teams at a time would have the same processors.
+ * A thread that was bound for a job stays bound until a job without binding: if it were bound for
+ * each job, it would wake on any processor and then migrate. Teams with their own threads are not
+ * bound, because two teams at a time would use the same processors.
  */
 #include "base/error/fault.h"
 #include "base/memory/limits.h"
@@ -27,7 +27,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Looks for news before a thread sleeps: some 30 microseconds. */
+/* Polls before a thread sleeps: about 30 microseconds. */
 enum { LOOKS = 1000 };
 
 struct job {
@@ -39,26 +39,26 @@ struct job {
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t begun; /* a job was given out, or the pool closes */
-    pthread_cond_t ended; /* `running` fell to 0 */
-    bool busy;            /* a job has the pool */
+    pthread_cond_t begun; /* a job started, or the pool closes */
+    pthread_cond_t ended; /* `running` became 0 */
+    bool busy;            /* a job uses the pool */
     bool closing;
     unsigned threads;
-    /* Written under the lock, looked at without. */
-    uint64_t jobs;    /* given out so far: how a thread knows a new one */
-    unsigned running; /* workers of the job that have not returned, worker 0 apart */
+    /* Written with the lock held, read without it. */
+    uint64_t jobs;    /* jobs started so far, by which a thread detects a new job */
+    unsigned running; /* workers of the job that have not returned, except worker 0 */
     struct job job;
     pthread_t thread[SLC_MAX_THREADS];
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .begun = PTHREAD_COND_INITIALIZER,
           .ended = PTHREAD_COND_INITIALIZER};
 
-/* Of the job that has the pool; the worker that begins it writes its own. */
+/* Processors of the workers of the current job; each worker writes its own entry. */
 static struct slc_spread spread;
 
 static pthread_once_t fork_handler = PTHREAD_ONCE_INIT;
 
-/* A child has none of its parent's threads, and whatever state their locks were in. */
+/* A child has no threads of its parent, and their locks may be in any state. */
 static void forget_pool(void)
 {
     (void)pthread_mutex_init(&pool.lock, NULL);
@@ -78,7 +78,7 @@ __attribute__((destructor)) static void close_pool(void)
     unsigned threads = 0;
 
     (void)pthread_mutex_lock(&pool.lock);
-    if (!pool.busy) { /* else the program exits in the middle of a job: nobody to wait for */
+    if (!pool.busy) { /* otherwise the program exits within a job, and no thread can be joined */
         pool.closing = true;
         threads = pool.threads;
         (void)pthread_cond_broadcast(&pool.begun);
@@ -98,7 +98,7 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Waits a little for a job after the one that was `seen`. */
+/* Polls for a job after job number `seen`. */
 static void look_for_job(uint64_t seen)
 {
     for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.jobs, __ATOMIC_RELAXED) == seen; i++) {
@@ -106,7 +106,7 @@ static void look_for_job(uint64_t seen)
     }
 }
 
-/* Waits a little for the other workers to return. */
+/* Polls until the other workers have returned. */
 static void look_for_end(void)
 {
     for (unsigned i = 0; i < LOOKS && __atomic_load_n(&pool.running, __ATOMIC_RELAXED) > 0; i++) {
@@ -114,13 +114,13 @@ static void look_for_end(void)
     }
 }
 
-/* A thread of the pool is worker `number` of every job that has so many. */
+/* A thread of the pool is worker `number` of every job with enough workers. */
 static void *pool_thread(void *context)
 {
     const unsigned number = (unsigned)(uintptr_t)context;
 
     (void)pthread_mutex_lock(&pool.lock);
-    /* Created before the job it is for is given out, with the lock held. */
+    /* Created before its first job starts, with the lock held. */
     uint64_t seen = pool.jobs - (pool.running > 0);
     for (;;) {
         while (pool.jobs == seen && !pool.closing) {
@@ -138,7 +138,7 @@ static void *pool_thread(void *context)
                 slc_thread_bind(job.placement->processor[number]);
             } else {
                 slc_thread_unbind();
-                slc_spread_take(&spread, number, job.workers);
+                slc_spread_place_worker(&spread, number, job.workers);
             }
             job.fn(job.context, number, job.workers);
             (void)pthread_mutex_lock(&pool.lock);
@@ -154,7 +154,8 @@ static void *pool_thread(void *context)
     return NULL;
 }
 
-/* Makes the pool large enough; the lock is held. Waking a thread may fail like creating one. */
+/* Grows the pool to the size of the job. Needs: the lock. Like creating a thread, waking one may
+ * fail. */
 static enum slc_status grow(unsigned threads, struct slc_error *err)
 {
     for (unsigned i = 0; i < threads; i++) {
@@ -176,7 +177,7 @@ static enum slc_status grow(unsigned threads, struct slc_error *err)
     return SLC_OK;
 }
 
-/* A team without the pool: threads that live as long as the job. */
+/* A team outside the pool: its threads live as long as the job. */
 struct member {
     struct gathering *gathering;
     unsigned worker;
@@ -187,7 +188,7 @@ struct gathering {
     struct job job;
     pthread_mutex_t lock;
     pthread_cond_t decided;
-    int go; /* 0: not decided, 1: run, -1: a thread could not be created, leave */
+    int go; /* 0: undecided, 1: run, -1: leave, because a thread could not be created */
 };
 
 static void *member_main(void *argument)
@@ -242,13 +243,13 @@ slc_team_run_apart(unsigned workers, slc_team_fn *fn, void *context, struct slc_
     return status;
 }
 
-/* The caller's part. Its thread is not ours: it is bound only as long. */
+/* Runs the part of the calling thread, which is bound only meanwhile. */
 static void run_first(const struct job *job)
 {
     if (job->placement != NULL) {
         slc_thread_bind(job->placement->processor[0]);
     } else if (job->workers > 1) {
-        slc_spread_take(&spread, 0, job->workers);
+        slc_spread_place_worker(&spread, 0, job->workers);
     }
     job->fn(job->context, 0, job->workers);
     if (job->placement != NULL) {

@@ -1,7 +1,5 @@
-/*
- * Starting threads behind the thread fault point, with all signals from outside blocked, and with
- * the affinity mask that the starting thread has when it is not bound to a processor.
- */
+/* Starts threads, with the thread fault point, with all external signals blocked, and with the
+ * affinity mask of the starting thread before it was bound to a processor. */
 #include "base/thread/thread.h"
 
 #include "base/error/fault.h"
@@ -16,13 +14,13 @@ void slc_thread_prepare(struct slc_thread_state *before)
     sigset_t all;
 
     sigfillset(&all);
-    /* A blocked fault of the thread's own would end the process past every handler. */
+    /* A blocked synchronous fault would end the process without calling its handler. */
     sigdelset(&all, SIGBUS);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &before->signals);
-    /* Two threads on one processor would wait in turns. */
+    /* Otherwise both threads would compete for one processor. */
     before->bound = slc_thread_bound(&before->processor);
     slc_thread_unbind();
 }

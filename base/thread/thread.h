@@ -1,4 +1,4 @@
-/* Starting threads: teams, the reader of a stream, the workers of pread. */
+/* Starts threads: workers of teams, the reader of a stream, workers of pread. */
 #ifndef SLC_BASE_THREAD_H
 #define SLC_BASE_THREAD_H
 
@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 /*
- * Starts `run(context)` in a thread that takes no signals, so that handlers run in the program's
- * own threads. `what` names it in the message. Owns: the caller joins it. Errors: SLC_ERR_SYSTEM
- * (also by the fault point SLC_FAULT_THREAD).
+ * Starts `run(context)` in a thread that receives no signals, so that handlers run in the program's
+ * own threads. `what` names the thread in the message. Ownership: the caller joins it. Errors:
+ * SLC_ERR_SYSTEM (also by fault point SLC_FAULT_THREAD).
  */
 enum slc_status slc_thread_start(pthread_t *thread,
                                  void *(*run)(void *context),
@@ -20,9 +20,9 @@ enum slc_status slc_thread_start(pthread_t *thread,
                                  struct slc_error *err) SLC_NODISCARD;
 
 /*
- * Around the creation of threads, which inherit the signal mask and the binding to a processor of
- * the calling thread: blocks all signals but those of the thread's own faults and lifts the
- * binding, until slc_thread_restore.
+ * For creating threads, which inherit the signal mask and processor binding of the calling thread:
+ * slc_thread_prepare blocks all signals except synchronous faults and removes the binding,
+ * slc_thread_restore restores both.
  */
 struct slc_thread_state {
     sigset_t signals;

@@ -1,6 +1,5 @@
-/* See base/thread/turns.h. One mutex, one condition: deliveries are rare (a tile, a megabyte of
- * text).
- */
+/* Turns with one mutex and one condition variable: deliveries are rare (a tile, a megabyte of
+ * text). */
 #include "base/thread/turns.h"
 
 enum slc_status slc_turns_init(struct slc_turns *turns, struct slc_error *err)
@@ -8,12 +7,12 @@ enum slc_status slc_turns_init(struct slc_turns *turns, struct slc_error *err)
     int code = pthread_mutex_init(&turns->mutex, NULL);
 
     if (code != 0) {
-        return slc_fail(err, SLC_ERR_SYSTEM, "a mutex was refused (error %d)", code);
+        return slc_fail(err, SLC_ERR_SYSTEM, "cannot create a mutex (error %d)", code);
     }
     code = pthread_cond_init(&turns->moved, NULL);
     if (code != 0) {
         pthread_mutex_destroy(&turns->mutex);
-        return slc_fail(err, SLC_ERR_SYSTEM, "a condition variable was refused (error %d)", code);
+        return slc_fail(err, SLC_ERR_SYSTEM, "cannot create a condition variable (error %d)", code);
     }
     turns->tickets = 0;
     turns->turn = 0;
@@ -27,7 +26,7 @@ void slc_turns_destroy(struct slc_turns *turns)
     pthread_mutex_destroy(&turns->mutex);
 }
 
-bool slc_turns_take(struct slc_turns *turns, uint64_t *ticket)
+bool slc_turns_take_ticket(struct slc_turns *turns, uint64_t *ticket)
 {
     pthread_mutex_lock(&turns->mutex);
     bool go = !turns->stopped;

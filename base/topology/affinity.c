@@ -1,8 +1,5 @@
-/*
- * Binding of threads, by the system's own calls. A thread that is bound keeps its former mask in
- * its own storage: nobody else needs to know, and threads that it starts (base/thread/thread.h) get
- * that one.
- */
+/* Binding of threads by system calls. A bound thread keeps its former mask in thread-local storage;
+ * threads that it starts (base/thread/thread.h) get that mask. */
 #include "base/topology/affinity.h"
 
 #include "base/error/log.h"
@@ -14,7 +11,7 @@
 static _Thread_local struct {
     bool bound;
     unsigned processor;
-    cpu_set_t own; /* before it was bound */
+    cpu_set_t own; /* mask before the thread was bound */
 } self;
 
 bool slc_thread_allowed(cpu_set_t *allowed)
@@ -33,9 +30,8 @@ static void log_refusal(unsigned processor)
     const int reason = errno;
 
     if (!atomic_flag_test_and_set(&logged)) {
-        slc_log(SLC_LOG_DETAIL,
-                "threads run where the system puts them: pinning to processor %u: %s", processor,
-                strerror(reason));
+        slc_log(SLC_LOG_DETAIL, "cannot pin a thread to processor %u, so threads stay unpinned: %s",
+                processor, strerror(reason));
     }
 }
 
@@ -51,7 +47,7 @@ void slc_thread_bind(unsigned processor)
         return;
     }
     CPU_ZERO(&one);
-    CPU_SET(processor, &one); /* beyond CPU_SETSIZE: stays empty, and is refused */
+    CPU_SET(processor, &one); /* beyond CPU_SETSIZE the set stays empty, and the call fails */
     if (sched_setaffinity(0, sizeof one, &one) != 0) {
         log_refusal(processor);
         return;
@@ -62,7 +58,7 @@ void slc_thread_bind(unsigned processor)
 
 void slc_thread_unbind(void)
 {
-    /* Refused where the mask's processors are gone: the system has chosen others by then. */
+    /* Fails if the processors of the mask no longer exist: the system has then chosen others. */
     if (self.bound) {
         (void)sched_setaffinity(0, sizeof self.own, &self.own);
         self.bound = false;

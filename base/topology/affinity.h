@@ -1,34 +1,30 @@
-/* Processors that a thread may run on: binding it to one, and back. */
+/* Binds a thread to a processor and releases it. */
 #ifndef SLC_BASE_AFFINITY_H
 #define SLC_BASE_AFFINITY_H
 
 #include <sched.h>
 #include <stdbool.h>
 
-/*
- * Processors the calling thread may run on by its own affinity mask, a binding apart. Where the
- * system does not say, or has more than CPU_SETSIZE, false and none.
- */
+/* Stores the affinity mask of the calling thread, ignoring a binding. Returns false, with an empty
+ * mask, if the system fails or has more than CPU_SETSIZE processors. */
 bool slc_thread_allowed(cpu_set_t *allowed);
 
 /*
  * Binds the calling thread to one processor until slc_thread_unbind or the next slc_thread_bind.
- * Costs a system call only where that is another one than before. A processor that is not there or
- * not allowed leaves the thread as it was: slower at worst, so it is no error. The first time in a
- * process it is logged (SLC_LOG_DETAIL).
+ * Cost: a system call if the processor changes. A processor that does not exist or is not allowed
+ * leaves the thread unchanged, which is no error, only slower. The first failure in a process is
+ * logged (SLC_LOG_DETAIL).
  */
 void slc_thread_bind(unsigned processor);
 
-/* Gives the calling thread back the mask that it had before it was bound. */
+/* Restores the mask that the calling thread had before it was bound. */
 void slc_thread_unbind(void);
 
-/*
- * Moves the calling thread, which is not bound, to a processor that it may run on and leaves it
- * free to be moved on. A refusal leaves it where it is. Costs three system calls.
- */
+/* Moves the calling thread, which must not be bound, to a processor that it may run on, without
+ * binding it. On failure it stays in place. Cost: three system calls. */
 void slc_thread_move(unsigned processor);
 
-/* Whether the calling thread is bound, and where to. */
+/* Returns whether the calling thread is bound, and stores its processor. */
 bool slc_thread_bound(unsigned *processor);
 
 #endif

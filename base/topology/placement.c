@@ -1,4 +1,4 @@
-/* Placing workers and memory; see placement.h. */
+/* Assignment of workers to processors and of shared memory to NUMA nodes. */
 #include "base/topology/placement.h"
 
 #include "base/error/log.h"
@@ -32,13 +32,13 @@ bool slc_pin_parse(const char *name, enum slc_pin *pin)
     return false;
 }
 
-/* What slc_placement_make works on. */
+/* State of slc_placement_make. */
 struct layout {
     const struct slc_topology *topology;
-    uint8_t rank[CPU_SETSIZE];    /* per processor: how many of its core come before it */
-    uint8_t node[CPU_SETSIZE];    /* per processor: place of its node in the placement */
-    bool taken[CPU_SETSIZE];      /* has a worker */
-    unsigned room[SLC_MAX_NODES]; /* processors of the ranks so far */
+    uint8_t rank[CPU_SETSIZE];        /* per processor: number of earlier processors of its core */
+    uint8_t node[CPU_SETSIZE];        /* per processor: index of its node in the placement */
+    bool taken[CPU_SETSIZE];          /* per processor: has a worker */
+    unsigned capacity[SLC_MAX_NODES]; /* per node: processors of the ranks so far */
     unsigned workers[SLC_MAX_NODES];
 };
 
@@ -69,7 +69,7 @@ static void find_nodes(struct layout *layout, struct slc_placement *placement)
     }
 }
 
-/* Processors of a node and rank. */
+/* Counts the processors of a node and rank. */
 static unsigned count_rank(const struct layout *layout, unsigned node, unsigned rank)
 {
     unsigned count = 0;
@@ -80,14 +80,15 @@ static unsigned count_rank(const struct layout *layout, unsigned node, unsigned 
     return count;
 }
 
-/* Gives `left` workers to the nodes with the fewest, as far as there is room; returns the rest. */
-static unsigned share_out(struct layout *layout, unsigned node_count, unsigned left)
+/* Assigns up to `left` workers, each to the node with the fewest that has a free processor. Returns
+ * the number that remains. */
+static unsigned assign_workers(struct layout *layout, unsigned node_count, unsigned left)
 {
     while (left > 0) {
         unsigned least = node_count;
 
         for (unsigned n = 0; n < node_count; n++) {
-            if (layout->workers[n] < layout->room[n] &&
+            if (layout->workers[n] < layout->capacity[n] &&
                 (least == node_count || layout->workers[n] < layout->workers[least])) {
                 least = n;
             }
@@ -101,9 +102,9 @@ static unsigned share_out(struct layout *layout, unsigned node_count, unsigned l
     return left;
 }
 
-/* Chooses `wanted` of the `count` processors of a node and rank, evenly. */
+/* Chooses `wanted` of the `count` processors of a node and rank, evenly spaced. */
 static void
-take_evenly(struct layout *layout, unsigned node, unsigned rank, unsigned wanted, unsigned count)
+choose_evenly(struct layout *layout, unsigned node, unsigned rank, unsigned wanted, unsigned count)
 {
     unsigned nth = 0;
 
@@ -115,7 +116,7 @@ take_evenly(struct layout *layout, unsigned node, unsigned rank, unsigned wanted
     }
 }
 
-static void take_processors(struct layout *layout, unsigned node)
+static void choose_processors(struct layout *layout, unsigned node)
 {
     unsigned left = layout->workers[node];
 
@@ -123,7 +124,7 @@ static void take_processors(struct layout *layout, unsigned node)
         const unsigned count = count_rank(layout, node, rank);
         const unsigned wanted = left < count ? left : count;
 
-        take_evenly(layout, node, rank, wanted, count);
+        choose_evenly(layout, node, rank, wanted, count);
         left -= wanted;
     }
 }
@@ -163,12 +164,12 @@ void slc_placement_make(struct slc_placement *placement,
     find_nodes(&layout, placement);
     for (unsigned rank = 0; left > 0; rank++) {
         for (unsigned n = 0; n < placement->node_count; n++) {
-            layout.room[n] += count_rank(&layout, n, rank);
+            layout.capacity[n] += count_rank(&layout, n, rank);
         }
-        left = share_out(&layout, placement->node_count, left);
+        left = assign_workers(&layout, placement->node_count, left);
     }
     for (unsigned n = 0; n < placement->node_count; n++) {
-        take_processors(&layout, n);
+        choose_processors(&layout, n);
     }
     number_workers(&layout, placement);
     assert(placement->workers == workers);
@@ -179,13 +180,13 @@ void slc_placement_choose(struct slc_placement *placement, enum slc_pin pin, uns
     struct slc_topology topology;
 
     memset(placement, 0, sizeof *placement);
-    /* One worker has the machine to itself only where there is no choice. */
+    /* A single worker is bound only on request: it can use any processor. */
     if (workers == 0 || pin == SLC_PIN_NEVER || (pin == SLC_PIN_AUTO && workers == 1)) {
         return;
     }
     slc_topology_allowed(&topology);
     if (workers > topology.processor_count) {
-        slc_log(SLC_LOG_DETAIL, "%u threads are not pinned: there are %u processors for them",
+        slc_log(SLC_LOG_DETAIL, "%u threads are not pinned: only %u processors are available",
                 workers, topology.processor_count);
         return;
     }
@@ -213,7 +214,7 @@ bool slc_placement_entered(void)
 
 const struct slc_placement *slc_placement_of_team(unsigned workers)
 {
-    /* A team of one is mostly work that did not pay to share out. */
+    /* A team of one mostly has work that is too small to divide. */
     const bool placed =
         current != NULL && workers <= current->workers && (workers > 1 || current->workers == 1);
 
@@ -232,13 +233,13 @@ void slc_buffer_spread(const struct slc_buffer *buffer)
     for (unsigned n = 0; n < current->node_count; n++) {
         nodes |= 1UL << current->node[n];
     }
-    /* The kernel takes one bit less than it is told. */
+    /* The kernel uses one bit less than it is passed. */
     if (syscall(SYS_mbind, buffer->data, buffer->bytes, MPOL_INTERLEAVE, &nodes,
                 8 * sizeof nodes + 1, 0) != 0 &&
         !atomic_flag_test_and_set(&logged)) {
         slc_log(SLC_LOG_DETAIL,
-                "memory lies where it is first touched: spreading it over %u NUMA "
-                "nodes: %s",
+                "cannot spread memory over %u NUMA nodes, so pages are on the node that "
+                "touches them first: %s",
                 current->node_count, strerror(errno));
     }
 }

@@ -1,4 +1,4 @@
-/* Workers that keep out of each other's way; see spread.h. */
+/* Keeps unbound workers of a team on different processors. */
 #include "base/topology/spread.h"
 
 #include "base/topology/affinity.h"
@@ -11,7 +11,7 @@ static unsigned place_of(const struct slc_spread *spread, unsigned worker)
     return atomic_load_explicit(&spread->of_worker[worker], memory_order_relaxed);
 }
 
-/* Whether the place of a worker other than `worker` is on `processor`. */
+/* Returns whether another worker's place is on `processor`. */
 static bool
 is_taken(const struct slc_spread *spread, unsigned worker, unsigned workers, unsigned processor)
 {
@@ -34,7 +34,7 @@ static const struct slc_processor *find_processor(const struct slc_topology *top
     return NULL;
 }
 
-/* Whether the place of another worker is on the core of `processor`. */
+/* Returns whether another worker's place is on the core of `processor`. */
 static bool shares_core(const struct slc_spread *spread,
                         unsigned worker,
                         unsigned workers,
@@ -60,7 +60,7 @@ unsigned slc_spread_choose(const struct slc_spread *spread,
 {
     const struct slc_processor *home = find_processor(allowed, here);
     unsigned best = here;
-    unsigned least = 4; /* of what speaks against it: more than can */
+    unsigned least = 4; /* penalty of the best processor; larger than any possible penalty */
 
     if (!is_taken(spread, worker, workers, here)) {
         return here;
@@ -81,9 +81,13 @@ unsigned slc_spread_choose(const struct slc_spread *spread,
     return best;
 }
 
-/* Leaves for a processor of its own, if there is one; returns where it is then. */
-static unsigned
-evade(const struct slc_spread *spread, unsigned worker, unsigned workers, unsigned here)
+/*
+ * Moves the calling thread to a processor without a worker, if there is one. Returns its processor.
+ */
+static unsigned move_to_free_processor(const struct slc_spread *spread,
+                                       unsigned worker,
+                                       unsigned workers,
+                                       unsigned here)
 {
     struct slc_topology allowed;
 
@@ -95,7 +99,7 @@ evade(const struct slc_spread *spread, unsigned worker, unsigned workers, unsign
     return place;
 }
 
-void slc_spread_take(struct slc_spread *spread, unsigned worker, unsigned workers)
+void slc_spread_place_worker(struct slc_spread *spread, unsigned worker, unsigned workers)
 {
     const int here = sched_getcpu();
     unsigned place = (unsigned)here;
@@ -104,7 +108,7 @@ void slc_spread_take(struct slc_spread *spread, unsigned worker, unsigned worker
         return;
     }
     if (worker > 0 && is_taken(spread, worker, workers, place)) {
-        place = evade(spread, worker, workers, place);
+        place = move_to_free_processor(spread, worker, workers, place);
     }
     atomic_store_explicit(&spread->of_worker[worker], place + 1, memory_order_relaxed);
 }

@@ -1,12 +1,13 @@
 /*
- * Workers that are not bound to processors keep out of each other's way.
+ * Keeps unbound workers of a team on different processors.
  *
- * The system wakes a sleeping thread where it last ran, or beside the thread that wakes it. Where
- * it finds a machine busy (Linux looks for an idle processor only up to some load, and two workers
- * that look for jobs are a load) two workers of a team may end up on one processor with another
- * idle, and stay there for as long as their jobs are short: twice the time, for a whole run. So
- * each worker notes where it begins a job, and one that finds another there moves once to a
- * processor where none is. It is not bound: the system may move it on, away from another program.
+ * The system wakes a sleeping thread on its last processor or near the waking thread. On a busy
+ * machine (Linux searches for an idle processor only up to some load, and two workers that poll for
+ * jobs are a load) two workers of a team may share a processor while another is idle, and stay
+ * there as long as their jobs are short: a whole run then takes twice as long. Therefore each
+ * worker records its processor when it starts a job, and a worker that finds another one there
+ * moves once to a processor without workers. It is not bound: the system may move it, away from
+ * another program.
  */
 #ifndef SLC_BASE_SPREAD_H
 #define SLC_BASE_SPREAD_H
@@ -16,17 +17,16 @@
 
 #include <stdatomic.h>
 
-/* Where the workers of a team last began a job: processor + 1, 0 for not yet. */
+/* Processors on which the workers of a team last started a job: processor + 1, or 0. */
 struct slc_spread {
     atomic_uint of_worker[SLC_MAX_THREADS];
 };
 
 /*
- * Where worker `worker` of `workers`, now on processor `here`, is to go: `here` unless another's
- * place is there and a processor of `allowed` is nobody's. Of those that are, one on a core without
- * a place before a hyperthread beside one, then one of the node where it is. Needs: worker <
- * workers
- * <= SLC_MAX_THREADS.
+ * Returns the processor for worker `worker` of `workers`, now on processor `here`: `here`, unless
+ * another worker is there and a processor of `allowed` has no worker. Of these, processors on a
+ * core without workers come first, then those on the same node. Needs: worker < workers <=
+ * SLC_MAX_THREADS.
  */
 unsigned slc_spread_choose(const struct slc_spread *spread,
                            unsigned worker,
@@ -35,10 +35,10 @@ unsigned slc_spread_choose(const struct slc_spread *spread,
                            const struct slc_topology *allowed);
 
 /*
- * Notes where the calling thread, worker `worker` of `workers`, begins its job. Worker 0, whose
- * thread is the caller's own, stays where it is; the others move where slc_spread_choose says.
- * Costs some 20 ns, and three system calls where it moves.
+ * Records the processor of the calling thread, worker `worker` of `workers`, at the start of its
+ * job. Worker 0, the caller's thread, does not move; other workers move to the processor of
+ * slc_spread_choose. Cost: 20 ns, and three system calls for a move.
  */
-void slc_spread_take(struct slc_spread *spread, unsigned worker, unsigned workers);
+void slc_spread_place_worker(struct slc_spread *spread, unsigned worker, unsigned workers);
 
 #endif

@@ -1,4 +1,4 @@
-/* The machine's processors and caches; see topology.h. */
+/* Reads processors and cache sizes of the machine. */
 #include "base/topology/topology.h"
 
 #include "base/memory/checked.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More caches than any processor has: each level, data and instructions apart. */
+/* Maximum number of caches of a processor: each level, data and instructions separately. */
 enum { SYSFS_CACHES_MAX = 8 };
 
 static struct slc_topology machine;
@@ -32,7 +32,7 @@ static void count_parts(struct slc_topology *topology)
     }
 }
 
-/* Every processor a core of its own, on one node. */
+/* Makes every processor a core, all on one node. */
 static void read_flat(struct slc_topology *topology)
 {
     const long configured = sysconf(_SC_NPROCESSORS_CONF);
@@ -111,7 +111,7 @@ read_line(unsigned processor, unsigned index, const char *name, char *line, int 
     return read;
 }
 
-/* Linux tells caches in sysfs, on every architecture alike. */
+/* Linux lists caches in sysfs on every architecture. */
 static void read_cache(unsigned processor, unsigned index)
 {
     char text[32];
@@ -150,7 +150,7 @@ static void read_caches(void)
     for (unsigned index = 0; index < SYSFS_CACHES_MAX; index++) {
         read_cache(processor, index);
     }
-    /* Containers hide sysfs; the C library asks the processor itself. */
+    /* Containers may hide sysfs; the C library asks the processor. */
     for (unsigned i = 0; i < SLC_CACHE_LEVELS; i++) {
         caches[i] = caches[i] > 0 ? caches[i] : configured_bytes(names[i]);
     }

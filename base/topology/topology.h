@@ -1,9 +1,9 @@
 /*
- * What the machine is made of: processors, the cores and NUMA nodes they belong to, caches.
+ * The machine: processors, their cores and NUMA nodes, and cache sizes.
  *
- * Nodes and cores come from hwloc where built with it; without, every processor counts as a core
- * and all as one node. Cache sizes come from the system either way, so that what depends on them
- * does not depend on how sluice was built.
+ * Cores and nodes come from hwloc, if built with it; otherwise every processor is a core, and all
+ * are on one node. Cache sizes always come from the system, so results that depend on them do not
+ * depend on hwloc.
  */
 #ifndef SLC_BASE_TOPOLOGY_H
 #define SLC_BASE_TOPOLOGY_H
@@ -18,14 +18,13 @@ enum {
 };
 
 struct slc_processor {
-    uint16_t number; /* the system's */
-    uint16_t core;   /* some number of its core */
-    uint16_t node;   /* the system's number of the NUMA node whose memory is nearest */
+    uint16_t number; /* system number */
+    uint16_t core;   /* any number that identifies its core */
+    uint16_t node;   /* system number of the NUMA node with the nearest memory */
 };
 
 /*
- * Processors that share a core stand together, and as far as hwloc knows also cores that share a
- * cache and cores of a node.
+ * Processors of a core are adjacent; with hwloc also cores that share a cache and cores of a node.
  */
 struct slc_topology {
     unsigned processor_count;
@@ -34,27 +33,24 @@ struct slc_topology {
     struct slc_processor processors[CPU_SETSIZE];
 };
 
-/* Everything the machine, or the container, has. Read once and kept. Any thread. */
+/* Returns the topology of the machine or container. Read once and kept. Any thread. */
 const struct slc_topology *slc_topology(void);
 
-/* The same, read now. hwloc's HWLOC_SYNTHETIC and HWLOC_XMLFILE put another machine in place. */
+/* Reads the topology again. hwloc's HWLOC_SYNTHETIC and HWLOC_XMLFILE replace the machine. */
 void slc_topology_read(struct slc_topology *topology);
 
-/* Drops processors that are not in `allowed`. */
+/* Removes processors that are not in `allowed`. */
 void slc_topology_keep(struct slc_topology *topology, const cpu_set_t *allowed);
 
-/* What the calling thread may use of slc_topology(). */
+/* Stores the part of slc_topology() that the calling thread may use. */
 void slc_topology_allowed(struct slc_topology *topology);
 
-/*
- * Bytes of data (or unified) cache of `level` 1 .. SLC_CACHE_LEVELS that a processor sees; 0 where
- * there is none or the system does not say. Read once and kept. Any thread.
- */
+/* Returns the bytes of the data or unified cache of `level` 1 to SLC_CACHE_LEVELS of a processor; 0
+ * if there is none or it is unknown. Read once and kept. Any thread. */
 uint64_t slc_cache_bytes(unsigned level);
 
 /*
- * hwloc's part of slc_topology_read: fills in processors (numbers below CPU_SETSIZE), in order.
- * False where hwloc fails.
+ * Fills in processors by hwloc (numbers below CPU_SETSIZE), in order. Returns false if hwloc fails.
  */
 bool slc_topology_read_hwloc(struct slc_topology *topology);
 

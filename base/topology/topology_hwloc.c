@@ -1,12 +1,10 @@
-/*
- * Processors by hwloc, which knows what they share on every system that it runs on, and leaves out
- * what a container's cpuset forbids (its processors, and nodes whose memory it may not have).
- */
+/* Topology by hwloc, which knows shared resources on every system that it supports and excludes
+ * processors and nodes that the cpuset of a container forbids. */
 #include "base/topology/topology.h"
 
 #include <hwloc.h>
 
-/* The node nearest to a processor; the first of all where its own may not be used. */
+/* Returns the node nearest to a processor; the first node if its own may not be used. */
 static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
 {
     const int nearest = hwloc_bitmap_first(processor->nodeset);
@@ -17,9 +15,9 @@ static int node_of(hwloc_topology_t machine, hwloc_obj_t processor)
 static bool load_machine(hwloc_topology_t machine)
 {
     /*
-     * What groups processors gives them their order and their node: a level that is left out takes
-     * the nodes it has with it, up to the machine. Levels that group nothing may go; a core of one
-     * processor may not.
+     * Levels that group processors determine their order and node: filtering out a level removes
+     * its nodes, up to the machine. Levels that group nothing may be removed, except cores with one
+     * processor.
      */
     return hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) == 0 &&
            hwloc_topology_set_type_filter(machine, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) ==
@@ -27,8 +25,8 @@ static bool load_machine(hwloc_topology_t machine)
            hwloc_topology_load(machine) == 0;
 }
 
-/* Takes the processors over, in hwloc's order. False where there are more nodes than we know. */
-static bool take_processors(hwloc_topology_t machine, struct slc_topology *topology)
+/* Copies the processors in hwloc's order. Returns false for more than SLC_MAX_NODES nodes. */
+static bool copy_processors(hwloc_topology_t machine, struct slc_topology *topology)
 {
     bool known = true;
 
@@ -42,7 +40,7 @@ static bool take_processors(hwloc_topology_t machine, struct slc_topology *topol
             continue;
         }
         known = known && node < SLC_MAX_NODES;
-        /* Some systems do not tell cores. */
+        /* Some systems have no information about cores. */
         topology->processors[topology->processor_count++] = (struct slc_processor){
             .number = (uint16_t)processor->os_index,
             .core = (uint16_t)(core != NULL ? core->logical_index : processor->logical_index),
@@ -62,7 +60,7 @@ bool slc_topology_read_hwloc(struct slc_topology *topology)
         hwloc_topology_destroy(machine);
         return false;
     }
-    bool known = take_processors(machine, topology);
+    bool known = copy_processors(machine, topology);
     for (unsigned i = 0; i < topology->processor_count && !known; i++) {
         topology->processors[i].node = 0;
     }

@@ -124,7 +124,7 @@ static void export_worker(void *context, unsigned worker, unsigned workers)
                             .buffer = slc_text_output_buffer(&export->text, worker)};
 
     (void)workers;
-    while (slc_turns_take(&export->turns, &stream.ticket) &&
+    while (slc_turns_take_ticket(&export->turns, &stream.ticket) &&
            stream.ticket < export->view.entry.tile_count) {
         struct slc_tile_view tile;
         enum slc_status status = slc_stop_check(export->options->stop, err);

@@ -149,7 +149,7 @@ static void generate_pieces(void *context, unsigned worker, unsigned workers)
 
     (void)workers;
     locate_piece(g, worker, &piece);
-    while (slc_turns_take(&g->turns, &number) && number < pieces) {
+    while (slc_turns_take_ticket(&g->turns, &number) && number < pieces) {
         enum slc_status status = slc_stop_check(g->options->stop, err);
 
         if (status != SLC_OK) {

@@ -12,63 +12,67 @@ extern "C" {
 /* One completed iteration. */
 struct sluice_iteration {
     uint32_t iteration; /* from 1 */
-    uint32_t singular;  /* bit n: the Gram matrix of mode n was singular; a pseudo-inverse served */
+    uint32_t singular;  /* bit n: a pseudo-inverse replaced the singular Gram matrix of mode n */
     double fit;
-    double delta; /* change of the fit; the fit itself in the first iteration */
+    double delta; /* change of the fit; in the first iteration, the fit */
     double seconds;
     uint64_t bytes_read; /* from the drive */
-    /* Held-out nonzeros, and the model's error on them. 0: none, or an iteration before a
-     * checkpoint, for which they are not known. */
+    /* Number of held-out nonzeros, and the model's error on them. 0: none, or unknown because a
+     * run before the checkpoint computed the iteration. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae;
 };
 
 /* A checkpoint that was written, or from which a run resumes. */
 struct sluice_checkpoint {
-    uint32_t iteration; /* that continues after it, from 1 */
-    uint32_t mode;
-    double seconds;      /* spent on writing it; or spent by the runs before */
+    uint32_t iteration;  /* that continues from the checkpoint, from 1 */
+    uint32_t mode;       /* that is updated next, from 0 */
+    double seconds;      /* time to write it; if a run resumes, time of the runs before */
     uint64_t bytes;      /* written; 0 if a run resumes */
-    uint64_t past_count; /* iterations before, if a run resumes */
-    const struct sluice_iteration *const *past; /* these iterations */
+    uint64_t past_count; /* number of completed iterations if a run resumes, otherwise 0 */
+    const struct sluice_iteration *const *past; /* these iterations, valid during the callback */
 };
 
 struct sluice_cpd_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* progress: at most ten times a second within a pass */
+    struct sluice_run_options run; /* progress is called at most ten times a second */
     struct sluice_compute_options compute;
-    uint32_t iterations;     /* at most; 0: 50 */
+    uint32_t iterations;     /* maximum; 0: 50 */
     uint32_t start_only;     /* nonzero: no iterations; the model is the start */
-    double tolerance;        /* on |change of the fit|; 0: 1e-5; negative: none */
+    double tolerance;        /* stop if |change of the fit| is smaller; 0: 1e-5; negative: none */
     double max_seconds;      /* checked between passes and while replicas are made; 0: no limit */
     double regularization;   /* added to the diagonal of the Gram matrices */
     uint64_t seed;           /* of the uniform random start */
-    const char *init_folder; /* start from its mode-1.npy, ..; NULL: random */
-    /* Order of updates, if mode_order_count is the order of the tensor; 0: the order of the modes,
-     * or one in which passes that update two modes read less. */
+    const char *init_folder; /* folder with the start: mode-1.npy, ..; NULL: random start */
+    /* Order of updates if mode_order_count is the order of the tensor. If it is 0: the order of the
+     * modes, or an order in which passes that update two modes read less. */
     uint32_t mode_order[SLUICE_MAX_ORDER];
     uint32_t mode_order_count;
     uint32_t restart; /* nonzero: discard a checkpoint in checkpoint_folder */
-    /* Folder of the checkpoint, which is created if missing. A run resumes from the checkpoint that
-     * it finds there, also one of `sluice cpd`. NULL: no checkpoints. */
+    /* Folder of the checkpoint, created if missing. A run resumes from a checkpoint in it,
+     * including a checkpoint of `sluice cpd`. NULL: no checkpoints. */
     const char *checkpoint_folder;
-    /* Seconds between checkpoints at least; negative: after every update; 0: ten, and more if
-     * writing them would cost over a percent of the time. */
+    /* Minimum seconds between checkpoints; negative: a checkpoint after every update; 0: ten, or
+     * more if writing checkpoints would take over one percent of the time. */
     double checkpoint_seconds;
-    /* Fraction of the nonzeros to hold out, up to 0.5. The decomposition sees them as zeros, the
-     * norm excludes them, and the model's error on them is reported. A hash of their indices and
+    /* Fraction of the nonzeros to hold out, up to 0.5. They are zeros for the decomposition and not
+     * part of the norm, and the model's error on them is reported. A hash of indices and
      * holdout_seed selects them. */
     double holdout;
     uint64_t holdout_seed;
-    /* All of these are called by the calling thread; NULL: no callback. The run stops if
-     * `iteration` returns a nonzero value. `resumed` is called before the first update of a run
-     * that resumes. */
+    /* Called by the calling thread; NULL: no callback. The run stops if `iteration` returns a
+     * nonzero value. `resumed` is called before the first update of a run that resumes. */
     int (*iteration)(void *context, const struct sluice_iteration *iteration);
     void (*resumed)(void *context, const struct sluice_checkpoint *checkpoint);
     void (*checkpointed)(void *context, const struct sluice_checkpoint *checkpoint);
 };
 
-/* Plans sluice_cpd with the same arguments. Otherwise as sluice_mttkrp_plan. */
+/*
+ * Plans the memory and reads of sluice_cpd with the same arguments. Nothing is computed.
+ * Errors: those of sluice_mttkrp_plan. On error, `plan` is unchanged, except that it is filled in
+ * after SLUICE_ERR_BUDGET, with zeros if the indices of the layouts alone exceed the budget.
+ * Cost: reads the index.
+ */
 SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
                                               uint32_t rank,
                                               const struct sluice_cpd_options *options,
@@ -76,22 +80,26 @@ SLUICE_API enum sluice_status sluice_cpd_plan(const struct sluice_store *store,
                                               struct sluice_error *err);
 
 /*
- * CP decomposition by alternating least squares, of rank 1 to 4096.
+ * Computes a CP decomposition of rank 1 to 4096 by alternating least squares. Stopping early, for
+ * any reason, is not an error: *ret_model is the partial model, and sluice_model_info.stop_reason
+ * has the reason.
  * Math: A(n) = X_(n) (Khatri-Rao product of the other factors) V(n)^-1 for each mode in turn; fit =
  * 1 - ||X - M|| / ||X|| (Kolda and Bader, SIAM Review 2009, section 3.4). Columns have 2-norm 1,
  * weights descend, signs are fixed.
- * Stopping early, for any reason, is not an error: *ret_model is the model so far, and
- * sluice_model_info.stop_reason tells why.
- * Checkpoints: the same call resumes from the last one after any end, with other iterations,
- * tolerance, limits, threads and I/O if wanted. All other options that affect the result must
- * match; otherwise SLUICE_ERR_USAGE names the mismatch. The checkpoint of a complete run stays
- * until sluice_checkpoint_remove. Another process that uses the folder is SLUICE_ERR_IO.
- * Owns: the caller destroys *ret_model with sluice_model_destroy.
- * Order: as compute.deterministic says; the same seed gives the same result to rounding. A
- * deterministic run has the same bits whether or not it was interrupted.
- * Errors: those of sluice_mttkrp; SLUICE_ERR_NUMERIC for a tensor without nonzeros. Cost: as many
- * passes over the store per iteration as the tensor has modes, or down to half of that with passes
- * that update two modes; from memory once replicas are made.
+ * Checkpoints: the same call resumes a run that ended for any reason from its last checkpoint.
+ * Iterations, tolerance, limits, threads and I/O may differ; all other options that affect the
+ * result must match, otherwise SLUICE_ERR_USAGE names the mismatch. The checkpoint of a complete
+ * run stays until sluice_checkpoint_remove. SLUICE_ERR_IO if another process uses the folder.
+ * Ownership: the caller destroys *ret_model with sluice_model_destroy.
+ * Order: with compute.deterministic the same bits for any threads, whether or not the run was
+ * interrupted; otherwise the same seed gives the same result to rounding.
+ * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_INPUT and SLUICE_ERR_FORMAT for
+ * init_folder, SLUICE_ERR_BUDGET naming the smallest budget, SLUICE_ERR_IO, SLUICE_ERR_DAMAGED,
+ * SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_NUMERIC for a tensor without nonzeros,
+ * SLUICE_ERR_NOSPACE for a checkpoint. On error, *ret_model is unchanged and the last checkpoint
+ * stays.
+ * Cost: each iteration takes one pass over the store per mode, or down to half as many if passes
+ * update two modes; once replicas are made, iterations read from memory.
  */
 SLUICE_API enum sluice_status sluice_cpd(const struct sluice_store *store,
                                          uint32_t rank,
@@ -100,9 +108,11 @@ SLUICE_API enum sluice_status sluice_cpd(const struct sluice_store *store,
                                          struct sluice_error *err);
 
 /*
- * Removes the checkpoint in `folder`, and the folder if nothing else is in it. Does nothing if
- * there is no checkpoint. Errors: SLUICE_ERR_IO while a run uses it; SLUICE_ERR_FORMAT if a file of
- * that name is not a checkpoint.
+ * Removes the checkpoint in `folder`, and the folder if it is then empty. Does nothing if there is
+ * no checkpoint.
+ * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_IO while a run uses the checkpoint, SLUICE_ERR_FORMAT if a
+ * file of that name is not a checkpoint. On error, files that are not a checkpoint are unchanged.
+ * Cost: removes two files.
  */
 SLUICE_API enum sluice_status sluice_checkpoint_remove(const char *folder,
                                                        struct sluice_error *err);

@@ -14,37 +14,38 @@ extern "C" {
 
 enum { SLUICE_MAX_DEVICES = 16 };
 
-/* What computes. */
+/* The hardware that computes. */
 enum sluice_device_kind {
     SLUICE_DEVICE_CPU,
-    SLUICE_DEVICE_AUTO, /* a GPU if there is one that can do the work; the log says why not */
+    SLUICE_DEVICE_AUTO, /* a GPU if one can do the work; otherwise the CPU, with the reason logged
+                         */
     SLUICE_DEVICE_GPU
 };
 
-/* How work is divided. */
+/* How work is divided among devices. */
 enum sluice_split {
-    SLUICE_SPLIT_DEFAULT,    /* partitions between several devices; a GPU alone does all */
-    SLUICE_SPLIT_PARTITIONS, /* partitions of sorted layouts between several devices */
-    SLUICE_SPLIT_NNZ,        /* equal numbers of nonzeros of blco between several devices */
-    SLUICE_SPLIT_STATIC,     /* split_fraction of the nonzeros to the GPU, the rest to the CPU */
-    SLUICE_SPLIT_ADAPTIVE,   /* between CPU and one GPU, by their measured rates */
-    SLUICE_SPLIT_QUEUE       /* CPU and one GPU take blocks from a common queue */
+    SLUICE_SPLIT_DEFAULT,    /* several devices: by partitions; a single GPU computes everything */
+    SLUICE_SPLIT_PARTITIONS, /* several devices: by partitions of sorted layouts */
+    SLUICE_SPLIT_NNZ,        /* several devices: equal numbers of nonzeros of the blco layout */
+    SLUICE_SPLIT_STATIC,     /* split_fraction of the nonzeros to one GPU, the rest to the CPU */
+    SLUICE_SPLIT_ADAPTIVE,   /* CPU and one GPU, in proportion to their measured rates */
+    SLUICE_SPLIT_QUEUE       /* CPU and one GPU, from a common queue of blocks */
 };
 
-/* A plan for the memory of GPUs, of each if there are several; zeros if the CPU computes. */
+/* Memory plan of each GPU; zeros if the CPU computes. */
 struct sluice_device_plan {
     uint64_t struct_bytes;
     uint64_t budget_bytes;
     uint64_t minimum_bytes; /* the smallest budget that works */
     uint64_t total_bytes;
     uint64_t slot_bytes;      /* of each of `streams` slots that blocks are copied to */
-    uint64_t resident_blocks; /* that stay in GPU memory and are copied once */
-    uint64_t resident_bytes;  /* of these, in each GPU's memory */
-    uint64_t copied_bytes; /* of other blocks per iteration; at most, if the CPU shares the work */
-    uint64_t host_bytes;   /* of host memory, for GPUs; part of sluice_plan.total_bytes */
+    uint64_t resident_blocks; /* blocks that are copied once and stay in GPU memory */
+    uint64_t resident_bytes;  /* of these blocks, in each GPU's memory */
+    uint64_t copied_bytes;    /* of other blocks per iteration; a maximum if the CPU shares work */
+    uint64_t host_bytes;      /* host memory for GPUs; part of sluice_plan.total_bytes */
     uint32_t streams;
-    uint32_t count;     /* devices that divide the work, also of the CPU; 0: none */
-    uint32_t described; /* 1: `name` is a chip's, and no GPU was opened */
+    uint32_t count;     /* devices that divide the work, including groups of processors; 0: none */
+    uint32_t described; /* 1: `name` is a chip, and no GPU was opened */
     uint32_t multiprocessors;
     char name[128]; /* "": the CPU */
 };
@@ -55,19 +56,19 @@ struct sluice_device_options {
     enum sluice_device_kind kind;
     enum sluice_split split;
     double split_fraction; /* with SLUICE_SPLIT_STATIC: 0 to 1 */
-    uint64_t memory_bytes; /* of each GPU; 0: most of what is free */
-    uint32_t streams;      /* of each GPU; 0: chosen */
-    /* Of MTTKRP and decompositions. With SLUICE_DEVICE_GPU the number of GPUs in `numbers`, 0: the
+    uint64_t memory_bytes; /* limit per GPU; 0: most of the free memory */
+    uint32_t streams;      /* per GPU; 0: chosen automatically */
+    /* For MTTKRP and decompositions. With SLUICE_DEVICE_GPU the number of GPUs in `numbers`; 0: the
      * first GPU. Otherwise the number of groups of processors that divide the work, with
      * run.threads threads each; 0: none. */
     uint32_t count;
-    uint32_t numbers[SLUICE_MAX_DEVICES]; /* one may occur several times */
-    /* Plans with SLUICE_DEVICE_GPU only: plan for GPUs of this chip, which need not be in this
+    uint32_t numbers[SLUICE_MAX_DEVICES]; /* of GPUs; a number may occur several times */
+    /* For plans with SLUICE_DEVICE_GPU only: plan for GPUs of this chip, which need not be in this
      * machine ("a100", "a100-80gb", "h100", "h200", "b200", "l40s"), with memory_bytes each; 0:
      * nine tenths of the chip's memory. NULL: the GPUs of this machine; if it has none and
      * memory_bytes is set, an h100. Calls that compute return SLUICE_ERR_USAGE. */
     const char *chip;
-    struct sluice_device_plan *plan; /* filled in by sluice_.._plan; NULL: not wanted */
+    struct sluice_device_plan *plan; /* filled in by plan functions; NULL: no plan for GPUs */
 };
 
 struct sluice_predict_options {
@@ -76,11 +77,15 @@ struct sluice_predict_options {
 };
 
 /*
- * Computes the model's values at `count` coordinates: coords[n][i] is the index, from 0, of entry i
- * in mode n; values[i] receives its value.
- * Math: sum over r of weights[r] * A1(i1, r) * .. * AN(iN, r). The same bits for any threads.
- * Errors: SLUICE_ERR_INPUT naming an entry outside the model, before any value is written;
- * SLUICE_ERR_USAGE, SLUICE_ERR_INTERRUPTED. Cost: count * rank * order multiplications.
+ * Computes values of a model at given coordinates.
+ * Math: values[i] = sum over r of weights[r] * A1(i1, r) * .. * AN(iN, r).
+ * Shapes: coords[n] has `count` indices of mode n, from 0; `values` has space for `count` doubles.
+ * Ownership: all arrays are the caller's.
+ * Order: the same bits for any threads.
+ * Errors: SLUICE_ERR_INPUT naming an entry outside the model; SLUICE_ERR_USAGE,
+ * SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_INTERRUPTED. On error,
+ * `values` is unchanged after SLUICE_ERR_INPUT and otherwise undefined.
+ * Cost: count * rank * order multiplications.
  */
 SLUICE_API enum sluice_status sluice_predict(const struct sluice_model *model,
                                              uint64_t count,
@@ -89,16 +94,17 @@ SLUICE_API enum sluice_status sluice_predict(const struct sluice_model *model,
                                              const struct sluice_predict_options *options,
                                              struct sluice_error *err);
 
+/* Format of predicted values. */
 enum sluice_predict_form {
     SLUICE_PREDICT_TEXT, /* a line for each row: indices, value, model, residual */
     SLUICE_PREDICT_CSV,  /* the same with commas, after a header row */
-    SLUICE_PREDICT_NPY   /* f8, rows x (value, model, residual) */
+    SLUICE_PREDICT_NPY   /* f8, rows x 3: value, model, residual */
 };
 
 struct sluice_predict_text_options {
     uint64_t struct_bytes;
     struct sluice_run_options run; /* memory_bytes is not used */
-    enum sluice_dialect dialect;   /* of the input, a text */
+    enum sluice_dialect dialect;   /* of the input; text formats only */
     enum sluice_index_base index_base;
     enum sluice_predict_form form; /* of the output */
     uint32_t overwrite;            /* nonzero: replace an existing file */
@@ -109,19 +115,21 @@ struct sluice_predict_report {
     enum sluice_dialect dialect;
     uint32_t index_base; /* 0 or 1 */
     uint64_t rows;
-    uint64_t has_values; /* 0: the input has indices only, and what follows is 0 */
-    double rmse, mae;    /* of the values minus the model's */
-    double largest;      /* magnitude of a residual */
+    uint64_t has_values; /* 0: the input has indices only, and the members below are 0 */
+    double rmse, mae;    /* of the residuals: values minus values of the model */
+    double largest;      /* largest magnitude of a residual */
     double values_norm;  /* 2-norm of the values */
 };
 
 /*
- * Computes the model's values at the coordinates of the text `input`, as `sluice predict` does: in
- * any text format, plain or compressed, "-" for standard input, with values or without. `output` is
- * a path, "-" for standard output (not for .npy), or NULL: only the report. `report` may be NULL.
- * Errors: SLUICE_ERR_INPUT with file, line and column; SLUICE_ERR_IO, SLUICE_ERR_NOSPACE,
- * SLUICE_ERR_USAGE, SLUICE_ERR_INTERRUPTED, SLUICE_ERR_MEMORY. The output is complete or does not
- * exist.
+ * Computes values of a model at the coordinates of the text `input`. Works as `sluice predict`:
+ * accepts any text format, plain or compressed, with or without values; "-" is standard input.
+ * `output` is a path, "-" for standard output (not for .npy), or NULL for the report alone.
+ * `report` may be NULL.
+ * Errors: SLUICE_ERR_INPUT with file, line and column; SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED,
+ * SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY, SLUICE_ERR_SYSTEM, SLUICE_ERR_INTERRUPTED.
+ * On error, `report` is unchanged and the output file is not created.
+ * Cost: one pass over the input, rank * order multiplications for each row.
  */
 SLUICE_API enum sluice_status sluice_predict_text(const struct sluice_model *model,
                                                   const char *input,
@@ -130,7 +138,7 @@ SLUICE_API enum sluice_status sluice_predict_text(const struct sluice_model *mod
                                                   struct sluice_predict_report *report,
                                                   struct sluice_error *err);
 
-/* A completed run of a sweep. Unknown numbers are NaN. */
+/* A completed run of a sweep. Numbers that are not known are NaN. */
 struct sluice_sweep_run {
     uint64_t struct_bytes;
     uint32_t rank;
@@ -145,48 +153,48 @@ struct sluice_sweep_run {
     char folder[48];                     /* within the folder of the sweep */
 };
 
-/* What the runs of a rank show. */
+/* Statistics of the runs of one rank. */
 struct sluice_sweep_rank {
     uint64_t struct_bytes;
     uint32_t rank;
     uint32_t runs;
     uint64_t best_seed; /* of the run with the largest fit */
     double best_fit;
-    double agreement;   /* mean factor match score of other runs with it; NaN: no other run */
-    double consistency; /* its core consistency (CORCONDIA), percent; NaN: see `note` */
+    double agreement;   /* mean factor match score of the other runs with the best; NaN: none */
+    double consistency; /* core consistency (CORCONDIA) of the best run, percent; NaN: `note` */
     uint64_t compared;  /* number of other runs */
-    char note[192];     /* why the core consistency is not known */
+    char note[192];     /* reason if the core consistency is not known */
 };
 
-/* What a sweep suggests. */
+/* The rank that a sweep suggests. */
 struct sluice_sweep_suggestion {
     uint64_t struct_bytes;
     uint32_t rank;      /* 0: none */
-    uint32_t best_rank; /* `rank`, or that of the largest fit */
+    uint32_t best_rank; /* `rank`, or the rank with the largest fit if there is none */
     char folder[48];    /* of the best run of best_rank, within the folder of the sweep */
-    char why[320];      /* a sentence without its full stop */
+    char why[320];      /* reason: a sentence without its full stop */
 };
 
 /* Whether a sweep computes the core consistency of each rank's best run. */
 enum sluice_consistency {
-    SLUICE_CONSISTENCY_AUTO, /* if that takes some minutes at most */
+    SLUICE_CONSISTENCY_AUTO, /* if it needs no more than some minutes */
     SLUICE_CONSISTENCY_ALWAYS,
     SLUICE_CONSISTENCY_NEVER
 };
 
 struct sluice_sweep_options {
     uint64_t struct_bytes;
-    /* Of each run; NULL: the defaults. The sweep sets seed, max_seconds, checkpoint_folder and
-     * restart; init_folder must be NULL. Its `run` is that of the sweep. */
+    /* Options of each run; NULL: the defaults. The sweep uses the member `run` for itself, sets
+     * seed, max_seconds, checkpoint_folder and restart, and requires init_folder NULL. */
     const struct sluice_cpd_options *cpd;
-    uint32_t runs;     /* of each rank; 0: 1 */
-    uint32_t keep_all; /* nonzero: keep the factors of all runs; else of the best of each rank */
+    uint32_t runs;     /* per rank; 0: 1 */
+    uint32_t keep_all; /* nonzero: keep the factors of all runs; 0: of the best run per rank */
     uint64_t seed;     /* of the first run of each rank; the others have seed + 1, .. */
     enum sluice_consistency consistency;
     uint32_t restart;   /* nonzero: discard an earlier sweep in the folder */
     double max_seconds; /* of the sweep; 0: no limit */
-    /* Called by the calling thread for every completed run, those of an earlier call included;
-     * NULL: no callback. A nonzero return value ends the sweep with SLUICE_ERR_INTERRUPTED. */
+    /* Called by the calling thread for every completed run, including those of earlier calls; NULL:
+     * no callback. A nonzero return value ends the sweep with SLUICE_ERR_INTERRUPTED. */
     int (*completed)(void *context, const struct sluice_sweep_run *run);
 };
 
@@ -194,16 +202,20 @@ struct sluice_sweep_options {
 struct sluice_sweep;
 
 /*
- * Decomposes a store with each of `rank_count` different ranks, 1 to 256 of them, from several
- * starts each. Suggests a rank by core consistency and by how well runs agree (factor match score).
- * `folder` is created if missing; it gets a run folder for each run (r16-seed3) and sweep.json. The
- * same call, also with further ranks and runs, continues a sweep that ended early for any reason,
- * and so does `sluice cpd`. Other options that affect results must match; otherwise
- * SLUICE_ERR_USAGE names the mismatch. The caller destroys *ret_sweep with sluice_sweep_destroy.
- * Errors: SLUICE_ERR_INTERRUPTED, SLUICE_ERR_TIME_LIMIT after max_seconds; SLUICE_ERR_BUDGET before
+ * Decomposes a store with `rank_count` ranks and several starts each, and suggests a rank. The
+ * suggestion follows from core consistency and from the agreement of runs (factor match score).
+ * `folder` is created if missing and receives a run folder for each run (r16-seed3) and sweep.json.
+ * The same call, or `sluice cpd`, continues a sweep that ended early for any reason, and may add
+ * ranks and runs. Other options that affect results must match; otherwise SLUICE_ERR_USAGE names
+ * the mismatch.
+ * Shapes: `ranks` has `rank_count` different ranks, 1 to 256 of them.
+ * Ownership: `ranks` is the caller's. The caller destroys *ret_sweep with sluice_sweep_destroy.
+ * Errors: SLUICE_ERR_INTERRUPTED; SLUICE_ERR_TIME_LIMIT after max_seconds; SLUICE_ERR_BUDGET before
  * the first run if memory does not suffice for the largest rank; SLUICE_ERR_IO if another process
- * uses the folder; those of sluice_cpd and sluice_model_save. Cost: that of all runs, one pass for
- * each core consistency, and reading factors to compare them.
+ * uses the folder; those of sluice_cpd and sluice_model_save. On error, *ret_sweep is unchanged and
+ * completed runs stay in the folder.
+ * Cost: the cost of all runs, one pass for each core consistency, and reading factors to compare
+ * them.
  */
 SLUICE_API enum sluice_status sluice_sweep_ranks(const struct sluice_store *store,
                                                  const char *folder,
@@ -213,29 +225,35 @@ SLUICE_API enum sluice_status sluice_sweep_ranks(const struct sluice_store *stor
                                                  struct sluice_sweep **ret_sweep,
                                                  struct sluice_error *err);
 
-/* Destroys a sweep. Accepts NULL. Its folder stays. */
+/* Destroys a sweep. Accepts NULL. Its folder stays. Ownership: frees the sweep. Cost: constant. */
 SLUICE_API void sluice_sweep_destroy(struct sluice_sweep *sweep);
 
-/* Return how many runs and ranks the folder has, those of earlier sweeps included. */
+/* Returns the number of runs in the folder, including those of earlier calls. Cost: constant. */
 SLUICE_API uint32_t sluice_sweep_run_count(const struct sluice_sweep *sweep);
+
+/* Returns the number of ranks in the folder, including those of earlier calls. Cost: constant. */
 SLUICE_API uint32_t sluice_sweep_rank_count(const struct sluice_sweep *sweep);
 
-/* Describes run `number`, from 0, by rank and then by seed. Errors: SLUICE_ERR_USAGE. */
+/* Describes run `number`, from 0, ordered by rank and then by seed. Errors: SLUICE_ERR_USAGE if
+ * there is no such run. On error, `run` is unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_sweep_get_run(const struct sluice_sweep *sweep,
                                                    uint32_t number,
                                                    struct sluice_sweep_run *run,
                                                    struct sluice_error *err);
 
-/* Describes rank `number`, from 0, ascending. Errors: SLUICE_ERR_USAGE. */
+/* Describes rank `number`, from 0, in ascending order. Errors: SLUICE_ERR_USAGE if there is no
+ * such rank. On error, `rank` is unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_sweep_get_rank(const struct sluice_sweep *sweep,
                                                     uint32_t number,
                                                     struct sluice_sweep_rank *rank,
                                                     struct sluice_error *err);
 
 /*
- * Suggests the largest rank whose best run has a core consistency of 80 % or more and whose runs
- * agree to 0.9 or more; otherwise the largest rank whose runs agree; otherwise none, and the best
- * run is that of the largest fit. Errors: SLUICE_ERR_USAGE.
+ * Suggests a rank and its best run. Suggests the largest rank whose best run has a core consistency
+ * of 80 % or more and whose runs agree to 0.9 or more; otherwise the largest rank whose runs agree;
+ * otherwise no rank, and the run with the largest fit.
+ * Errors: SLUICE_ERR_USAGE for a wrong struct_bytes. On error, `suggestion` is unchanged. Cost:
+ * constant.
  */
 SLUICE_API enum sluice_status sluice_sweep_suggest(const struct sluice_sweep *sweep,
                                                    struct sluice_sweep_suggestion *suggestion,

@@ -1,7 +1,7 @@
 /*
  * Models: the results of decompositions. A model is the sum over r of weights[r] times the outer
- * product of columns r of the factor matrices. It may be in memory, or in a run folder: a folder
- * with mode-1.npy, mode-2.npy, .. and lambda.npy, as sluice_model_save and the command write it.
+ * product of columns r of the factor matrices. It is in memory or in a run folder, which
+ * sluice_model_save and `sluice cpd` write: mode-1.npy, mode-2.npy, .. and lambda.npy.
  */
 #ifndef SLUICE_MODEL_H
 #define SLUICE_MODEL_H
@@ -16,10 +16,15 @@ extern "C" {
 struct sluice_model;
 
 /*
- * Makes a model from arrays of the caller, which are copied: factors[n] of dims[n] x rank numbers
- * for each of `order` modes, and weights[rank]; NULL: weights of 1. The caller destroys *ret_model.
+ * Makes a model from arrays.
+ * Shapes: `dims` has `order` mode sizes, factors[n] is dims[n] x rank, and `weights` has `rank`
+ * numbers; NULL: weights of 1.
+ * Ownership: the arrays are the caller's and are copied. The caller destroys *ret_model with
+ * sluice_model_destroy.
  * Errors: SLUICE_ERR_USAGE for an order, rank or mode size out of range or a factor that is NULL;
- * SLUICE_ERR_INPUT for numbers that are not finite; SLUICE_ERR_MEMORY.
+ * SLUICE_ERR_INPUT for numbers that are not finite; SLUICE_ERR_MEMORY. On error, *ret_model is
+ * unchanged.
+ * Cost: copies the factors.
  */
 SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
                                                   const uint64_t *dims,
@@ -30,17 +35,20 @@ SLUICE_API enum sluice_status sluice_model_create(uint32_t order,
                                                   struct sluice_error *err);
 
 /*
- * Loads the model in a run folder. Weights are 1 without lambda.npy. If `store` is not NULL, the
- * factors must have its shape, and the model's norm is that of the store. The caller destroys
- * *ret_model. Errors: SLUICE_ERR_INPUT or SLUICE_ERR_FORMAT for missing files or other shapes,
- * SLUICE_ERR_IO, SLUICE_ERR_MEMORY.
+ * Loads the model in a run folder. Weights are 1 if there is no lambda.npy. If `store` is not NULL,
+ * the factors must have its shape, and the norm of the model is that of the store.
+ * Ownership: the caller destroys *ret_model with sluice_model_destroy; `store` may be closed
+ * earlier.
+ * Errors: SLUICE_ERR_INPUT or SLUICE_ERR_FORMAT for missing files or other shapes, SLUICE_ERR_IO,
+ * SLUICE_ERR_MEMORY, SLUICE_ERR_USAGE. On error, *ret_model is unchanged.
+ * Cost: reads the factors into memory.
  */
 SLUICE_API enum sluice_status sluice_model_load(const struct sluice_store *store,
                                                 const char *folder,
                                                 struct sluice_model **ret_model,
                                                 struct sluice_error *err);
 
-/* Destroys a model. Accepts NULL. */
+/* Destroys a model. Accepts NULL. Ownership: frees the model and its record. Cost: constant. */
 SLUICE_API void sluice_model_destroy(struct sluice_model *model);
 
 /* Why a decomposition ended. */
@@ -55,39 +63,51 @@ struct sluice_model_info {
     uint64_t struct_bytes;
     uint32_t order, rank;
     uint64_t dims[SLUICE_MAX_ORDER]; /* rows of each factor */
-    /* The rest describes the run of sluice_cpd; of other models it is zero or NaN. */
+    /* The rest describes the run of sluice_cpd. It is zero or NaN for other models. */
     uint32_t iterations; /* completed */
     enum sluice_stop_reason stop_reason;
     double fit;
     double norm;                           /* of the tensor, without held-out nonzeros */
     uint32_t mode_order[SLUICE_MAX_ORDER]; /* of updates */
-    /* Where an unfinished run with a checkpoint resumes: the iteration from 1, or 0: nowhere. */
+    /* Iteration, from 1, and mode at which an unfinished run resumes from its checkpoint; 0: no
+     * checkpoint. */
     uint32_t resume_iteration, resume_mode;
-    uint64_t resumes;     /* how often the run resumed from a checkpoint */
-    uint64_t checkpoints; /* written */
-    /* Of the calling thread, including the runs before the checkpoint that it resumed from. */
+    uint64_t resumes;     /* number of times that the run resumed from a checkpoint */
+    uint64_t checkpoints; /* number of checkpoints written */
+    /* Times of the calling thread, including earlier runs that the run resumed. */
     double seconds, mttkrp_seconds, solve_seconds, fit_seconds, checkpoint_seconds;
     uint64_t bytes_read; /* from the drive, since the run started or resumed */
-    /* Held-out nonzeros, 0: none; the model's error on them, and the 2-norm of their values. */
+    /* Number of held-out nonzeros, the model's error on them, and the 2-norm of their values. */
     uint64_t heldout;
     double heldout_rmse, heldout_mae, heldout_norm;
     uint64_t device_nnz; /* nonzeros that GPUs multiplied, in all passes */
 };
 
-/* Fills in `info`. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes. */
+/* Describes a model and the run that made it. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes.
+ * On error, `info` is unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_model_get_info(const struct sluice_model *model,
                                                     struct sluice_model_info *info,
                                                     struct sluice_error *err);
 
-/* Copies the weights, one for each component, into `weights`, which has space for `count` doubles.
- * Errors: SLUICE_ERR_USAGE if they do not fit. */
+/*
+ * Copies the weights of the components.
+ * Shapes: one weight for each component; `weights` has space for `count` doubles.
+ * Ownership: the caller owns `weights`.
+ * Errors: SLUICE_ERR_USAGE if the weights do not fit. On error, `weights` is unchanged. Cost:
+ * copies them.
+ */
 SLUICE_API enum sluice_status sluice_model_get_weights(const struct sluice_model *model,
                                                        double *weights,
                                                        uint64_t count,
                                                        struct sluice_error *err);
 
-/* Copies the factor matrix of `mode`, dims[mode] x rank, into `factor`, which has space for `count`
- * doubles. Errors: SLUICE_ERR_USAGE if it does not fit, or for a mode that does not exist. */
+/*
+ * Copies the factor matrix of `mode`.
+ * Shapes: the factor is dims[mode] x rank; `factor` has space for `count` doubles.
+ * Ownership: the caller owns `factor`.
+ * Errors: SLUICE_ERR_USAGE if the factor does not fit, or for a mode that does not exist. On error,
+ * `factor` is unchanged. Cost: copies it.
+ */
 SLUICE_API enum sluice_status sluice_model_get_factor(const struct sluice_model *model,
                                                       uint32_t mode,
                                                       double *factor,
@@ -95,27 +115,31 @@ SLUICE_API enum sluice_status sluice_model_get_factor(const struct sluice_model 
                                                       struct sluice_error *err);
 
 /*
- * Returns the record of the run that made the model: the JSON that sluice_model_save writes as
- * run.json, with the plan, the fit of every iteration, times, counters and all that is needed to
- * repeat the run. NULL for a model without one. Borrowed until the model is destroyed.
+ * Returns the record of the run that made the model as JSON, or NULL without a record.
+ * sluice_model_save writes it as run.json: plan, fit of every iteration, times, counters and
+ * everything that is needed to repeat the run.
+ * Ownership: the text is valid until the model is destroyed. Cost: constant.
  */
 SLUICE_API const char *sluice_model_record(const struct sluice_model *model);
 
+/* Format of a saved or exported model. */
 enum sluice_model_form {
-    SLUICE_MODEL_AUTO,    /* of exports: by the ending of the output, .mat or .ktensor */
+    SLUICE_MODEL_AUTO,    /* for exports: by the suffix of the output, .mat or .ktensor */
     SLUICE_MODEL_NPY,     /* a folder with mode-1.npy, mode-2.npy, .. and lambda.npy */
     SLUICE_MODEL_SPLATT,  /* STEMmode1.mat, .. and STEMlambda.mat */
-    SLUICE_MODEL_KTENSOR, /* one text file, Tensor Toolbox */
+    SLUICE_MODEL_KTENSOR, /* one text file of the Tensor Toolbox */
     SLUICE_MODEL_CSV,     /* a folder with mode-1.csv, .. and lambda.csv, with names of indices */
-    SLUICE_MODEL_MATLAB   /* one .mat file of version 5: a struct `model` of lambda and U */
+    SLUICE_MODEL_MATLAB   /* one .mat file, version 5: a struct `model` with lambda and U */
 };
 
 /*
  * Writes the model in a form other than SLUICE_MODEL_AUTO, without names of indices. Replaces each
- * file atomically. Then writes the record of its run, if there is one: run.json in the folder,
- * STEMrun.json or PATH.run.json. The record of an earlier model is removed first.
+ * file atomically. Removes the record of an earlier model first, and writes the record of the
+ * model's run, if there is one, last: run.json in the folder, STEMrun.json or PATH.run.json.
  * Errors: SLUICE_ERR_USAGE for another form, SLUICE_ERR_UNSUPPORTED if the form cannot hold the
- * model, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY.
+ * model, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_MEMORY. On error, each file is the old or
+ * the new one, and there is no record.
+ * Cost: writes the factors once.
  */
 SLUICE_API enum sluice_status sluice_model_save(const struct sluice_model *model,
                                                 enum sluice_model_form form,
@@ -127,26 +151,33 @@ struct sluice_model_export_options {
     struct sluice_run_options run; /* threads is not used */
     enum sluice_model_form form;
     uint32_t overwrite; /* nonzero: replace existing files */
-    /* Store whose names of indices CSV uses. NULL: the store that a run folder records, if it still
-     * exists; no names for a model in memory. */
+    /* Store with the names of indices for CSV. NULL: the store that the run folder records, if it
+     * still exists; for a model in memory, no names. */
     const char *store;
 };
 
 /*
- * Writes a model as `sluice export` does: to one file (SLUICE_MODEL_KTENSOR, SLUICE_MODEL_MATLAB),
- * to a folder (SLUICE_MODEL_CSV, SLUICE_MODEL_NPY) or to files whose names start with `output`
- * (SLUICE_MODEL_SPLATT). Writes the weights last. After an error nothing is left, except that the
- * weights of an earlier model that was being replaced are gone.
+ * Writes a model in a format of another program, as `sluice export` does. Writes one file
+ * (SLUICE_MODEL_KTENSOR, SLUICE_MODEL_MATLAB), a folder (SLUICE_MODEL_CSV, SLUICE_MODEL_NPY) or
+ * files whose names start with `output` (SLUICE_MODEL_SPLATT). Weights are written last.
  * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_UNSUPPORTED if the form cannot hold the model,
- * SLUICE_ERR_BUDGET, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_INTERRUPTED, SLUICE_ERR_MEMORY.
+ * SLUICE_ERR_BUDGET, SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_INTERRUPTED, SLUICE_ERR_MEMORY;
+ * for a store with names also SLUICE_ERR_INPUT, SLUICE_ERR_FORMAT, SLUICE_ERR_DAMAGED. On error, no
+ * new file is left; the weights of an earlier model that was being replaced are gone.
+ * Cost: writes the factors once.
  */
 SLUICE_API enum sluice_status sluice_model_export(const struct sluice_model *model,
                                                   const char *output,
                                                   const struct sluice_model_export_options *options,
                                                   struct sluice_error *err);
 
-/* The same for a run folder, whose factors are streamed from their files; not to SLUICE_MODEL_NPY.
- * Errors: also SLUICE_ERR_INPUT if `folder` is not a run folder. */
+/*
+ * Writes the model in a run folder in a format of another program. Works as sluice_model_export,
+ * except that SLUICE_MODEL_NPY is not supported. Factors are streamed from their files.
+ * Errors: those of sluice_model_export; SLUICE_ERR_INPUT if `folder` is not a run folder. On error,
+ * no new file is left; the weights of an earlier model that was being replaced are gone.
+ * Cost: reads and writes the factors once.
+ */
 SLUICE_API enum sluice_status sluice_run_export(const char *folder,
                                                 const char *output,
                                                 const struct sluice_model_export_options *options,
@@ -154,21 +185,21 @@ SLUICE_API enum sluice_status sluice_run_export(const char *folder,
 
 struct sluice_top_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* memory_bytes and context */
-    const uint32_t *components;    /* component_count of them, from 0; 0: all */
-    const uint32_t *modes;         /* mode_count of them, from 0; 0: all */
+    struct sluice_run_options run; /* uses memory_bytes and context */
+    const uint32_t *components;    /* component_count numbers from 0; component_count 0: all */
+    const uint32_t *modes;         /* mode_count numbers from 0; mode_count 0: all */
     uint32_t component_count;
     uint32_t mode_count;
-    uint32_t by_number; /* nonzero: components by number; else the heaviest first */
-    uint32_t by_signed; /* nonzero: the largest values; else the largest magnitudes */
-    uint64_t rows;      /* of each mode, up to a million; 0: 10 */
-    const char *store;  /* store whose names are given: as sluice_model_export_options.store */
+    uint32_t by_number; /* nonzero: components by number; 0: the heaviest first */
+    uint32_t by_signed; /* nonzero: the largest values; 0: the largest magnitudes */
+    uint64_t rows;      /* per mode, up to a million; 0: 10 */
+    const char *store;  /* store with names, as sluice_model_export_options.store */
 };
 
-/* One of the strongest rows. Texts are borrowed for the callback. */
+/* A row with one of the largest values of a component. */
 struct sluice_top_row {
     uint32_t component, mode; /* from 0 */
-    uint64_t place;           /* from 0, the strongest first */
+    uint64_t place;           /* rank among the top rows of component and mode, from 0 */
     uint64_t index;           /* from 0 */
     double value;             /* in the factor */
     double weight;            /* of the component; 1 without weights */
@@ -176,12 +207,15 @@ struct sluice_top_row {
 };
 
 /*
- * Finds the strongest rows of the components of a model and passes them to `row`: component by
- * component, mode by mode, the strongest first. A nonzero return value of `row` ends the call,
- * which is not an error. Memory depends on the rows that are asked for, not on the factors. Errors:
- * SLUICE_ERR_USAGE for components and modes that do not exist; SLUICE_ERR_INPUT if the store has
- * other modes; SLUICE_ERR_FORMAT if it is not a store; SLUICE_ERR_BUDGET, SLUICE_ERR_IO,
- * SLUICE_ERR_MEMORY. Cost: one trip through each factor.
+ * Finds the top rows of the components of a model and passes them to `row`. Rows come component by
+ * component, mode by mode, in descending order. A nonzero return value of `row` ends the call,
+ * which is not an error.
+ * Ownership: a row and its texts are valid during the callback.
+ * Errors: SLUICE_ERR_USAGE for components and modes that do not exist; SLUICE_ERR_INPUT if the
+ * store has other modes; SLUICE_ERR_FORMAT if it is not a store; SLUICE_ERR_BUDGET,
+ * SLUICE_ERR_DAMAGED, SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, `row` may have been called for
+ * some rows.
+ * Cost: reads each factor once; memory grows with the number of rows found, not with the factors.
  */
 SLUICE_API enum sluice_status sluice_model_top(const struct sluice_model *model,
                                                const struct sluice_top_options *options,
@@ -189,7 +223,13 @@ SLUICE_API enum sluice_status sluice_model_top(const struct sluice_model *model,
                                                           const struct sluice_top_row *row),
                                                struct sluice_error *err);
 
-/* The same for a run folder. Errors: also SLUICE_ERR_INPUT if `folder` is not one. */
+/*
+ * Finds the top rows of the components of the model in a run folder. Works as sluice_model_top.
+ * Ownership: a row and its texts are valid during the callback.
+ * Errors: those of sluice_model_top; SLUICE_ERR_INPUT if `folder` is not a run folder. On error,
+ * `row` may have been called for some rows.
+ * Cost: reads each factor file once.
+ */
 SLUICE_API enum sluice_status sluice_run_top(const char *folder,
                                              const struct sluice_top_options *options,
                                              int (*row)(void *context,
@@ -198,23 +238,24 @@ SLUICE_API enum sluice_status sluice_run_top(const char *folder,
 
 struct sluice_report_options {
     uint64_t struct_bytes;
-    struct sluice_run_options run; /* memory_bytes */
-    uint64_t components;           /* at most, the heaviest first, up to 4096; 0: 64 */
-    uint64_t rows;                 /* of each mode of a component, up to 1000; 0: 10 */
-    const char *store; /* store whose names are given: as sluice_model_export_options.store */
-    /* Of sluice_model_report: the record to show, as sluice_model_record returns it; NULL: the
-     * model's own. */
+    struct sluice_run_options run; /* uses memory_bytes */
+    uint64_t components;           /* maximum, the heaviest first, up to 4096; 0: 64 */
+    uint64_t rows;                 /* per mode of a component, up to 1000; 0: 10 */
+    const char *store;             /* store with names, as sluice_model_export_options.store */
+    /* For sluice_model_report: the record to show, in the format of sluice_model_record; NULL: the
+     * record of the model. */
     const char *record;
     uint64_t overwrite; /* nonzero: replace an existing file */
 };
 
 /*
- * Writes a page about a model and its run, for a browser: one HTML file without scripts or external
- * references. The page is written under a temporary name, synced and renamed. Memory depends on
- * what the page shows, not on the factors.
+ * Writes an HTML page about a model and its run. The page is one file without scripts or external
+ * references. It is written under a temporary name, synced and renamed.
  * Errors: SLUICE_ERR_USAGE for numbers out of range or an output within a store; SLUICE_ERR_IO,
- * also if the output exists and is not to be replaced; SLUICE_ERR_NOSPACE, SLUICE_ERR_BUDGET,
- * SLUICE_ERR_MEMORY. An existing file is then unchanged. Cost: two trips through each factor.
+ * also if the output exists and `overwrite` is not set; SLUICE_ERR_INPUT, SLUICE_ERR_FORMAT and
+ * SLUICE_ERR_DAMAGED for the record and the store with names; SLUICE_ERR_NOSPACE,
+ * SLUICE_ERR_BUDGET, SLUICE_ERR_MEMORY. On error, an existing file is unchanged.
+ * Cost: reads each factor twice; memory grows with the size of the page, not with the factors.
  */
 SLUICE_API enum sluice_status sluice_model_report(const struct sluice_model *model,
                                                   const char *output,
@@ -222,9 +263,12 @@ SLUICE_API enum sluice_status sluice_model_report(const struct sluice_model *mod
                                                   struct sluice_error *err);
 
 /*
- * The same for a run folder, a folder with only a checkpoint, or the folder of a sweep, whose runs
- * the page compares. Errors: also SLUICE_ERR_INPUT if `folder` is none of these, and
- * SLUICE_ERR_FORMAT if its files are damaged.
+ * Writes an HTML page about the run in a folder, or comparing the runs of a sweep. Works as
+ * sluice_model_report. `folder` is a run folder, a folder with only a checkpoint, or the folder of
+ * a sweep.
+ * Errors: those of sluice_model_report; SLUICE_ERR_INPUT if `folder` is none of these,
+ * SLUICE_ERR_FORMAT if its files are damaged. On error, an existing file is unchanged.
+ * Cost: reads each factor file twice.
  */
 SLUICE_API enum sluice_status sluice_run_report(const char *folder,
                                                 const char *output,

@@ -15,13 +15,18 @@
  *     sluice_model_destroy(model);
  *     sluice_store_close(store);
  *
- * Conventions. Errors: see sluice/status.h. Options and versions: see sluice/types.h. A path that
+ * Conventions. sluice/status.h describes errors, sluice/types.h options and versions. A path that
  * is NULL is SLUICE_ERR_USAGE. Modes and indices count from 0. Matrices are dense, row-major, f64,
- * without padding: rows x rank. Sizes are in bytes and times in seconds. The library prints nothing
- * and never ends the process.
+ * without padding: rows x rank. Sizes are in bytes and times in seconds. Functions do not keep
+ * pointers to paths, texts and option structs. The library prints nothing and never ends the
+ * process.
  *
- * Threads: different threads may use different objects at the same time; one object belongs to one
- * thread at a time. A call spreads its work over run.threads threads.
+ * Comments of functions have a summary and these parts, if they apply: "Math:", "Shapes:" of
+ * arrays, "Ownership:" of arrays, objects and returned texts, "Order:" of sums, "Errors:" with the
+ * state of outputs "On error," and "Cost:".
+ *
+ * Threads: different threads may use different objects at the same time; only one thread at a time
+ * may use an object. A call distributes its work over run.threads threads.
  */
 #ifndef SLUICE_SLUICE_H
 #define SLUICE_SLUICE_H

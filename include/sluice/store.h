@@ -1,5 +1,5 @@
 /*
- * Stores: opening them, reading what they record, verifying them, and managing their layouts.
+ * Stores: opening, describing and verifying them, and managing their layouts.
  */
 #ifndef SLUICE_STORE_H
 #define SLUICE_STORE_H
@@ -20,28 +20,28 @@ struct sluice_store_info {
     uint64_t dims[SLUICE_MAX_ORDER];  /* mode sizes */
     uint64_t nnz;
     double norm;          /* 2-norm of all values */
-    uint64_t store_bytes; /* of the block file of the blco layout */
-    uint64_t total_bytes; /* of all layouts, permutations and names */
+    uint64_t store_bytes; /* size of the block file of the blco layout */
+    uint64_t total_bytes; /* size of all layouts, permutations and names */
     uint64_t block_count;
     uint64_t tile_count;
     uint64_t max_block_bytes;
-    uint64_t content_sum; /* identifies the nonzeros, as the store numbers them, in any order */
+    uint64_t content_sum; /* checksum of the nonzeros as the store numbers them, in any order */
     enum sluice_codec codec;
     uint32_t relabelled_modes; /* bit n: the store numbers mode n by frequency */
     uint32_t named_modes;      /* bit n: indices of mode n have names */
     uint32_t fiber_bits;       /* fibers are kept together in pieces of 2^fiber_bits indices .. */
     uint32_t fiber_mode;       /* .. of this mode; fiber_bits 0: of no mode */
-    uint32_t key_bits;         /* of a coordinate in the order of nonzeros */
-    /* What the store was made from, appended inputs included. */
+    uint32_t key_bits;         /* bits of a linearized coordinate */
+    /* The input of the store, including appended inputs. */
     uint64_t entries;
-    uint64_t duplicates;     /* merged into an earlier entry */
-    uint64_t explicit_zeros; /* dropped */
+    uint64_t duplicates;     /* entries merged into an earlier entry */
+    uint64_t explicit_zeros; /* entries of value zero, which are not stored */
     uint32_t index_base;     /* of the input */
     uint32_t appended;       /* number of inputs for sluice_store_get_appended */
-    char source[512];        /* path as it was given */
+    char source[512];        /* path as passed to the conversion */
     char dialect[32];
     char duplicate_policy[16];
-    char transforms[128]; /* of values, in turn; "": none */
+    char transforms[128]; /* steps applied to values, in order; "": none */
     char writer[64];      /* program and version */
 };
 
@@ -49,44 +49,50 @@ struct sluice_store_info {
 struct sluice_appended {
     uint64_t struct_bytes;
     uint64_t entries;
-    char source[512]; /* path as it was given */
+    char source[512]; /* path as passed to sluice_append */
 };
 
 /*
- * Opens the store at `path` and validates its manifest, header and index. The caller closes
- * *ret_store with sluice_store_close. Cost: reads the index, not the blocks.
- * Errors: SLUICE_ERR_FORMAT (not a store), SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_DAMAGED,
- * SLUICE_ERR_IO, SLUICE_ERR_MEMORY.
+ * Opens the store at `path` and validates its manifest, header and index.
+ * Ownership: the caller closes *ret_store with sluice_store_close.
+ * Errors: SLUICE_ERR_FORMAT if `path` is not a store, SLUICE_ERR_UNSUPPORTED, SLUICE_ERR_DAMAGED,
+ * SLUICE_ERR_IO, SLUICE_ERR_MEMORY, SLUICE_ERR_USAGE. On error, *ret_store is unchanged.
+ * Cost: reads the manifest and the index, not the blocks.
  */
 SLUICE_API enum sluice_status
 sluice_store_open(const char *path, struct sluice_store **ret_store, struct sluice_error *err);
 
-/* Closes a store. Accepts NULL. */
+/* Closes a store. Accepts NULL. Ownership: frees the store and all text borrowed from it. Cost:
+ * constant. */
 SLUICE_API void sluice_store_close(struct sluice_store *store);
 
-/* Fills in `info`. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes. */
+/* Describes a store. Errors: SLUICE_ERR_USAGE for a wrong struct_bytes. On error, `info` is
+ * unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_store_get_info(const struct sluice_store *store,
                                                     struct sluice_store_info *info,
                                                     struct sluice_error *err);
 
-/* Describes appended input `number`, from 0, the oldest first. Errors: SLUICE_ERR_USAGE. */
+/* Describes appended input `number`, from 0 in the order of appending. Errors: SLUICE_ERR_USAGE
+ * if there is no such input. On error, `appended` is unchanged. Cost: constant. */
 SLUICE_API enum sluice_status sluice_store_get_appended(const struct sluice_store *store,
                                                         uint32_t number,
                                                         struct sluice_appended *appended,
                                                         struct sluice_error *err);
 
-/* Returns the title of a mode, borrowed from the store; "" if there is none or no such mode. */
+/* Returns the title of a mode, or "" if the mode does not exist or has no title. Ownership: the
+ * text is valid until the store is closed. Cost: constant. */
 SLUICE_API const char *sluice_store_title(const struct sluice_store *store, uint32_t mode);
 
-/* Returns how many indices of a mode have names: the first ones; 0: none. */
+/* Returns the number of indices of a mode, counted from 0, that have names. Cost: constant. */
 SLUICE_API uint64_t sluice_store_name_count(const struct sluice_store *store, uint32_t mode);
 
 /*
- * Stores the name of an index in *ret_name: any bytes but zeros, zero-terminated; NULL if the index
- * has no name. The store owns the text until the next call for the same store, or its end. Indices
- * are those of the input. Cost: low in ascending order; otherwise two reads of some KiB.
+ * Stores the name of an index, in the numbering of the input, in *ret_name. A name is
+ * zero-terminated and may contain any other bytes. *ret_name is NULL if the index has no name.
+ * Ownership: the store owns the text until the next call for the same store, or until it is closed.
  * Errors: SLUICE_ERR_USAGE for a mode or index that does not exist, SLUICE_ERR_DAMAGED,
- * SLUICE_ERR_IO, SLUICE_ERR_MEMORY.
+ * SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, *ret_name is unchanged or NULL.
+ * Cost: low for ascending indices; otherwise two reads of some KiB.
  */
 SLUICE_API enum sluice_status sluice_store_get_name(struct sluice_store *store,
                                                     uint32_t mode,
@@ -100,25 +106,33 @@ struct sluice_layout_info {
     enum sluice_layout_kind kind;
     uint32_t mode; /* of a sorted or fiber layout */
     enum sluice_codec codec;
-    uint32_t stripes; /* number of files in other folders that hold it; 0: it is in the store */
+    uint32_t stripes; /* number of stripes; 0: the layout is in the store */
     uint64_t file_bytes;
     uint64_t block_count;
 };
 
-/* Returns the number of layouts that the store had when it was opened. */
+/* Returns the number of layouts that the store had when it was opened. Cost: constant. */
 SLUICE_API uint32_t sluice_store_layout_count(const struct sluice_store *store);
 
-/* Describes layout `number`, from 0. Errors: SLUICE_ERR_USAGE, SLUICE_ERR_IO. */
+/*
+ * Describes layout `number`, from 0.
+ * Errors: SLUICE_ERR_USAGE if there is no such layout, SLUICE_ERR_DAMAGED, SLUICE_ERR_IO,
+ * SLUICE_ERR_MEMORY. On error, `info` is unchanged.
+ * Cost: reads the list of stripes, a small file, if there is one.
+ */
 SLUICE_API enum sluice_status sluice_store_get_layout(const struct sluice_store *store,
                                                       uint32_t number,
                                                       struct sluice_layout_info *info,
                                                       struct sluice_error *err);
 
 /*
- * Copies the path of a stripe of layout `number` into `path`, both from 0. Writes at most
- * `path_bytes` bytes and terminates the text. Stores the bytes that the whole path needs, with its
- * end, in *ret_bytes, which may be NULL.
- * Errors: SLUICE_ERR_USAGE for a layout or stripe that does not exist; SLUICE_ERR_IO.
+ * Copies the path of a stripe of layout `number`, both from 0, to `path`. Writes at most
+ * `path_bytes` bytes, including the terminating zero. Stores the number of bytes that the whole
+ * path needs, including the terminating zero, in *ret_bytes, which may be NULL.
+ * Ownership: the caller owns `path`, which may be NULL if `path_bytes` is 0.
+ * Errors: SLUICE_ERR_USAGE for a layout or stripe that does not exist, SLUICE_ERR_DAMAGED,
+ * SLUICE_ERR_IO, SLUICE_ERR_MEMORY. On error, `path` and *ret_bytes are unchanged.
+ * Cost: opens the files of the layout.
  */
 SLUICE_API enum sluice_status sluice_store_get_stripe(const struct sluice_store *store,
                                                       uint32_t number,
@@ -134,12 +148,13 @@ struct sluice_layout_options {
 };
 
 /*
- * Adds a sorted or fiber layout of a mode to the store at `path`, unless the store has it. An
- * interruption at any point leaves a valid store, and the same call then continues. Open handles do
- * not see the new layout. Cost: one pass over the store or more, as the memory budget requires, and
- * one that writes the layout.
+ * Adds a sorted or fiber layout of a mode to the store at `path`. Does nothing if the store has
+ * this layout. Open handles do not see the new layout.
  * Errors: SLUICE_ERR_USAGE, SLUICE_ERR_BUDGET, SLUICE_ERR_IO (also while another process changes
- * the layouts), SLUICE_ERR_NOSPACE, SLUICE_ERR_DAMAGED, SLUICE_ERR_INTERRUPTED.
+ * the layouts), SLUICE_ERR_NOSPACE, SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED.
+ * On error, also after a crash, the store is valid without the new layout, and the same call
+ * continues the work.
+ * Cost: one or more passes over the store, as the memory budget requires, and writing the layout.
  */
 SLUICE_API enum sluice_status sluice_layout_add(const char *path,
                                                 enum sluice_layout_kind kind,
@@ -147,21 +162,27 @@ SLUICE_API enum sluice_status sluice_layout_add(const char *path,
                                                 const struct sluice_layout_options *options,
                                                 struct sluice_error *err);
 
-/* Removes a sorted or fiber layout, or what an interrupted build of it left. Errors:
- * SLUICE_ERR_USAGE if there is neither; SLUICE_ERR_IO. */
+/*
+ * Removes a sorted or fiber layout, or the remains of an interrupted sluice_layout_add.
+ * Errors: SLUICE_ERR_USAGE if there is neither, SLUICE_ERR_IO, SLUICE_ERR_MEMORY, and those of
+ * sluice_store_open. On error, the store is valid, with or without the layout.
+ * Cost: opens the store and removes the files of the layout.
+ */
 SLUICE_API enum sluice_status sluice_layout_drop(const char *path,
                                                  enum sluice_layout_kind kind,
                                                  uint32_t mode,
                                                  struct sluice_error *err);
 
 /*
- * Moves a layout out of the store into stripes in `count` existing folders, 1 to 16, on drives that
- * are then read at the same time. The mode of SLUICE_LAYOUT_BLCO is 0. The store records the
- * folders; stripes that were moved later are found in the folders that the environment variable
- * SLUICE_STRIPES lists. Open handles keep reading from the old files. Cost: reads and writes the
- * layout once.
- * Errors: SLUICE_ERR_USAGE for a layout that does not exist or a wrong number of folders;
- * SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_INTERRUPTED. The layout is then where it was.
+ * Moves a layout out of the store into stripes in `count` existing folders, 1 to 16. Stripes on
+ * several drives are read at the same time. `mode` is 0 for SLUICE_LAYOUT_BLCO. The store records
+ * the absolute paths of the folders. Stripes that were moved later are found in the folders that
+ * the environment variable SLUICE_STRIPES lists. Open handles keep reading the old files.
+ * Ownership: `folders` has `count` paths, which are copied.
+ * Errors: SLUICE_ERR_USAGE for a layout that does not exist or a wrong number of folders,
+ * SLUICE_ERR_IO, SLUICE_ERR_NOSPACE, SLUICE_ERR_DAMAGED, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED.
+ * On error, the layout stays in its old place.
+ * Cost: reads and writes the layout once.
  */
 SLUICE_API enum sluice_status sluice_layout_stripe(const char *path,
                                                    enum sluice_layout_kind kind,
@@ -171,7 +192,12 @@ SLUICE_API enum sluice_status sluice_layout_stripe(const char *path,
                                                    const struct sluice_layout_options *options,
                                                    struct sluice_error *err);
 
-/* Moves a striped layout back into the store. Otherwise as sluice_layout_stripe. */
+/*
+ * Moves a striped layout back into the store. `mode` is 0 for SLUICE_LAYOUT_BLCO. Open handles keep
+ * reading the old files.
+ * Errors: those of sluice_layout_stripe. On error, the layout stays in its old place.
+ * Cost: reads and writes the layout once.
+ */
 SLUICE_API enum sluice_status sluice_layout_gather(const char *path,
                                                    enum sluice_layout_kind kind,
                                                    uint32_t mode,
@@ -181,19 +207,22 @@ SLUICE_API enum sluice_status sluice_layout_gather(const char *path,
 struct sluice_check_options {
     uint64_t struct_bytes;
     struct sluice_run_options run;
-    uint32_t fast;         /* nonzero: checksums only, nothing is decoded */
+    uint32_t fast;         /* nonzero: verify checksums only, decode nothing */
     uint32_t max_findings; /* stop after this number of faults; 0: 64 */
-    /* Called for each fault, from one thread at a time; NULL: only count. */
+    /* Called for each fault, from one thread at a time; NULL: no callback. */
     void (*found)(void *context, const struct sluice_error *fault);
-    /* Called with the name of each file that an interrupted change of layouts left, which is not a
-     * fault; NULL: no callback. */
+    /* Called with the name of each file that an interrupted layout change has left in the store.
+     * Such a file is not a fault. NULL: no callback. */
     void (*leftover)(void *context, const char *name);
 };
 
 /*
- * Verifies the store at `path`: checksums, counts and, unless options->fast is set, every decoded
- * nonzero. Stores the number of faults in *ret_findings, which may be NULL.
- * Errors: the status of the first fault; SLUICE_ERR_INTERRUPTED. Cost: one pass over each layout.
+ * Verifies the store at `path`: checksums, counts and, unless `fast` is set, every nonzero. Stores
+ * the number of faults in *ret_findings, which may be NULL.
+ * Errors: the status of the first fault, mostly SLUICE_ERR_DAMAGED, SLUICE_ERR_FORMAT or
+ * SLUICE_ERR_IO; SLUICE_ERR_USAGE, SLUICE_ERR_MEMORY, SLUICE_ERR_INTERRUPTED. On error,
+ * *ret_findings has the number of faults found so far.
+ * Cost: one pass over each layout.
  */
 SLUICE_API enum sluice_status sluice_check(const char *path,
                                            const struct sluice_check_options *options,

@@ -1,6 +1,5 @@
 /*
- * Types that the other headers share: versions, limits, enumerations, and the parts that option
- * structs are composed of.
+ * Types that the other headers share: versions, limits, enumerations, and parts of option structs.
  *
  * Versioned structs. Every struct of options, and every struct that a function fills in, begins
  * with `struct_bytes`. Set all of the struct to zero and struct_bytes to its size before the call:
@@ -9,10 +8,11 @@
  *
  * Zero is the default of every option, and a NULL pointer to options means all defaults. Later
  * versions add members at the end, so a program runs with any library of the same soname: the
- * library treats members that it does not receive as zero, fills in only the members that the
- * caller has, and returns SLUICE_ERR_UNSUPPORTED if a member that it does not know is not zero. A
- * struct without struct_bytes never changes; this includes the shared parts (sluice_run_options,
- * sluice_output_options, ..). Structs that the library passes to a callback may grow at the end.
+ * library treats missing members as zero, fills in only the members that the caller's struct has,
+ * and returns SLUICE_ERR_UNSUPPORTED if a member that it does not know is not zero. It returns
+ * SLUICE_ERR_USAGE if struct_bytes is not set. A struct without struct_bytes never changes,
+ * including the shared parts (sluice_run_options, sluice_output_options, ..). Structs that the
+ * library passes to a callback may grow at the end.
  */
 #ifndef SLUICE_TYPES_H
 #define SLUICE_TYPES_H
@@ -28,7 +28,7 @@ extern "C" {
 typedef atomic_int sluice_atomic_int;
 #endif
 
-/* The version of these headers; sluice_version() is that of the library at run time. */
+/* Version of these headers. sluice_version() returns the version of the library at run time. */
 #define SLUICE_VERSION_MAJOR 0
 #define SLUICE_VERSION_MINOR 1
 #define SLUICE_VERSION_PATCH 0
@@ -36,118 +36,123 @@ typedef atomic_int sluice_atomic_int;
 
 enum { SLUICE_MAX_ORDER = 16 };
 
-/* Returns the version of the library, such as "0.1.0". Never NULL. */
+/* Returns the version of the library, such as "0.1.0". Never NULL. Ownership: the text is
+ * static. Cost: constant. */
 SLUICE_API const char *sluice_version(void);
 
 enum sluice_log_level { SLUICE_LOG_WARNING, SLUICE_LOG_NOTE, SLUICE_LOG_DETAIL };
 
 /*
- * Sets the callback for messages that are not errors, for example that a damaged checkpoint was
- * skipped. `message` is one line without a newline. The callback serves the whole process, because
- * messages come from any thread; the library calls it from one thread at a time. NULL, the default,
- * drops messages. Call it while no other function of the library runs.
+ * Sets the process-wide callback for messages that are not errors, such as warnings. `message` is
+ * one line without a newline. NULL, the default, discards messages.
+ * Threads: call it while no other function of the library runs. Messages come from any thread, but
+ * the library calls the callback from one thread at a time.
+ * Ownership: `message` is valid during the callback; `context` must outlive the callback's use.
+ * Cost: constant.
  */
 SLUICE_API void
 sluice_log_to(void (*message)(void *context, enum sluice_log_level level, const char *message),
               void *context);
 
 /*
- * Parses a size as the command does, in bytes: "512MiB", "4G" (GiB), "200MB" (decimal), "50%" (of
- * physical memory) or a plain number. Errors: SLUICE_ERR_USAGE; *ret_bytes is then unchanged.
+ * Parses a size in bytes as the command does. Accepts "512MiB", "4G" (GiB), "200MB" (decimal),
+ * "50%" (of physical memory) and plain numbers.
+ * Errors: SLUICE_ERR_USAGE. On error, *ret_bytes is unchanged. Cost: constant.
  */
 SLUICE_API enum sluice_status
 sluice_parse_size(const char *text, uint64_t *ret_bytes, struct sluice_error *err);
 
-/* Progress of a call, lent for the duration of the callback. */
+/* Progress of a call. Valid during the callback. */
 struct sluice_progress {
     const char *phase;  /* short name of the current phase, such as "sort" */
-    uint64_t done;      /* bytes, nonzeros or blocks, as the phase counts */
+    uint64_t done;      /* bytes, nonzeros or blocks, depending on the phase */
     uint64_t total;     /* in the same unit; 0: unknown */
     uint32_t iteration; /* of a decomposition, from 1; otherwise 0 */
-    uint32_t mode;      /* the mode that a decomposition updates */
+    uint32_t mode;      /* that a decomposition updates, from 0 */
 };
 
 /* How a call runs: the member `run` of most option structs. */
 struct sluice_run_options {
-    /* Bound on the resident memory of the process, arrays of the caller included, in bytes.
-     * 0: 80 % of the smaller of physical memory and the cgroup limit. */
+    /* Limit of the resident memory of the process, including arrays of the caller, in bytes. 0:
+     * 80 % of the smaller of physical memory and the cgroup limit. */
     uint64_t memory_bytes;
-    uint32_t threads; /* 0: one for each processor */
-    /* A signal handler or another thread may set it to a nonzero value to stop the call, which then
-     * returns SLUICE_ERR_INTERRUPTED soon. The library sets it to 1 if a callback stops the call.
-     * NULL: no flag. */
+    uint32_t threads; /* 0: one per processor */
+    /* A signal handler or another thread may set this flag to a nonzero value to stop the call,
+     * which then returns SLUICE_ERR_INTERRUPTED soon. The library sets it to 1 if a callback stops
+     * the call. NULL: no flag. */
     sluice_atomic_int *stop;
-    /* Called now and then, from one thread at a time. A nonzero return value stops
-     * the call as `stop` does. NULL: no callback. */
+    /* Called from time to time, from one thread at a time. A nonzero return value stops the call.
+     * NULL: no callback. */
     int (*progress)(void *context, const struct sluice_progress *progress);
     void *context; /* passed to every callback of the options */
 };
 
-/* Type of factor matrices and of values. Sums are always f64. Default of options: f64. */
+/* Type of factor matrices and values. Sums are always f64. In options, 0 is f64. */
 enum sluice_precision { SLUICE_F32 = 1, SLUICE_F64 = 2 };
 
 /* Encoding of blocks. */
 enum sluice_codec {
-    SLUICE_CODEC_DEFAULT, /* packed; in a slice or permutation, that of its source */
+    SLUICE_CODEC_DEFAULT, /* packed; for a slice or permutation, the codec of its source */
     SLUICE_CODEC_PACKED,
     SLUICE_CODEC_LZ4,
     SLUICE_CODEC_BLCO
 };
 
-/* Whether a store numbers indices by frequency. Only the size of the store shows it: arrays, files
- * and text always use the numbering of the input. */
+/* Whether a store numbers indices by frequency. This changes only the size of the store: arrays,
+ * files and text use the numbering of the input. */
 enum sluice_relabel {
-    SLUICE_RELABEL_DEFAULT, /* none; in a slice or permutation, as its source */
+    SLUICE_RELABEL_DEFAULT, /* none; for a slice or permutation, as its source */
     SLUICE_RELABEL_NONE,
     SLUICE_RELABEL_FREQUENCY /* if that makes the store smaller */
 };
 
-/* Which mode's fibers a store keeps together in its order of nonzeros. */
+/* The mode whose fibers a store keeps together in its order of nonzeros. */
 enum sluice_fibers {
-    SLUICE_FIBERS_AUTO, /* those of the mode with the fewest pieces of fibers, or none */
+    SLUICE_FIBERS_AUTO, /* the mode with the fewest pieces of fibers, or none */
     SLUICE_FIBERS_NONE,
-    SLUICE_FIBERS_MODE /* those of fiber_mode */
+    SLUICE_FIBERS_MODE /* fiber_mode */
 };
 
-/* How a store is written: the member `output` of options of functions that write one. */
+/* How a store is written: the member `output` of options. */
 struct sluice_output_options {
     enum sluice_codec codec;
     enum sluice_relabel relabel;
     enum sluice_fibers fibers;
     uint32_t fiber_mode; /* with SLUICE_FIBERS_MODE, from 0 */
-    /* With SLUICE_FIBERS_MODE: fibers are kept together in pieces of 2^fiber_bits indices, 1 to 24
-     * bits; 0: 12. */
+    /* With SLUICE_FIBERS_MODE: fibers are kept together in pieces of 2^fiber_bits indices, with 1
+     * to 24 bits; 0: 12. */
     uint32_t fiber_bits;
-    uint32_t overwrite;      /* nonzero: replace an existing store, as the very last step */
+    uint32_t overwrite;      /* nonzero: replace an existing store once the new one is complete */
     uint64_t block_bytes;    /* target size of a block; 0: 4 MiB */
     const char *temp_folder; /* for data that does not fit into memory; NULL: next to the output */
-    uint64_t max_temp_bytes; /* limit on that data; 0: no limit */
+    uint64_t max_temp_bytes; /* limit of temporary data; 0: no limit */
 };
 
 /* The first index of a text or binary input or output. */
 enum sluice_index_base {
-    SLUICE_BASE_AUTO, /* of input: detected; of output: one */
+    SLUICE_BASE_AUTO, /* input: detected; output: one */
     SLUICE_BASE_ZERO,
     SLUICE_BASE_ONE
 };
 
+/* Format of an input. */
 enum sluice_dialect {
     SLUICE_DIALECT_AUTO,          /* detected from the first bytes and lines */
     SLUICE_DIALECT_TNS,           /* FROSTT and SPLATT: rows only */
     SLUICE_DIALECT_PARTI,         /* order, dimensions, rows */
     SLUICE_DIALECT_FROSTT_EXT,    /* "# extended FROSTT format" */
-    SLUICE_DIALECT_GENTEN,        /* sptensor, from 0 unless it says otherwise */
-    SLUICE_DIALECT_TENSORTOOLBOX, /* sptensor, from 1 */
+    SLUICE_DIALECT_GENTEN,        /* sptensor, indices from 0 unless the header states another */
+    SLUICE_DIALECT_TENSORTOOLBOX, /* sptensor, indices from 1 */
     SLUICE_DIALECT_TACO,          /* %%MatrixMarket tensor coordinate */
     SLUICE_DIALECT_MATRIXMARKET,  /* %%MatrixMarket matrix coordinate */
-    SLUICE_DIALECT_SPLATT_BIN,    /* binary, SPLATT's */
-    SLUICE_DIALECT_GENTEN_BIN,    /* binary, GenTen's */
-    SLUICE_DIALECT_ALTO_BIN,      /* binary, ALTO's; never detected */
+    SLUICE_DIALECT_SPLATT_BIN,    /* SPLATT binary */
+    SLUICE_DIALECT_GENTEN_BIN,    /* GenTen binary */
+    SLUICE_DIALECT_ALTO_BIN,      /* ALTO binary; never detected */
     SLUICE_DIALECT_NPZ,           /* pydata/sparse (COO) or scipy.sparse (COO, CSR, CSC) */
     SLUICE_DIALECT_NPY,           /* coordinates; the values are in another file */
-    SLUICE_DIALECT_NPY_ROWS,      /* the same, with a row of coordinates for each nonzero */
-    SLUICE_DIALECT_NPY_COLUMNS,   /* the same, with a column of coordinates for each nonzero */
-    SLUICE_DIALECT_CSV            /* in reports only: a table */
+    SLUICE_DIALECT_NPY_ROWS,      /* the same, with one row per nonzero */
+    SLUICE_DIALECT_NPY_COLUMNS,   /* the same, with one column per nonzero */
+    SLUICE_DIALECT_CSV            /* a table; in reports only */
 };
 
 /* Order of the nonzeros on disk. */

@@ -1,3 +1,4 @@
+/* Streams the rows of a factor into bands, or into a heap of top rows per column. */
 #include "report/factors/factor_rows.h"
 
 #include "base/memory/checked.h"
@@ -6,7 +7,7 @@
 
 #include <math.h>
 
-/* Numbers read at a time, about: more than that makes reading no faster. */
+/* Approximate numbers per read: larger reads are no faster. */
 enum { PIECE_NUMBERS = 64 * 1024 };
 
 static uint64_t piece_rows(uint32_t rank)
@@ -19,10 +20,8 @@ uint64_t slc_factor_rows_memory_bytes(uint32_t rank)
     return slc_buffer_footprint(piece_rows(rank) * rank * sizeof(double), SLC_PAGES_SMALL);
 }
 
-/*
- * Calls `add` with all rows in order, `rows` from number `first` on, `rank` values each. Errors:
- * those of slc_npy_rows_read; SLC_ERR_MEMORY.
- */
+/* Calls `add` with all rows in order: `rows` rows from number `first`, with `rank` values each.
+ * Errors: those of slc_npy_rows_read; SLC_ERR_MEMORY. */
 static enum slc_status
 for_each_row(const struct slc_factor_rows *factor,
              void (*add)(void *context, const double *values, uint64_t first, uint64_t rows),
@@ -57,12 +56,13 @@ for_each_row(const struct slc_factor_rows *factor,
     return status;
 }
 
-uint32_t slc_column_bands_count(const struct slc_column_bands *wanted)
+uint32_t slc_column_bands_count(const struct slc_column_bands *query)
 {
-    return (uint32_t)slc_min_u64(wanted->bands, wanted->factor.length);
+    return (uint32_t)slc_min_u64(query->bands, query->factor.length);
 }
 
-/* The first row of band `k` of `count`: no product of a mode's length, which could wrap. */
+/* Returns the first row of band `k` of `count`, without a product with the mode size, which could
+ * wrap. */
 static uint64_t band_begin(uint64_t length, uint32_t count, uint32_t k)
 {
     const uint64_t whole = length / count;
@@ -72,26 +72,26 @@ static uint64_t band_begin(uint64_t length, uint32_t count, uint32_t k)
 }
 
 struct bands_state {
-    const struct slc_column_bands *wanted;
+    const struct slc_column_bands *query;
     struct slc_band *found;
     uint32_t count;
-    uint32_t band; /* that rows go to now */
-    uint64_t end;  /* its rows end here */
+    uint32_t band; /* current band */
+    uint64_t end;  /* end of its rows */
 };
 
 static void add_row(struct bands_state *state, uint64_t row, const double *values)
 {
-    const struct slc_column_bands *wanted = state->wanted;
+    const struct slc_column_bands *query = state->query;
     bool first = row == 0;
 
     if (row == state->end) {
         state->band++;
-        state->end = band_begin(wanted->factor.length, state->count, state->band + 1);
+        state->end = band_begin(query->factor.length, state->count, state->band + 1);
         first = true;
     }
-    for (uint32_t c = 0; c < wanted->column_count; c++) {
+    for (uint32_t c = 0; c < query->column_count; c++) {
         struct slc_band *band = &state->found[(uint64_t)c * state->count + state->band];
-        const double value = values[wanted->columns[c]];
+        const double value = values[query->columns[c]];
 
         band->low = first ? value : fmin(band->low, value);
         band->high = first ? value : fmax(band->high, value);
@@ -103,29 +103,29 @@ static void add_to_bands(void *context, const double *values, uint64_t first, ui
     struct bands_state *state = context;
 
     for (uint64_t i = 0; i < rows; i++) {
-        add_row(state, first + i, values + i * state->wanted->factor.rank);
+        add_row(state, first + i, values + i * state->query->factor.rank);
     }
 }
 
-enum slc_status slc_column_bands_find(const struct slc_column_bands *wanted,
+enum slc_status slc_column_bands_find(const struct slc_column_bands *query,
                                       struct slc_band *found,
                                       struct slc_error *err)
 {
     struct bands_state state = {
-        .wanted = wanted, .found = found, .count = slc_column_bands_count(wanted)};
+        .query = query, .found = found, .count = slc_column_bands_count(query)};
 
-    if (wanted->factor.length > 0) {
-        state.end = band_begin(wanted->factor.length, state.count, 1);
+    if (query->factor.length > 0) {
+        state.end = band_begin(query->factor.length, state.count, 1);
     }
-    return for_each_row(&wanted->factor, add_to_bands, &state, err);
+    return for_each_row(&query->factor, add_to_bands, &state, err);
 }
 
-uint64_t slc_top_rows_count(const struct slc_top_rows_query *wanted)
+uint64_t slc_top_rows_count(const struct slc_top_rows_query *query)
 {
-    return slc_min_u64(wanted->rows, wanted->factor.length);
+    return slc_min_u64(query->rows, query->factor.length);
 }
 
-/* Whether `a` comes behind `b` among the strongest. */
+/* Returns whether `a` is after `b` in the order of top rows. */
 static bool weaker(const struct slc_top_row *a, const struct slc_top_row *b, bool by_signed)
 {
     const double x = by_signed ? a->value : fabs(a->value);
@@ -134,7 +134,7 @@ static bool weaker(const struct slc_top_row *a, const struct slc_top_row *b, boo
     return x < y || (x == y && a->row > b->row);
 }
 
-/* Puts `row` at `at` or below it, in a heap of `count`. */
+/* Inserts `row` at `at` or below it in a heap of `count`. */
 static void
 sink(struct slc_top_row *heap, uint64_t count, uint64_t at, struct slc_top_row row, bool by_signed)
 {
@@ -151,36 +151,36 @@ sink(struct slc_top_row *heap, uint64_t count, uint64_t at, struct slc_top_row r
 }
 
 struct heaps {
-    const struct slc_top_rows_query *wanted;
-    struct slc_top_row *found; /* a heap for each column */
+    const struct slc_top_rows_query *query;
+    struct slc_top_row *found; /* one heap per column */
 };
 
 static void add_rows(void *context, const double *values, uint64_t first, uint64_t rows)
 {
     const struct heaps *heaps = context;
-    const struct slc_top_rows_query *wanted = heaps->wanted;
-    const uint64_t count = slc_top_rows_count(wanted);
+    const struct slc_top_rows_query *query = heaps->query;
+    const uint64_t count = slc_top_rows_count(query);
 
     for (uint64_t i = 0; i < rows && count > 0; i++) {
-        for (uint32_t c = 0; c < wanted->column_count; c++) {
+        for (uint32_t c = 0; c < query->column_count; c++) {
             struct slc_top_row *heap = heaps->found + c * count;
             const struct slc_top_row row = {
-                .row = first + i, .value = values[i * wanted->factor.rank + wanted->columns[c]]};
+                .row = first + i, .value = values[i * query->factor.rank + query->columns[c]]};
 
             if (row.row < count) {
                 heap[row.row] = row;
-                /* Full for the first time: made a heap from its end. */
+                /* The heap is full for the first time: order it from its end. */
                 for (uint64_t at = count; row.row + 1 == count && at-- > 0;) {
-                    sink(heap, count, at, heap[at], wanted->by_signed);
+                    sink(heap, count, at, heap[at], query->by_signed);
                 }
-            } else if (weaker(&heap[0], &row, wanted->by_signed)) {
-                sink(heap, count, 0, row, wanted->by_signed);
+            } else if (weaker(&heap[0], &row, query->by_signed)) {
+                sink(heap, count, 0, row, query->by_signed);
             }
         }
     }
 }
 
-/* Turns a heap into a list, the strongest first. */
+/* Sorts a heap in descending order. */
 static void sort(struct slc_top_row *heap, uint64_t count, bool by_signed)
 {
     while (count > 1) {
@@ -191,16 +191,16 @@ static void sort(struct slc_top_row *heap, uint64_t count, bool by_signed)
     }
 }
 
-enum slc_status slc_top_rows_find(const struct slc_top_rows_query *wanted,
+enum slc_status slc_top_rows_find(const struct slc_top_rows_query *query,
                                   struct slc_top_row *found,
                                   struct slc_error *err)
 {
-    const uint64_t count = slc_top_rows_count(wanted);
-    struct heaps heaps = {wanted, found};
+    const uint64_t count = slc_top_rows_count(query);
+    struct heaps heaps = {query, found};
 
-    SLC_TRY(for_each_row(&wanted->factor, add_rows, &heaps, err));
-    for (uint32_t c = 0; c < wanted->column_count; c++) {
-        sort(found + c * count, count, wanted->by_signed);
+    SLC_TRY(for_each_row(&query->factor, add_rows, &heaps, err));
+    for (uint32_t c = 0; c < query->column_count; c++) {
+        sort(found + c * count, count, query->by_signed);
     }
     return SLC_OK;
 }

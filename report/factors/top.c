@@ -1,10 +1,11 @@
+/* Finds the top rows of the selected components, mode by mode. */
 #include "report/factors/top.h"
 
 #include "base/memory/checked.h"
 
 #include <inttypes.h>
 
-/* Small objects, and pages of libraries that are touched later. */
+/* Small objects, and library pages that are touched later. */
 enum { UNTOUCHED_BYTES = 4 << 20 };
 
 static enum slc_status
@@ -13,8 +14,7 @@ choose_components(const struct slc_top_options *options, struct slc_top *top, st
     const bool all = options->component_count == 0;
 
     if (options->component_count > SLC_MAX_RANK) {
-        return slc_fail(err, SLC_ERR_USAGE,
-                        "%" PRIu32 " components are asked for; %d are the limit",
+        return slc_fail(err, SLC_ERR_USAGE, "%" PRIu32 " components are selected; the limit is %d",
                         options->component_count, SLC_MAX_RANK);
     }
     top->component_count = all ? top->run.rank : options->component_count;
@@ -22,7 +22,7 @@ choose_components(const struct slc_top_options *options, struct slc_top *top, st
         top->components[i] = all ? i : options->components[i];
         if (top->components[i] >= top->run.rank) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "component %" PRIu64 " is asked for, counted from 1: the model has "
+                            "component %" PRIu64 ", counted from 1, does not exist: the model has "
                             "%" PRIu32 " components",
                             top->components[i] + UINT64_C(1), top->run.rank);
         }
@@ -39,7 +39,7 @@ choose_modes(const struct slc_top_options *options, struct slc_top *top, struct 
     const bool all = options->mode_count == 0;
 
     if (options->mode_count > SLC_MAX_ORDER) {
-        return slc_fail(err, SLC_ERR_USAGE, "%u modes are asked for; %d are the limit",
+        return slc_fail(err, SLC_ERR_USAGE, "%u modes are selected; the limit is %d",
                         options->mode_count, SLC_MAX_ORDER);
     }
     top->mode_count = all ? top->run.order : options->mode_count;
@@ -47,7 +47,8 @@ choose_modes(const struct slc_top_options *options, struct slc_top *top, struct 
         top->modes[i] = all ? i : options->modes[i];
         if (top->modes[i] >= top->run.order) {
             return slc_fail(err, SLC_ERR_USAGE,
-                            "mode %" PRIu64 " is asked for, counted from 1: the model has %u modes",
+                            "mode %" PRIu64
+                            ", counted from 1, does not exist: the model has %u modes",
                             top->modes[i] + UINT64_C(1), top->run.order);
         }
     }
@@ -58,16 +59,16 @@ static enum slc_status
 choose(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
 {
     if (options->rows < 1 || options->rows > SLC_TOP_ROWS_MAX) {
-        return slc_fail(err, SLC_ERR_USAGE, "%" PRIu64 " rows are asked for: 1 to %d can be",
+        return slc_fail(err, SLC_ERR_USAGE, "%" PRIu64 " rows per mode: the limits are 1 to %d",
                         options->rows, SLC_TOP_ROWS_MAX);
     }
     SLC_TRY(choose_components(options, top, err));
     return choose_modes(options, top, err);
 }
 
-/* Memory for all rows that are told, within the budget. */
+/* Allocates memory for all top rows within the budget. */
 static enum slc_status
-take_memory(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
+allocate_memory(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
 {
     uint64_t rows = 0;
     uint64_t at = 0;
@@ -82,7 +83,7 @@ take_memory(const struct slc_top_options *options, struct slc_top *top, struct s
                     slc_buffer_footprint(rows * sizeof *top->found[0], SLC_PAGES_SMALL);
     if (need > options->memory_bytes) {
         return slc_fail_budget(err, options->memory_bytes, need,
-                               "telling %" PRIu64 " rows of %" PRIu32 " components in %u modes",
+                               "finding %" PRIu64 " rows of %" PRIu32 " components in %u modes",
                                options->rows, top->component_count, top->mode_count);
     }
     SLC_TRY(slc_buffer_create(&top->memory, rows * sizeof *top->found[0], SLC_PAGES_SMALL, err));
@@ -99,28 +100,28 @@ static enum slc_status find_mode(const struct slc_top_options *options,
                                  struct slc_error *err)
 {
     const unsigned mode = top->modes[i];
-    struct slc_top_rows_query wanted = {.factor.files = options->files,
-                                        .factor.length = top->run.dims[mode],
-                                        .factor.rank = top->run.rank,
-                                        .columns = top->components,
-                                        .column_count = top->component_count,
-                                        .rows = options->rows,
-                                        .by_signed = options->by_signed};
+    struct slc_top_rows_query query = {.factor.files = options->files,
+                                       .factor.length = top->run.dims[mode],
+                                       .factor.rank = top->run.rank,
+                                       .columns = top->components,
+                                       .column_count = top->component_count,
+                                       .rows = options->rows,
+                                       .by_signed = options->by_signed};
 
     if (options->folder == NULL) {
-        wanted.factor.matrix = options->model->factors[mode];
-        return slc_top_rows_find(&wanted, top->found[i], err);
+        query.factor.matrix = options->model->factors[mode];
+        return slc_top_rows_find(&query, top->found[i], err);
     }
     char *path = slc_run_folder_factor(options->folder, mode);
-    wanted.factor.path = path;
+    query.factor.path = path;
     enum slc_status status =
         path == NULL ? slc_fail(err, SLC_ERR_MEMORY, "no memory for the path of a factor")
-                     : slc_top_rows_find(&wanted, top->found[i], err);
+                     : slc_top_rows_find(&query, top->found[i], err);
     slc_free(path);
     return status;
 }
 
-/* Shape and weights: of the folder, or of the model in memory. */
+/* Reads shape and weights from the folder or the model in memory. */
 static enum slc_status
 read_run(const struct slc_top_options *options, struct slc_top *top, struct slc_error *err)
 {
@@ -139,7 +140,7 @@ find(const struct slc_top_options *options, struct slc_top *top, struct slc_erro
     SLC_THEN(status, choose(options, top, err));
     SLC_THEN(status,
              slc_run_names_open(options->files, &top->run, options->store, &top->names, err));
-    SLC_THEN(status, take_memory(options, top, err));
+    SLC_THEN(status, allocate_memory(options, top, err));
     for (unsigned i = 0; i < top->mode_count && status == SLC_OK; i++) {
         status = find_mode(options, top, i, err);
     }
@@ -151,7 +152,7 @@ slc_top_find(const struct slc_top_options *options, struct slc_top **ret_top, st
 {
     struct slc_top *top = slc_calloc(1, sizeof *top);
 
-    SLC_TRY(slc_check_memory(top != NULL, err, "for what is told of a run"));
+    SLC_TRY(slc_check_memory(top != NULL, err, "for the top rows of a run"));
     enum slc_status status = find(options, top, err);
     if (status != SLC_OK) {
         slc_top_destroy(top);

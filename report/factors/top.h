@@ -1,7 +1,5 @@
-/*
- * The strongest rows of the components of a model, mode by mode, with the names of the indices.
- * Factors in files are streamed, so that what is kept of them are the rows that are told.
- */
+/* Top rows of the components of a model, mode by mode, with the names of indices. Factors in files
+ * are streamed; only the top rows are kept. */
 #ifndef SLC_REPORT_TOP_H
 #define SLC_REPORT_TOP_H
 
@@ -19,43 +17,43 @@ enum { SLC_TOP_ROWS_MAX = 1000000 };
 
 struct slc_top_options {
     const struct slc_files *files;      /* NULL: the operating system */
-    const char *folder;                 /* of a run or of factors; NULL: */
-    const struct slc_model_view *model; /* one in memory. Borrowed */
-    const uint32_t *components;         /* `component_count` of them, from 0; 0: all of them .. */
+    const char *folder;                 /* folder of a run or of factors; NULL: `model` */
+    const struct slc_model_view *model; /* model in memory; borrowed */
+    const uint32_t *components;         /* component_count numbers from 0; component_count 0: all */
     uint32_t component_count;
-    bool by_weight;        /* .. the heaviest first, else by number */
-    const unsigned *modes; /* `mode_count` of them, from 0; 0: all of them */
+    bool by_weight;        /* with all components: the heaviest first, otherwise by number */
+    const unsigned *modes; /* mode_count numbers from 0; mode_count 0: all */
     unsigned mode_count;
-    uint64_t rows;         /* of each mode, 1 to SLC_TOP_ROWS_MAX */
-    bool by_signed;        /* the largest values, not the largest absolute ones */
-    const char *store;     /* with the names of indices; NULL: as slc_run_names_open */
+    uint64_t rows;         /* per mode, 1 to SLC_TOP_ROWS_MAX */
+    bool by_signed;        /* the largest values, not the largest magnitudes */
+    const char *store;     /* store with names of indices; NULL: as slc_run_names_open */
     uint64_t memory_bytes; /* budget */
 };
 
-/* What is told, and what has been found of it. */
+/* Selected components and modes, and their top rows. */
 struct slc_top {
-    struct slc_run_folder run; /* of a model in memory: shape and weights */
+    struct slc_run_folder run; /* for a model in memory: shape and weights */
     uint32_t component_count;
-    uint32_t components[SLC_MAX_RANK]; /* from 0, in the order in which they are told */
+    uint32_t components[SLC_MAX_RANK]; /* from 0, in the order of output */
     unsigned mode_count;
     unsigned modes[SLC_MAX_ORDER];  /* from 0 */
-    uint64_t counts[SLC_MAX_ORDER]; /* rows told of each of `modes` */
+    uint64_t counts[SLC_MAX_ORDER]; /* top rows of each of `modes` */
     struct slc_top_row *found[SLC_MAX_ORDER];
     struct slc_run_names names;
     struct slc_buffer memory;
 };
 
 /*
- * Finds them. Owns: slc_top_destroy, which takes NULL. Cost: one trip through each factor that is
- * told of. Errors: SLC_ERR_USAGE for components and modes that the model has not; SLC_ERR_BUDGET;
- * those of slc_run_folder_read, slc_run_names_open and slc_top_rows_find.
+ * Finds the top rows. Ownership: slc_top_destroy, which accepts NULL. Cost: reads each selected
+ * factor once. Errors: SLC_ERR_USAGE for components and modes that the model does not have;
+ * SLC_ERR_BUDGET; those of slc_run_folder_read, slc_run_names_open and slc_top_rows_find.
  */
 enum slc_status slc_top_find(const struct slc_top_options *options,
                              struct slc_top **ret_top,
                              struct slc_error *err) SLC_NODISCARD;
 void slc_top_destroy(struct slc_top *top);
 
-/* The rows, counts[m] of them, of components[c] in modes[m], the strongest first. */
+/* Returns the counts[m] top rows of components[c] in modes[m], in descending order. */
 const struct slc_top_row *slc_top_component_rows(const struct slc_top *top, uint32_t c, unsigned m);
 
 #endif

@@ -1,4 +1,4 @@
-/* See parts.h: what pages begin and end with, and how members of records are shown. */
+/* Frame of pages: style sheet, start and end, cards, and tables of record members. */
 #include "report/page/parts.h"
 
 #include "base/version.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 
 /*
- * What pages look like: one style sheet, which is within the page, in pieces, for C promises no
- * string of that length. Texts have a contrast of 7 to 1 and more with their ground, lines and bars
- * of more than 3 to 1, in both schemes.
+ * Style sheet within the page, in pieces, because C does not guarantee string literals of this
+ * length. Text has a contrast of at least 7 to 1 with its background, lines and bars of more than 3
+ * to 1, in both color schemes.
  */
 static const char *const style[] = {
     ":root{color-scheme:light dark;--ground:#fff;--panel:#f5f7f9;--text:#16202a;--dim:#445260;"
@@ -56,7 +56,7 @@ static const char *const style[] = {
     "svg{display:block;width:100%;height:auto}\n",
     "svg text{fill:var(--dim);font-size:12px;font-variant-numeric:tabular-nums}\n",
     "svg .name{font-size:12.5px;fill:var(--text)}\n",
-    /* Plots shrink to a narrow window, their numbers are not to. */
+    /* Plots shrink in a narrow window, but their numbers do not. */
     "@media screen and (max-width:34rem){svg text,svg .name{font-size:15px}}\n",
     ".end{text-anchor:end}.mid{text-anchor:middle}\n", ".grid{stroke:var(--rule);fill:none}\n",
     ".line{stroke:var(--mark);stroke-width:2;fill:none;stroke-linejoin:round}\n",
@@ -79,7 +79,7 @@ static const char *const style[] = {
     "border-radius:0 2px 2px 0;print-color-adjust:exact;-webkit-print-color-adjust:exact}\n",
     ".wide td,.wide tbody th{white-space:nowrap}.wide thead th{white-space:normal;"
     "vertical-align:bottom}\n",
-    /* A shade at an end behind which there is more. */
+    /* A shadow at an end that can be scrolled further. */
     ".scroll{overflow-x:auto;max-height:26rem;overflow-y:auto;"
     "background:linear-gradient(var(--ground) 40%,transparent) top/100% 2rem no-repeat local,"
     "linear-gradient(transparent,var(--ground) 60%) bottom/100% 2rem no-repeat local,"
@@ -92,7 +92,7 @@ static const char *const style[] = {
     ".component{border:1px solid var(--rule);border-radius:6px;padding:.1rem .9rem}\n",
     ".modes{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,15rem),1fr));"
     "gap:0 1.5rem;padding:.3rem 0 .8rem}\n",
-    /* Headings, pictures and tables of neighbours begin at the same height. */
+    /* Headings, pictures and tables of adjacent modes start at the same height. */
     ".modes>*{min-width:0;display:grid;grid-template-rows:subgrid;grid-row:span 3;"
     "padding-bottom:1rem}\n",
     ".modes table{margin-top:.35rem;font-size:.88rem;align-self:start}\n",
@@ -144,7 +144,7 @@ void slc_page_table_end(struct slc_html *html)
     slc_html_put(html, "</tbody></table></div>\n");
 }
 
-/* A value in words; lists and objects one level deep, which is all that there is. */
+/* Writes a value in words; lists and objects have one level. */
 static void show_value(struct slc_html *html, const json_t *value, bool within)
 {
     const char *key;

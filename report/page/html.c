@@ -1,3 +1,4 @@
+/* Escapes and writes HTML in pieces. */
 #include "report/page/html.h"
 
 #include "base/text/utf8.h"
@@ -9,15 +10,15 @@
 
 enum { PIECE_BYTES = 4096, PRINT_BYTES = 512 };
 
-static void put_bytes(struct slc_html *html, const char *bytes, size_t count)
+static void write_bytes(struct slc_html *html, const char *bytes, size_t count)
 {
     while (count > 0 && html->status == SLC_OK) {
         const size_t piece = count < PIECE_BYTES ? count : PIECE_BYTES;
-        uint8_t *room;
+        uint8_t *space;
 
-        html->status = slc_output_reserve(html->output, piece, &room, html->err);
+        html->status = slc_output_reserve(html->output, piece, &space, html->err);
         if (html->status == SLC_OK) {
-            memcpy(room, bytes, piece);
+            memcpy(space, bytes, piece);
             html->output->used += piece;
             bytes += piece;
             count -= piece;
@@ -27,7 +28,7 @@ static void put_bytes(struct slc_html *html, const char *bytes, size_t count)
 
 void slc_html_put(struct slc_html *html, const char *markup)
 {
-    put_bytes(html, markup, strlen(markup));
+    write_bytes(html, markup, strlen(markup));
 }
 
 void slc_html_print(struct slc_html *html, const char *format, ...)
@@ -39,11 +40,11 @@ void slc_html_print(struct slc_html *html, const char *format, ...)
     int length = vsnprintf(text, sizeof text, format, list);
     va_end(list);
     if (length > 0) {
-        put_bytes(html, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+        write_bytes(html, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
     }
 }
 
-/* The length of the character of UTF-8 that `at` begins with, and the character; 0 for none. */
+/* Returns the length of the UTF-8 character at `at` and stores it; 0 for none. */
 static unsigned decode(const char *at, uint32_t *character)
 {
     const unsigned char *byte = (const unsigned char *)at;
@@ -56,7 +57,7 @@ static unsigned decode(const char *at, uint32_t *character)
     return length;
 }
 
-/* Controls, marks of direction, and what is no character. */
+/* Excludes control characters, direction marks and non-characters. */
 static bool is_shown(uint32_t c)
 {
     return c >= 0x20 && !(c >= 0x7F && c <= 0x9F) && !(c >= 0x200E && c <= 0x200F) &&
@@ -85,7 +86,7 @@ static const char *escape(uint32_t character)
 void slc_html_text(struct slc_html *html, const char *text)
 {
     const char *at = text;
-    const char *plain = at; /* what is not written yet begins here */
+    const char *plain = at; /* start of the text that is not written yet */
 
     while (at != NULL && *at != '\0') {
         uint32_t character;
@@ -94,13 +95,13 @@ void slc_html_text(struct slc_html *html, const char *text)
             length == 0 || !is_shown(character) ? SLC_UTF8_REPLACEMENT : escape(character);
 
         if (other != NULL) {
-            put_bytes(html, plain, (size_t)(at - plain));
+            write_bytes(html, plain, (size_t)(at - plain));
             slc_html_put(html, other);
         }
         at += length > 0 ? length : 1;
         plain = other != NULL ? at : plain;
     }
     if (at != NULL) {
-        put_bytes(html, plain, (size_t)(at - plain));
+        write_bytes(html, plain, (size_t)(at - plain));
     }
 }

@@ -1,4 +1,4 @@
-/* Parts of pages: what they begin and end with, how members of records are shown, and sections. */
+/* Parts of pages: frame, cards, tables and members of records, and sections. */
 #ifndef SLC_REPORT_PAGE_PARTS_H
 #define SLC_REPORT_PAGE_PARTS_H
 
@@ -8,8 +8,9 @@
 #include <jansson.h>
 
 /*
- * A page, in this order: up to its title, behind which a line follows that says what it is of; the
- * list of its sections, each an item; what is told; the end. Names are ours, titles are not.
+ * A page consists of, in this order: slc_page_begin up to its title, a line that describes it;
+ * slc_page_nav and an item for each section; slc_page_main and the content; slc_page_end. Names
+ * come from the code, titles do not.
  */
 void slc_page_begin(struct slc_html *html, const char *title);
 void slc_page_nav(struct slc_html *html);
@@ -17,52 +18,54 @@ void slc_page_nav_item(struct slc_html *html, const char *id, const char *name);
 void slc_page_main(struct slc_html *html);
 void slc_page_end(struct slc_html *html);
 
-/* Why a run stopped, in words; what is not known stays as it is. Borrowed. */
+/*
+ * Returns the reason why a run stopped in words; an unknown reason is returned unchanged. Borrowed.
+ */
 const char *slc_page_reason(const char *reason);
 
-/* A number with the fewest digits that are read back as it. */
+/* Writes a number with the fewest digits that read back to it. */
 void slc_page_shortest(struct slc_html *html, double number);
 
-/* The last part of a path, which a title has room for; borrowed. */
+/* Returns the last part of a path, for a title. Borrowed. */
 const char *slc_page_short_name(const char *path);
 
-/* The beginning of a section, with its heading. */
+/* Starts a section with its heading. */
 void slc_page_section(struct slc_html *html, const char *id, const char *title);
 
-/* One of the figures that a page begins with, within a list; and what a reader has to know first,
- * as markup. */
+/* Write a card, one of the key figures at the top within a list, and a note with markup that a
+ * reader must see first. */
 void slc_page_card(struct slc_html *html, const char *name, const char *value);
 void slc_page_note(struct slc_html *html, const char *text);
 
-/* A member of an object as a number; 0 where there is none, it is negative or no number. */
+/* Returns a member of an object as a number; 0 if it is missing, negative or not a number. */
 double slc_page_number(const json_t *object, const char *name);
-/* The same as a whole number, below 2^63. */
+/* The same as an integer below 2^63. */
 uint64_t slc_page_count(const json_t *object, const char *name);
 
-/* The beginning of a table, or of what scrolls, and that of rows of it. `name` is ours. */
+/* Start a table or scrolling region, and a row. `name` comes from the code. */
 void slc_page_table(struct slc_html *html, const char *name);
 void slc_page_row(struct slc_html *html, const char *name, const char *value);
-/* A row of a member: nothing where there is none. */
+/* Writes a row for a member; nothing if it is missing. */
 void slc_page_member(struct slc_html *html,
                      const char *label,
                      const json_t *object,
                      const char *name);
-/* A row of any value, one level deep. */
+/* Writes a row for any value, one level deep. */
 void slc_page_value(struct slc_html *html, const char *label, const json_t *value);
 void slc_page_table_end(struct slc_html *html);
 
 struct slc_run_page;
 
-/* Fit, time, reading, memory, and what was expected of them, of a run that has a record. */
+/* Writes fit, time, reading, memory and their estimates, for a run with a record. */
 void slc_page_charts(struct slc_html *html, const struct slc_run_page *page);
-/* Weights and components, of a run that has factors. */
+/* Writes weights and components, for a run with factors. */
 void slc_page_components(struct slc_html *html, const struct slc_run_page *page);
 
-/* Whether a program has made a run by a call of the library: it has no command line then. */
+/* Returns whether a call of the library made the run, which then has no command line. */
 bool slc_page_called(const json_t *record);
-/* The command line of a record. */
+/* Writes the command line of a record. */
 void slc_page_command(struct slc_html *html, const json_t *record);
-/* The same, and what else is needed to make a run that has a record again. */
+/* Writes everything that is needed to reproduce a run with a record. */
 void slc_page_again(struct slc_html *html, const json_t *record);
 
 #endif

@@ -1,20 +1,21 @@
+/* Draws line plots, step plots, bars and small pictures as SVG. */
 #include "report/page/plot.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 enum {
-    /* Of a line plot, in units that are about pixels on a narrow screen. */
+    /* Size of a line plot, in units of about a pixel on a narrow screen. */
     WIDTH = 480,
     HEIGHT = 260,
     LEFT = 80,
     RIGHT = 16,
     TOP = 12,
     BOTTOM = 44,
-    /* Of a small picture. */
+    /* Size of a small picture. */
     SPARK_WIDTH = 240,
     SPARK_HEIGHT = 44,
-    /* With so few rows each is a bar. */
+    /* Maximum number of rows that are drawn as bars. */
     SPARK_BARS = 40
 };
 
@@ -22,10 +23,8 @@ struct axis {
     double low, high, step;
 };
 
-/*
- * Round steps, some five of them, of at least `least`; a range that is empty is widened. False
- * where none is finite.
- */
+/* Computes about five round steps of at least `least`; widens an empty range. Returns false if no
+ * number is finite. */
 static bool make_axis(struct axis *axis, double low, double high, double least)
 {
     if (!(high > low)) {
@@ -45,7 +44,7 @@ static bool make_axis(struct axis *axis, double low, double high, double least)
     return isfinite(axis->step) && axis->step > 0 && low + axis->step > low;
 }
 
-/* From a step to a step, so that both ends of the axis have a number. */
+/* Extends the axis to whole steps, so that both ends have a number. */
 static void widen_axis(struct axis *axis)
 {
     const double low = floor(axis->low / axis->step + 1e-9) * axis->step;
@@ -67,7 +66,7 @@ static double place_y(const struct axis *axis, double y)
     return HEIGHT - BOTTOM - (y - axis->low) / (axis->high - axis->low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Lines across, with their numbers. */
+/* Draws horizontal lines with their numbers. */
 static void draw_levels(struct slc_html *html, const struct axis *y)
 {
     for (unsigned i = 0; i < 12; i++) {
@@ -120,7 +119,7 @@ static void draw_line(struct slc_html *html,
     }
 }
 
-/* What the axes are of; the end of a plot. */
+/* Writes the names of the axes and ends the plot. */
 static void draw_names(struct slc_html *html, const char *x_name, const char *y_name)
 {
     slc_html_print(html, "<text class=\"mid name\" x=\"%d\" y=\"%d\">%s</text>",
@@ -166,7 +165,7 @@ void slc_html_line(struct slc_html *html, const struct slc_html_line *line)
     draw_names(html, line->x_name, line->y_name);
 }
 
-/* Places at equal distances, for what has no distances of its own. */
+/* Positions at equal distances, for items without distances. */
 static double place_step(size_t at, size_t count)
 {
     return LEFT + ((double)at + 0.5) / (double)count * (WIDTH - LEFT - RIGHT);
@@ -174,7 +173,7 @@ static double place_step(size_t at, size_t count)
 
 static void draw_steps(struct slc_html *html, const struct slc_html_steps *plot)
 {
-    /* As many labels as have room for some five digits. */
+    /* Labels that fit with about five digits each. */
     const size_t every = 1 + plot->count / 11;
 
     for (size_t i = 0; i < plot->count; i++) {
@@ -194,7 +193,7 @@ static double within(const struct axis *axis, double y)
     return fmax(axis->low, fmin(axis->high, y));
 }
 
-/* From point to point, with gaps where there is none. */
+/* Draws a line from point to point, with gaps for unknown values. */
 static void
 draw_known(struct slc_html *html, const struct slc_html_steps *plot, const struct axis *y)
 {
@@ -218,7 +217,7 @@ draw_known(struct slc_html *html, const struct slc_html_steps *plot, const struc
     }
 }
 
-/* The smallest and the largest of all points; false where there is none. */
+/* Finds the range of all points. Returns false if there are none. */
 static bool find_range(const struct slc_html_steps *plot, double *low, double *high)
 {
     *low = INFINITY;
@@ -308,7 +307,7 @@ static void spark_bars(
     slc_html_print(html, "\" stroke-width=\"%.1f\"/>", fmin(8, 0.8 * SPARK_WIDTH / count));
 }
 
-/* There along the largest values, back along the smallest. */
+/* The outline follows the largest values and returns along the smallest. */
 static void spark_area(
     struct slc_html *html, const struct slc_band *bands, uint32_t count, double low, double high)
 {

@@ -1,4 +1,4 @@
-/* See parts.h: how a run is made again. */
+/* Section of a page: how to reproduce a run. */
 #include "report/page/parts.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ bool slc_page_called(const json_t *record)
     return json_is_null(json_object_get(record, "command"));
 }
 
-/* A word of a command line, as a shell takes it. */
+/* Writes a word of a command line, quoted for a shell. */
 static void shell_word(struct slc_html *html, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -24,7 +24,7 @@ static void shell_word(struct slc_html *html, const char *word)
 
         for (size_t left = (size_t)(quote - word), take; left > 0; left -= take, word += take) {
             take = left < sizeof piece - 1 ? left : sizeof piece - 1;
-            /* Characters of UTF-8 stay whole. */
+            /* UTF-8 characters stay whole. */
             while (take > 1 && take < left && ((unsigned char)word[take] & 0xC0) == 0x80) {
                 take--;
             }
@@ -38,7 +38,7 @@ static void shell_word(struct slc_html *html, const char *word)
     slc_html_put(html, "&#39;");
 }
 
-/* Of a call: the options that decide what comes out, as a command line has them. */
+/* Writes a command line with the options of a library call that determine the results. */
 static void same_command(struct slc_html *html, const json_t *record)
 {
     static const char *const names[] = {"rank",         "iters",      "tol",       "maxsecs",
@@ -107,18 +107,19 @@ void slc_page_again(struct slc_html *html, const json_t *record)
     const json_t *machine = json_object_get(record, "machine");
     const bool called = slc_page_called(record);
 
-    slc_page_section(html, "again", "To make it again");
-    slc_html_put(html, called ? "<p>A program made this run by a call of the library. This command "
-                                "makes the same:</p>\n"
-                              : "");
+    slc_page_section(html, "again", "Reproduce");
+    slc_html_put(html, called
+                           ? "<p>A program made this run by a library call. This command makes the "
+                             "same run:</p>\n"
+                           : "");
     slc_page_command(html, record);
     slc_html_put(html, "<div class=\"two\">");
     slc_page_table(html, "Tensor and seed");
     slc_page_member(html, "Seed", json_object_get(record, "options"), "seed");
     slc_page_member(html, "Store", tensor, "path");
-    slc_page_member(html, "Sum of its content", tensor, "content_sum");
+    slc_page_member(html, "Content sum", tensor, "content_sum");
     slc_page_member(html, "Made from", tensor, "source");
-    slc_page_member(html, "Lengths of modes", tensor, "dims");
+    slc_page_member(html, "Mode sizes", tensor, "dims");
     slc_page_member(html, "Nonzeros", tensor, "nnz");
     slc_page_member(html, "Norm", tensor, "norm");
     slc_page_member(html, "Values", tensor, "value_type");
@@ -136,7 +137,7 @@ void slc_page_again(struct slc_html *html, const json_t *record)
     slc_page_member(html, "Finished", record, "finished");
     slc_page_table_end(html);
     slc_html_put(html, "</div>\n");
-    members_in_details(html, "All options in force", json_object_get(record, "options"));
-    members_in_details(html, "The plan", json_object_get(record, "plan"));
+    members_in_details(html, "All options", json_object_get(record, "options"));
+    members_in_details(html, "Plan", json_object_get(record, "plan"));
     slc_html_put(html, "</section>\n");
 }

@@ -1,4 +1,4 @@
-/* See parts.h: how the fit rose, and where time, bytes and memory went. */
+/* Sections of a page: fit, time, reading, memory and estimates. */
 #include "base/text/format.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Of a longer run, rows of the table and points of the plots are picked evenly. */
+/* Rows of the table; from a longer run, rows and points of plots are picked evenly. */
 enum { TABLE_ROWS = 200 };
 
 struct history {
@@ -20,7 +20,7 @@ struct history {
     double heldout[SLC_PLOT_POINTS];
 };
 
-/* Which of `count` the k-th of `picked` is: first and last are among them. */
+/* Returns the index of the k-th of `picked` of `count` items, including the first and the last. */
 static size_t pick(size_t k, size_t picked, size_t count)
 {
     return picked > 1 ? k * (count - 1) / (picked - 1) : 0;
@@ -99,7 +99,7 @@ by_iteration(const struct history *history, const char *title, const char *y_nam
                                   .x_whole = true};
 }
 
-/* How far the model is from the nonzeros that it was not made from. */
+/* Writes the error of the model on held-out nonzeros. */
 static void
 heldout(struct slc_html *html, const struct slc_run_page *page, const struct slc_html_line *errors)
 {
@@ -171,7 +171,7 @@ static void
 times(struct slc_html *html, const struct slc_run_page *page, const struct history *history)
 {
     static const char *const phases[][2] = {
-        {"init", "Start"},  {"mttkrp", "MTTKRP"}, {"copies", "Making copies"},
+        {"init", "Start"},  {"mttkrp", "MTTKRP"}, {"copies", "Making replicas"},
         {"solve", "Solve"}, {"fit", "Fit"},       {"checkpoint", "Checkpoints"}};
     static const char *const work[][2] = {{"wait_all_threads", "Waiting for data"},
                                           {"decode_all_threads", "Decoding blocks"},
@@ -197,7 +197,7 @@ times(struct slc_html *html, const struct slc_run_page *page, const struct histo
     for (size_t i = 0; i < 3; i++) {
         all += slc_page_number(seconds, work[i][0]);
     }
-    bars_begin(html, "Within passes, of all threads together");
+    bars_begin(html, "Within passes, sum over all threads");
     for (size_t i = 0; i < 3; i++) {
         seconds_bar(html, work[i][1], slc_page_number(seconds, work[i][0]), all);
     }
@@ -238,7 +238,7 @@ reading(struct slc_html *html, const struct slc_run_page *page, const struct his
     data_row(html, "From the cache of blocks", slc_page_number(counters, "bytes_cached"));
     slc_page_row(html, "Blocks computed from",
                  slc_format_count(&text, slc_page_count(counters, "blocks")));
-    data_row(html, "Mean size of a block",
+    data_row(html, "Mean block size",
              blocks > 0 ? (read + slc_page_number(counters, "bytes_cached")) / blocks : 0);
     (void)snprintf(slots, sizeof slots, "%.0f of %s", slc_page_number(plan, "slot_count"),
                    slc_format_memory(&slot, slc_page_count(plan, "slot_bytes")));
@@ -250,7 +250,7 @@ reading(struct slc_html *html, const struct slc_run_page *page, const struct his
     slc_page_member(html, "Layouts of the modes", plan, "layouts");
     slc_page_member(html, "Schedule", plan, "schedule");
     slc_page_member(html, "I/O", counters, "io");
-    slc_page_member(html, "Past the page cache", counters, "direct");
+    slc_page_member(html, "Direct I/O", counters, "direct");
     slc_page_table_end(html);
     slc_html_put(html, "</div></section>\n");
 }
@@ -270,21 +270,21 @@ static void memory(struct slc_html *html, const struct slc_run_page *page)
         {"process_bytes", "Process"},     {"index_bytes", "Index of blocks"},
         {"factor_bytes", "Factors"},      {"output_bytes", "Results of MTTKRP"},
         {"dense_bytes", "Dense algebra"}, {"scratch_bytes", "Scratch"},
-        {"decoder_bytes", "Decoders"},    {"label_bytes", "Renumberings"},
-        {"cache_bytes", "Cached blocks"}, {"copies_bytes", "Copies per mode"}};
+        {"decoder_bytes", "Decoders"},    {"label_bytes", "Permutations"},
+        {"cache_bytes", "Cached blocks"}, {"copies_bytes", "Replicas per mode"}};
     const json_t *plan = json_object_get(page->record, "plan");
     const double budget = slc_page_number(plan, "budget_bytes");
     const double total = slc_page_number(plan, "total_bytes");
 
     slc_page_section(html, "memory", "Memory");
     slc_html_put(html, "<div class=\"two\">");
-    bars_begin(html, "Against the budget");
+    bars_begin(html, "Compared with the budget");
     memory_bar(html, "Budget", plan, "budget_bytes", budget);
     memory_bar(html, "Planned", plan, "total_bytes", budget);
     memory_bar(html, "Peak, measured", page->record, "peak_memory_bytes", budget);
-    memory_bar(html, "Least that works", plan, "minimum_bytes", budget);
+    memory_bar(html, "Minimum budget", plan, "minimum_bytes", budget);
     bars_end(html);
-    bars_begin(html, "What was planned");
+    bars_begin(html, "Planned parts");
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         memory_bar(html, parts[i][1], plan, parts[i][0], total);
     }
@@ -292,17 +292,17 @@ static void memory(struct slc_html *html, const struct slc_run_page *page)
     slc_html_put(html, "</div></section>\n");
 }
 
-/* "12.1 MiB expected, 12.5 MiB in the end: 1.03 times". */
+/* Writes "12.1 MiB expected, 12.5 MiB measured: 1.03 times". */
 static void expected_row(
     struct slc_html *html, const char *name, const char *before, const char *after, double ratio)
 {
     char text[160];
 
     if (ratio > 0 && ratio < 1e9) {
-        (void)snprintf(text, sizeof text, "%s expected, %s in the end: %.2f times", before, after,
+        (void)snprintf(text, sizeof text, "%s expected, %s measured: %.2f times", before, after,
                        ratio);
     } else {
-        (void)snprintf(text, sizeof text, "%s expected, %s in the end", before, after);
+        (void)snprintf(text, sizeof text, "%s expected, %s measured", before, after);
     }
     slc_page_row(html, name, text);
 }
@@ -312,7 +312,7 @@ static double over(double actual, double expected)
     return slc_ratio(actual, expected);
 }
 
-/* The estimate that a run judges by its own beginning. */
+/* Writes the estimate that a run made from its own start. */
 static void expected(struct slc_html *html, const struct slc_run_page *page)
 {
     const json_t *estimate = json_object_get(page->record, "estimate");
@@ -328,15 +328,15 @@ static void expected(struct slc_html *html, const struct slc_run_page *page)
     if (!json_is_object(actual)) {
         return;
     }
-    slc_page_section(html, "expected", "Expected, and what happened");
-    slc_page_table(html, "Expected, and what happened");
+    slc_page_section(html, "expected", "Estimate and result");
+    slc_page_table(html, "Estimate and result");
     expected_row(html, "Peak memory", slc_format_memory(&a, memory), slc_format_memory(&b, held),
                  over((double)held, (double)memory));
     expected_row(html, "Read from the drive", slc_format_data(&a, bytes), slc_format_data(&b, read),
                  over(read, bytes));
     expected_row(html, "Time without results", slc_format_seconds(&a, seconds),
                  slc_format_seconds(&b, taken), over(taken, seconds));
-    slc_page_row(html, "Judged by the first",
+    slc_page_row(html, "Estimated after the first",
                  slc_format_seconds(&a, slc_page_number(estimate, "judged_after_seconds")));
     slc_page_member(html, "Bottleneck", estimate, "bottleneck");
     slc_page_table_end(html);

@@ -1,4 +1,4 @@
-/* See parts.h: weights, and of each component its columns and strongest rows. */
+/* Sections of a page: weights, and the columns and top rows of each component. */
 #include "base/text/format.h"
 #include "report/page/parts.h"
 #include "report/page/plot.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Components that a reader sees without asking for them. */
+/* Components that are open when the page loads. */
 enum { OPEN_COMPONENTS = 3 };
-/* Of a name that a table tells: characters, of which all may take four bytes. */
+/* Maximum characters of a name in a table, of up to four bytes each. */
 enum { NAME_CHARACTERS = 60 };
 
 static void weights(struct slc_html *html, const struct slc_run_page *page)
@@ -21,7 +21,7 @@ static void weights(struct slc_html *html, const struct slc_run_page *page)
 
     slc_page_section(html, "weights", "Weights");
     if (!run->weighted) {
-        slc_html_put(html, "<p>There is no lambda.npy: every component counts 1.</p>\n");
+        slc_html_put(html, "<p>There is no lambda.npy: all weights are 1.</p>\n");
     }
     slc_page_table(html, "Weights of the components");
     for (uint32_t i = 0; i < page->component_count; i++) {
@@ -37,7 +37,7 @@ static void weights(struct slc_html *html, const struct slc_run_page *page)
     slc_html_put(html, "</section>\n");
 }
 
-/* What an index is called, as far as a table has room for it. */
+/* Writes the name of an index, cut to the width of a table. */
 static void name(struct slc_html *html, struct slc_run_names *names, unsigned n, uint64_t index)
 {
     char text[SLC_NAME_TEXT_BYTES];
@@ -47,7 +47,7 @@ static void name(struct slc_html *html, struct slc_run_names *names, unsigned n,
         return;
     }
     html->status = slc_run_names_text(names, n, index, text, html->err);
-    /* A name of another direction than the page's is read in its own. */
+    /* A name in another direction than the page keeps its own direction. */
     slc_html_put(html, "<td dir=\"auto\">");
     for (unsigned shown = 0; text[bytes] != '\0'; bytes++) {
         shown += ((unsigned char)text[bytes] & 0xc0) != 0x80;
@@ -103,14 +103,13 @@ void slc_page_components(struct slc_html *html, const struct slc_run_page *page)
 
     weights(html, page);
     slc_page_section(html, "components", "Components");
-    slc_html_put(html, "<p>The heaviest first. A picture is a column of the factor from its first "
-                       "row to its last, the broken line is zero; below it are the rows with the "
-                       "largest absolute values, whose indices count from 1.</p>\n");
+    slc_html_put(html, "<p>The heaviest first. A picture shows a column of the factor from its "
+                       "first to its last row; the broken line is zero. Below it are the rows with "
+                       "the largest absolute values. Indices count from 1.</p>\n");
     if (page->component_count < run->rank) {
         slc_html_print(html,
-                       "<p>%" PRIu32 " of %" PRIu32
-                       " components are told; more of them can be asked "
-                       "for.</p>\n",
+                       "<p>%" PRIu32 " of %" PRIu32 " components are shown; request more to see "
+                       "them.</p>\n",
                        page->component_count, run->rank);
     }
     for (uint32_t i = 0; i < page->component_count; i++) {

@@ -1,4 +1,4 @@
-/* See run_page.h. This file has the frame: what the run was, and how to make it again. */
+/* The page of a run: heading, notes, key figures and checkpoint. */
 #include "report/page/run_page.h"
 
 #include "report/page/parts.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the page is of. */
+/* Returns the name of the run for the title. */
 static const char *page_name(const struct slc_run_page *page)
 {
     const char *store =
@@ -22,8 +22,8 @@ static void head(struct slc_html *html, const struct slc_run_page *page)
 {
     slc_page_begin(html, page_name(page));
     slc_html_put(html, page->record != NULL       ? "A factorization by sluice of "
-                       : page->checkpoint != NULL ? "A factorization by sluice that is not finished"
-                                                  : "Factors without the record of a run");
+                       : page->checkpoint != NULL ? "An unfinished factorization by sluice"
+                                                  : "Factors without a run record");
     slc_html_text(
         html, json_string_value(json_object_get(json_object_get(page->record, "tensor"), "path")));
     slc_page_nav(html);
@@ -46,20 +46,21 @@ static void head(struct slc_html *html, const struct slc_run_page *page)
     slc_page_main(html);
 }
 
-/* That a run went on from what earlier ones had left, which its times are of, too. */
+/* Writes that a run was resumed, because its times include earlier runs. */
 static void resumed(struct slc_html *html, const json_t *checkpoint)
 {
     const uint64_t times = slc_page_count(checkpoint, "resumes");
     struct slc_format_text text;
 
     if (times > 0) {
-        slc_html_put(html, "<p class=\"dim\">It was interrupted and went on from a checkpoint ");
-        slc_html_print(html, "%s time%s; fits and times are of all its parts.</p>\n",
+        slc_html_put(html,
+                     "<p class=\"dim\">The run was interrupted and resumed from a checkpoint ");
+        slc_html_print(html, "%s time%s; fits and times include all its parts.</p>\n",
                        slc_format_count(&text, times), times == 1 ? "" : "s");
     }
 }
 
-/* What is missing, and why. */
+/* Writes which parts are missing, and why. */
 static void notes(struct slc_html *html, const struct slc_run_page *page)
 {
     const char *reason = json_string_value(json_object_get(page->record, "reason"));
@@ -67,32 +68,34 @@ static void notes(struct slc_html *html, const struct slc_run_page *page)
         reason != NULL && (strcmp(reason, "time") == 0 || strcmp(reason, "signal") == 0);
 
     if (page->record == NULL && page->checkpoint != NULL) {
-        slc_page_note(html, "This run has stopped, or still computes: it has written a checkpoint, "
-                            "but no record yet. What the checkpoint says is below; fits of past "
-                            "iterations, times and the command are told once the run ends. What "
-                            "began it goes on with it when it is started again.");
+        slc_page_note(html,
+                      "This run has stopped or is still running: it has written a checkpoint, "
+                      "but no record yet. The checkpoint is described below; the fits of "
+                      "past iterations, times and the command are shown once the run ends. "
+                      "The same command or call resumes the run.");
     } else if (page->record == NULL) {
-        slc_page_note(html, "There is no run.json beside these factors: how they came to be is not "
+        slc_page_note(html, "There is no run.json next to these factors, so their origin is not "
                             "known.");
     } else if (stopped) {
         slc_html_put(html, "<p class=\"note\" role=\"note\">This run was stopped by ");
         slc_html_put(html, strcmp(reason, "time") == 0 ? "its time limit" : "a signal");
-        slc_html_put(html, " before it was through. The same ");
+        slc_html_put(html, " before it was complete. The same ");
         slc_html_put(html, slc_page_called(page->record) ? "call" : "command");
-        slc_html_put(html, " goes on with it.</p>\n");
+        slc_html_put(html, " resumes it.</p>\n");
     } else if (page->checkpoint != NULL) {
-        slc_page_note(html, "There is a checkpoint beside these results: another run has begun in "
-                            "the same folder and is not through.");
+        slc_page_note(html,
+                      "There is a checkpoint next to these results: another run was started in "
+                      "the same folder and is not complete.");
     }
     resumed(html, json_object_get(page->record, "checkpoint"));
 }
 
-/* "1,000,000 &times; 500", which may go to the next line behind each sign. */
+/* "1,000,000 &times; 500", with possible line breaks after each sign. */
 static void lengths_card(struct slc_html *html, const struct slc_run_folder *run)
 {
     struct slc_format_text text;
 
-    slc_html_put(html, "<div><dt>Lengths of modes</dt><dd>");
+    slc_html_put(html, "<div><dt>Mode sizes</dt><dd>");
     for (unsigned n = 0; n < run->order; n++) {
         slc_html_print(html, "%s%s", n > 0 ? " &times; " : "",
                        slc_format_count(&text, run->dims[n]));
@@ -149,18 +152,18 @@ static void checkpoint(struct slc_html *html, const struct slc_run_page *page)
 
     slc_page_section(html, "checkpoint", "Checkpoint");
     slc_html_put(html, "<div class=\"two\">");
-    slc_page_table(html, "Where the run is");
+    slc_page_table(html, "State of the run");
     slc_page_member(html, "Written", saved, "written");
     slc_page_member(html, "Iterations done", saved, "iterations_done");
     slc_page_member(html, "Fit after them", saved, "fit");
-    slc_page_member(html, "Goes on with iteration", saved, "iteration");
+    slc_page_member(html, "Resumes in iteration", saved, "iteration");
     slc_page_member(html, "and mode", saved, "mode");
     slc_page_row(html, "Time so far", slc_format_seconds(&text, slc_page_number(saved, "seconds")));
     slc_page_member(html, "Checkpoints", saved, "checkpoints");
     slc_page_row(html, "Size", slc_format_data(&text, slc_page_number(saved, "file_bytes")));
     slc_page_member(html, "File", saved, "path");
     slc_page_table_end(html);
-    slc_page_table(html, "What the run is of");
+    slc_page_table(html, "Identity of the run");
     json_object_foreach((json_t *)(uintptr_t)identity, key, value)
     {
         slc_page_value(html, key, value);

@@ -1,4 +1,4 @@
-/* The page of a sweep: its ranks and starts side by side, and which rank they suggest. */
+/* The page of a sweep: a comparison of its ranks and starts, and the suggested rank. */
 #ifndef SLC_REPORT_PAGE_SWEEP_PAGE_H
 #define SLC_REPORT_PAGE_SWEEP_PAGE_H
 
@@ -9,11 +9,11 @@
 
 struct slc_sweep_page {
     const char *folder;
-    const struct slc_sweep_record *record; /* as it was read */
-    const json_t *best; /* run.json of the best run, which has the command; NULL for none */
+    const struct slc_sweep_record *record; /* as read from the file */
+    const json_t *best; /* run.json of the best run, which has the command; NULL: none */
 };
 
-/* Errors: those of writing, and SLC_ERR_MEMORY. */
+/* Writes the page. Errors: those of writing, and SLC_ERR_MEMORY. */
 enum slc_status slc_sweep_page_write(const struct slc_sweep_page *page,
                                      struct slc_output *output,
                                      struct slc_error *err) SLC_NODISCARD;

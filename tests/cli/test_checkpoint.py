@@ -109,7 +109,7 @@ def stopped(folder):
     check(info["schema"] == "sluice-checkpoint-1" and info["identity"]["rank"] == "6", info)
     check((info["iteration"], info["mode"]) == (kept[0]["iteration"], kept[0]["mode"]), info)
     _, message = sluice("info", os.path.join(out, "run.json"), status=3)
-    check("neither a store, which is a folder, nor a checkpoint" in message, message)
+    check("not a checkpoint, and not a store, which is a folder" in message, message)
     text = sluice("info", os.path.join(out, "checkpoint-1.ckpt"))[0]
     check(f"iteration {info['iteration']}, mode {info['mode']}" in text and "mode order" in text, text)
 

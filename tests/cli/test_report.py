@@ -90,7 +90,7 @@ def whole(folder):
     with open(os.path.join(out, "run.json"), encoding="utf-8") as file:
         record = json.load(file)
     check(f"{record['fit']:.6f}" in text and record["tensor"]["content_sum"] in text, text)
-    check("Expected, and what happened" in text and re.search(r"Peak memory[\d.]+ \w+ expected, [\d.]+ \w+ in the end", text), text)
+    check("Estimate and result" in text and re.search(r"Peak memory[\d.]+ \w+ expected, [\d.]+ \w+ measured", text), text)
     check("Seed17" in text and "--seed 17" in text, text)
     for iteration in record["iterations"]:
         check(f"{iteration['fit']:.8f}" in text, f"fit of {iteration}")
@@ -157,7 +157,7 @@ def unfinished(folder):
     check("stopped by its time limit" in page.text() and "checkpoint" in page.ids, page.text())
     sluice("cpd", store, "-r", 2, "-i", 30, "--tol", 0, "--maxsecs", 60, "-o", out, "-q")
     sluice("report", out, "-o", path, "-f")
-    check("went on from a checkpoint 1 time;" in read(path)[0].text(), "resumed")
+    check("resumed from a checkpoint 1 time;" in read(path)[0].text(), "resumed")
     sluice("cpd", store, "-r", 2, "-i", 500, "--tol", 0, "--maxsecs", 0.001, "--checkpoint-interval", 0, "-o", out,
            "-q", status=75)
     alone = os.path.join(folder, "alone")
@@ -219,7 +219,7 @@ def sweep(folder):
     with open(place, encoding="utf-8") as file:
         record = json.load(file)
     best = next(run for run in record["runs"] if run["folder"] == record["suggestion"]["best"])
-    check(f"{record['suggestion']['why']}." in text and f"seed {best['seed']} and came to a fit of {best['fit']:.6f}" in text, text)
+    check(f"{record['suggestion']['why']}." in text and f"seed {best['seed']} and a fit of {best['fit']:.6f}" in text, text)
     check(f"Rank {record['suggestion']['rank']} is suggested" in text or "No rank is suggested" in text, text)
     for one in record["ranks"]:
         check(f"{one['rank']}3{one['fit']:.6f}" in text and f"{one['core_consistency']:.1f}\u00a0%{one['agreement']:.3f}" in
@@ -239,9 +239,9 @@ def sweep(folder):
         return read(path)[0]
 
     page = told(complete=False, ranks=record["ranks"][:1], runs=record["runs"][:4], suggestion=None)
-    check("not through" in page.text() and "2" in page.text() and page.tags["svg"] == 4, page.text())
+    check("not complete" in page.text() and "2" in page.text() and page.tags["svg"] == 4, page.text())
     page = told(runs=[], ranks=[], complete=False)
-    check("No run is through yet" in page.text() and "svg" not in page.tags, page.text())
+    check("No run is complete yet" in page.text() and "svg" not in page.tags, page.text())
     page = told(ranks=[one | {"core_consistency": -1e300, "core_consistency_note": "<b>&"} for one in record["ranks"]],
                 runs=[one | {"fit": -1e308 * (one["seed"] % 3 - 1), "seconds": 1e308} for one in record["runs"]])
     check("below -100" in page.text() and "<b>&" in page.text(), page.text())

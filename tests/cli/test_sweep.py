@@ -210,7 +210,7 @@ def locked(folder):
     _, messages = sluice("cpd", store, "-r", "2,3", "-i", 1000000, "--tol", 0, "-o", out, "-q", status=5)
     first.terminate()
     check(first.wait() == 143, "the first was disturbed")
-    check("another sluice" in messages, messages)
+    check("another process runs a sweep" in messages, messages)
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ static enum slc_status forecast_model(const struct model_job *job,
 {
     const bool text = job->asked.form != SLC_MODEL_MATLAB;
 
-    SLC_TRY(slc_export_run_judge(&job->asked, found, err));
+    SLC_TRY(slc_export_run_prepare(&job->asked, found, err));
     char *first = slc_run_folder_factor(job->asked.run, 0);
     SLC_TRY(slc_check_memory(first != NULL, err, "for a path"));
     *forecast = (struct forecast){.command = "export",

@@ -343,7 +343,7 @@ static void expect_origin(const char *path, const char *text, uint64_t nnz)
     CU_ASSERT_STRING_EQUAL(appended.source, text);
     CU_ASSERT_EQUAL(appended.entries, 2);
     API_FAILS(sluice_store_get_appended(store, 1, &appended, &err), SLUICE_ERR_USAGE, &err,
-              "1 of 1");
+              "input 1 does not exist: the store has 1");
     sluice_store_close(store);
 }
 

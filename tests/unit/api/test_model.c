@@ -444,7 +444,7 @@ static void refuses_exports(void)
                 "does not say in which form");
     options.form = SLUICE_MODEL_NPY;
     API_REFUSED(sluice_run_export(run, output, &options, &err), SLUICE_ERR_USAGE, &err,
-                ".npy already");
+                "already are .npy");
     API_OK(sluice_model_export(made.model, output, &options, &err), &err);
     API_REFUSED(sluice_model_save(made.model, SLUICE_MODEL_AUTO, output, &err), SLUICE_ERR_USAGE,
                 &err, "form 0");

@@ -180,7 +180,7 @@ static void refuses_vectors(void)
     REFUSED(sluice_ttv(store, vectors, NULL, NULL, &report, &err), SLUICE_ERR_USAGE,
             "needs a store");
     REFUSED(sluice_ttv(store, vectors, NULL, NULL, NULL, &err), SLUICE_ERR_USAGE,
-            "neither an output nor a report");
+            "output and report are both NULL");
     options.output.codec = (enum sluice_codec)9;
     REFUSED(sluice_ttv(store, vectors, path, &options, &report, &err), SLUICE_ERR_USAGE, "codec 9");
     options.output.codec = SLUICE_CODEC_LZ4;

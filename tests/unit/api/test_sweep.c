@@ -137,7 +137,7 @@ static void tells_runs_and_ranks(void)
     sluice_model_destroy(alone);
 
     API_FAILS(sluice_sweep_get_run(sweep, 2 * RUNS, &run, &err), SLUICE_ERR_USAGE, &err,
-              "run 6 of 6");
+              "run 6 does not exist: the sweep has 6");
     sluice_sweep_destroy(sweep);
     sluice_store_close(store);
 }
@@ -155,13 +155,13 @@ static void stops_and_goes_on(void)
     snprintf(folder, sizeof folder, "%s/sweep", slc_test_folder());
     set_options(&options, &cpd, &told);
     API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
-              SLUICE_ERR_INTERRUPTED, &err, "goes on");
+              SLUICE_ERR_INTERRUPTED, &err, "continues it");
     CU_ASSERT_PTR_NULL(sweep);
     api_clear(&err);
     told = (struct told){0};
     options.max_seconds = 1e-9;
     API_FAILS(sluice_sweep_ranks(store, folder, 2, ranks, &options, &sweep, &err),
-              SLUICE_ERR_TIME_LIMIT, &err, "goes on");
+              SLUICE_ERR_TIME_LIMIT, &err, "continues it");
     CU_ASSERT_EQUAL(told.count, 4); /* those that were through */
     api_clear(&err);
     told = (struct told){0};

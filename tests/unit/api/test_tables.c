@@ -262,7 +262,7 @@ static void appends_tables(void)
     API_OK(sluice_convert(input, output, &options, NULL, &err), &err);
     append.table = 1;
     append.index_base = SLUICE_BASE_ZERO;
-    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE, "go with a table");
+    REFUSED(sluice_append(output, more, &append, NULL, &err), SLUICE_ERR_USAGE, "apply to tables");
     append.index_base = SLUICE_BASE_AUTO;
     append.labels = labels;
     append.label_count = 1;

@@ -425,7 +425,7 @@ static void teams_are_complete(void)
         run_teams(true);
     } else {
         SLC_ASSERT_FAILS(slc_team_run(2, meet, &meeting, &err), SLC_ERR_USAGE, &err,
-                         "which this build does not have");
+                         "but this build has no OpenMP");
         slc_error_clear(&err);
     }
     slc_placement_leave();

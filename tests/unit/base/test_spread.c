@@ -103,7 +103,7 @@ static void moves_without_binding(void)
             empty = p;
         }
     }
-    slc_spread_take(&spread, worker, worker + 1);
+    slc_spread_place_worker(&spread, worker, worker + 1);
     CU_ASSERT_EQUAL(atomic_load(&spread.of_worker[worker]), empty + 1);
     CU_ASSERT_FALSE(slc_thread_bound(&bound));
     CU_ASSERT_TRUE(slc_thread_allowed(&after) && CPU_EQUAL(&before, &after));
@@ -120,7 +120,7 @@ static void the_caller_stays(void)
     for (unsigned p = 0; p < SLC_MAX_THREADS - 1 && p < CPU_SETSIZE; p++) {
         sit(&spread, 1 + p, p);
     }
-    slc_spread_take(&spread, 0, SLC_MAX_THREADS);
+    slc_spread_place_worker(&spread, 0, SLC_MAX_THREADS);
     CU_ASSERT_FALSE(slc_thread_bound(&bound));
     CU_ASSERT_TRUE(atomic_load(&spread.of_worker[0]) > 0 &&
                    CPU_ISSET(atomic_load(&spread.of_worker[0]) - 1, &allowed));

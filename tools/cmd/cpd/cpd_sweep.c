@@ -260,7 +260,7 @@ static enum slc_status name_folder(struct sweep *sweep, struct slc_error *err)
 static int end_code(enum slc_sweep_end end, int code)
 {
     switch (end) {
-    case SLC_SWEEP_THROUGH:
+    case SLC_SWEEP_COMPLETE:
         return 0;
     case SLC_SWEEP_STOPPED:
         return signals_exit_code();
@@ -298,9 +298,9 @@ static int make_sweep(struct sweep *sweep, struct slc_sweep_record *record, stru
                                               .threads = (unsigned)args->session.threads,
                                               .stop = signals_stop(),
                                               .prepare = prepare_sweep,
-                                              .begin = begin_sweep,
+                                              .starting = begin_sweep,
                                               .run = run_of_sweep,
-                                              .told = print_run,
+                                              .completed = print_run,
                                               .context = sweep};
     struct slc_sweep_suggestion suggestion;
     enum slc_sweep_end end;
