@@ -20,10 +20,10 @@ uint64_t slc_reference_fibers(const struct slc_coo_view *tensor,
                               uint64_t *fiber);
 
 /*
- * SpTV, Y = X x_n v: y(f) = sum over the nonzeros x of fiber f of x * v(i_n)   (KB section 2.5; the
- * product of SPTV, fiber by fiber). `order` and `fiber` are what slc_reference_fibers made of
- * `mode`; `sums` (one per fiber) is overwritten. A fiber whose sum is zero has its sum all the
- * same. Sums in the order of the list.
+ * SpTV, Y = X x_n v: y(f) = sum over the nonzeros x of fiber f of x * v(i_n)   ([Kolda2009]
+ * section 2.5; the product of SPTV, fiber by fiber). `order` and `fiber` are what
+ * slc_reference_fibers made of `mode`; `sums` (one per fiber) is overwritten. A fiber whose sum is
+ * zero has its sum all the same. Sums in the order of the list.
  */
 void slc_reference_ttv(const struct slc_coo_view *tensor,
                        unsigned mode,
@@ -34,8 +34,8 @@ void slc_reference_ttv(const struct slc_coo_view *tensor,
 
 /*
  * TTM, Y = X x_n U^T with a row of U (dims[n] x R) per index: y(f, r) = sum over the nonzeros x of
- * fiber f of x * U(i_n, r)   (KB section 2.5, whose matrix is this one transposed; rows as in
- * XPLAT's listings). `rows` (fibers x matrix->cols, row-major, contiguous, f64) is overwritten.
+ * fiber f of x * U(i_n, r)   ([Kolda2009] section 2.5, whose matrix is this one transposed; rows as
+ * in XPLAT's listings). `rows` (fibers x matrix->cols, row-major, contiguous, f64) is overwritten.
  * Everything else as for SpTV, which is this with R = 1.
  */
 void slc_reference_ttm(const struct slc_coo_view *tensor,

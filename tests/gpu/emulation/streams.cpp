@@ -55,7 +55,7 @@ slc_emulation_guard::~slc_emulation_guard()
     busy.clear(std::memory_order_release);
 }
 
-/* A xorshift generator (Marsaglia 2003): any order will do, as long as a seed repeats it. */
+/* A xorshift generator ([Marsaglia2003]): any order will do, as long as a seed repeats it. */
 unsigned slc_emulation_draw(unsigned below)
 {
     random_state ^= random_state << 13;

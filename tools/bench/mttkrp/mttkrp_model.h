@@ -3,7 +3,8 @@
  *
  * With N modes, rank R and elements of v bytes, a nonzero counts (N R + 3) v + 8 N bytes: N - 1
  * factor rows, an output row, the value and N indices of 8 bytes. A kernel over coordinates moves
- * these if no cache helps (GENTEN equation (3), with the terms that its authors' code counts).
+ * these if no cache helps ([Phipps2019] equation (3), with the terms that its authors' code
+ * counts).
  */
 #ifndef SLC_TOOLS_BENCH_MTTKRP_MODEL_H
 #define SLC_TOOLS_BENCH_MTTKRP_MODEL_H

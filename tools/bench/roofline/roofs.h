@@ -1,6 +1,5 @@
 /*
- * The roofs of this machine, after the cache-aware roofline model (Ilic, Pratas and Sousa,
- * "Cache-aware Roofline model: Upgrading the loft", IEEE Computer Architecture Letters 2014): the
+ * The roofs of this machine, after the cache-aware roofline model ([Ilic2014]): the
  * peak rate of operations and the bandwidth of each level of memory, by all threads together. A
  * kernel that performs f operations for every byte that it loads or stores attains at most
  * min(peak, f * bandwidth) from a level. Bytes are those between registers and the first-level

@@ -1,8 +1,7 @@
 /*
  * Baselines: MTTKRP over a list of coordinates in memory, with GenTen's algorithms.
  *
- * GENTEN is Phipps and Kolda, "Software for sparse tensor decomposition on emerging computing
- * architectures", SISC 2019 (arXiv 1809.09175). The three kernels are the three steps of its MTTKRP
+ * GenTen is [Phipps2019]. The three kernels are the three steps of its MTTKRP
  * (sections 4 to 6): a portable loop, the same with its arrays in registers, and permuted
  * traversal, named `orig-kokkos`, `atomic` and `perm` in the authors' program. They are
  * reimplemented here, with its parallel structure on a CPU, for comparison with the kernels of

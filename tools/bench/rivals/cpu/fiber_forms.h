@@ -11,8 +11,8 @@
  *   atomic-nonzero  SLC_ATOMIC_NONZERO  adds each nonzero alone, with the rows of all its
  *                   coordinates. The arithmetic is genten-b's (coo.h); the order is that of fibers.
  *
- * They divide the work by rows and by elements as XPLAT ("Exploring the Limits of Cross-Platform
- * Sparse Tensor Processing", listings 3 and 4) does, but are not its kernels.
+ * They divide the work by rows and by elements as [XPLAT] listings 3 and 4 do, but are not its
+ * kernels.
  *
  * Both add to the output atomically, one column at a time, because the fibers of fiber-n are in the
  * order of its keys and any tile may have nonzeros of any row. (In a storage by slices a row of the

@@ -3,10 +3,9 @@
  *
  *     y(f) = sum over the nonzeros x of mode-n fiber f of x * v(i_n)
  *
- * for one tensor and mode and any number of vectors. SPTV is Chen et al., multi-level parallel
- * sparse tensor-vector product on heterogeneous systems: only nonempty fibers are held, indices
- * that never occur may be dropped and the vector shortened to match (3.2), and fibers are cut into
- * independent blocks (4), of which large ones are processed first (5.3).
+ * for one tensor and mode and any number of vectors, after [SPTV]: only nonempty fibers are held,
+ * indices that never occur may be dropped and the vector shortened to match (3.2), and fibers are
+ * cut into independent blocks (4), of which large ones are processed first (5.3).
  *
  * A block holds consecutive fibers, and therefore a box of the other modes in the order of keys. In
  * a block, fibers are sorted by length and processed eight at a time, each in a lane of a vector,

@@ -6,7 +6,7 @@
  * no command computes with them. Choices that a paper leaves open are options (lists.h), or are
  * described below.
  *
- * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523): the form of its section 4
+ * BLCO is [Nguyen2022]: the form of its section 4
  * (tools/bench/rivals/gpu/blco.h), the kernels of 5.1 and 5.2, the choice of 5.3 with the
  * configuration of 6.1.3. A work-group is a thread block, a tile a warp. It reads the block of its
  * nonzeros from the form's map, and the block's upper bits once.
@@ -36,7 +36,7 @@
  * has a place for each row of the mode. Its size is limited to half of the shared memory that a
  * block may have, and at least 48 KiB, so that two work-groups share a multiprocessor.
  *
- * AMPED is Wijeratne et al., ICPP 2025 (arXiv 2507.15121). Its sections 3.2 and 3.3 divide the rows
+ * AMPED is [Wijeratne2025]. Its sections 3.2 and 3.3 divide the rows
  * of the output mode into partitions of as many rows as there are devices, and keep a copy of the
  * tensor for each mode in which the nonzeros of a partition are consecutive.
  *
@@ -46,7 +46,7 @@
  *                   a thread computes every 32nd. All partitions of a device are one launch; the
  *                   paper's one launch per partition would be as many kernels as there are rows.
  *
- * GENTEN is Phipps and Kolda, SISC 2019 (arXiv 1809.09175), in the names of
+ * GenTen is [Phipps2019], in the names of
  * tools/bench/rivals/cpu/coo.h. Teams of 128 threads; a member of a team computes 128 consecutive
  * nonzeros, one block of columns after the other, with the sizes of its tables 3 and 4. Coordinates
  * and permutations have 32 bits, and the weights of a model, which MTTKRP does not need, are left

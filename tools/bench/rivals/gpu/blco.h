@@ -1,7 +1,7 @@
 /*
  * A tensor in BLCO's form. Private to gpu/.
  *
- * BLCO is Nguyen et al., ICS 2022 (arXiv 2201.12523), section 4: the coordinates of a nonzero as
+ * BLCO is [Nguyen2022] section 4: the coordinates of a nonzero as
  * one index of at most 64 bits, re-encoded from ALTO order so that each mode has one field, found
  * by a shift and a mask. Bits beyond 64 are shared by a block of consecutive nonzeros that agree in
  * them, and stored once per block. 16 bytes per nonzero with f64 values.

@@ -2,7 +2,7 @@
  * A tensor as fibers of one mode in the device's memory: the input of SpTV, TTM and the atomic
  * forms of MTTKRP. Private to gpu/.
  *
- * SPTV is Chen et al., multi-level parallel sparse tensor-vector product on heterogeneous systems:
+ * After [SPTV]:
  * a fiber consists of the indices and values of its nonzeros, in adjacent positions, and of its
  * start (section 4).
  */

@@ -89,7 +89,8 @@ enum slc_status slc_gpu_lists_mttkrp(struct slc_gpu_lists *lists,
  */
 enum slc_gpu_fiber_product {
     SLC_GPU_PRODUCT_SPTV,
-    SLC_GPU_PRODUCT_SPTV_SHORT, /* unused indices dropped and the vector shortened (SPTV 3.2) */
+    SLC_GPU_PRODUCT_SPTV_SHORT, /* unused indices dropped and the vector shortened ([SPTV]
+                                   section 3.2) */
     SLC_GPU_PRODUCT_CUSPARSE_1, /* its two algorithms for CSR */
     SLC_GPU_PRODUCT_CUSPARSE_2,
     SLC_GPU_PRODUCT_TTM_FIBERS, /* the two forms of products.h */

@@ -66,7 +66,7 @@ cudaError_t slc_fiber_carries(const struct slc_gpu_fibers *fibers,
  * products are added up within fibers by a scan across lanes. Each lane then stores its fiber's sum
  * next to its neighbours'. Values and indices are read once, in consecutive order.
  *
- * The features measured one by one in SPTV 6.2 are switches: empty fibers can be kept
+ * The features measured one by one in [SPTV] section 6.2 are switches: empty fibers can be kept
  * (slc_gpu_fibers_create_all), and unused indices kept or dropped, with the vector shortened to
  * match (3.2).
  *
@@ -128,8 +128,7 @@ uint64_t slc_gpu_sptv_bytes(const struct slc_gpu_sptv *sptv, uint64_t length);
  *             registers and store its row once, without atomics. The same bits every time.
  *   nonzeros  Every nonzero is added to its fiber's row, atomically.
  *
- * They divide the work by fibers and by nonzeros, as XPLAT ("Exploring the Limits of Cross-Platform
- * Sparse Tensor Processing") does, but are not its kernels.
+ * They divide the work by fibers and by nonzeros, as [XPLAT] does, but are not its kernels.
  */
 enum slc_gpu_ttm_form { SLC_GPU_TTM_FIBERS, SLC_GPU_TTM_NONZEROS, SLC_GPU_TTM_FORMS };
 
